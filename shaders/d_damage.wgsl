@@ -1,7 +1,7 @@
 // No adjoint reaches a zeroed cell: what neighbours' patches send there is cleared.
 // Twin: difflogic/reference/kernels/d_damage.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: corners [D, samples]; d_patches [chunks, patch nodes, 16].
+// Shapes, per model: corners [D, samples]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl
 #import common/corners.wgsl
 #import common/d_patches.wgsl

@@ -1,22 +1,32 @@
-// The adjoint of the first state, where somebody asks for it.
+// The adjoint of a state, gathered from those of all patches that a cell is in: of the first state, where somebody asks for
+// it, and of every state on a device that binds less than all patches take. It then has a window of them at a time.
 // Twin: difflogic/reference/kernels/d_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: d_next [chunks, patch nodes, 16]; d_start [chunks, C, 16].
+// Shapes: d_next [chunks [first, end) of all models, patch nodes, 16]; per model, d_start [chunks, C, 16].
 #import common/shape.wgsl
+#import common/grid.wgsl
 #import common/states.wgsl
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<storage, read> d_next: array<f32>;
-@group(0) @binding(2) var<storage, read_write> d_start: array<f32>;
-
-#import common/d_state.wgsl
+@group(0) @binding(1) var<uniform> at: StepRange;
+@group(0) @binding(2) var<storage, read> d_next: array<f32>;
+@group(0) @binding(3) var<storage, read_write> d_start: array<f32>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
         let cell = item / shape.channels;
-        let channel = item % shape.channels;
-        d_start[state_index(id.y, cell, channel)] = d_state(id.y, cell, channel);
+        let to = state_index(id.y, cell, item % shape.channels);
+        var sum = select(d_start[to], 0.0, at.first == 0u);
+        for (var f = 0u; f < rolled(PATCH); f++) {
+            // The neighbour whose patch has the cell at position f: it lies on the other side.
+            let there = neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));
+            let chunk = id.y * shape.chunks + there / CELLS_PER_CHUNK;
+            if there == OUTSIDE || chunk < at.first || chunk >= at.end { continue; }
+            let node = (chunk - at.first) * shape.patch_nodes + item % shape.channels * PATCH + f;
+            sum += d_next[node * CELLS_PER_CHUNK + there % CELLS_PER_CHUNK];
+        }
+        d_start[to] = sum;
     }
 }

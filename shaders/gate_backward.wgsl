@@ -7,8 +7,8 @@
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next, d_patches [chunks, patch
-//     nodes, 16], but without perception d_next [chunks, outputs, 16]; values [workgroups, slots (+ nodes),
+//     [chunks, C, 16] that they follow from; d_next [chunks, C * adjoints,
+//     16], but without perception [chunks, outputs, 16]; d_patches [chunks of a window, patch nodes, 16]; values [workgroups, slots (+ nodes),
 //     LANES] of slots and such nodes, scratch; partials [blocks, 4, instances].
 #import common/shape.wgsl
 

@@ -6,7 +6,7 @@
 // Twin: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
-//     d_patches [chunks, patch nodes, 16]; loss_partials [J, chunks], the last row; control [8].
+//     d_patches [chunks, C * adjoints, 16]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/targets.wgsl
@@ -41,12 +41,12 @@ fn main(
     if workgroup.x == 0u && thread == 0u { control[model * CONTROL_WORDS + NONFINITE] = 0u; }
     for (var chunk = workgroup.x; chunk < shape.chunks; chunk += workgroups.x) {
         let cell = chunk * CELLS_PER_CHUNK;
-        for (var item = thread; item < shape.patch_nodes * CELLS_PER_CHUNK; item += WG) {
+        for (var item = thread; item < shape.channels * shape.adjoints * CELLS_PER_CHUNK; item += WG) {
             let node = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
             var d = 0.0;
-            if node % PATCH == CENTRE && node / PATCH < shape.loss_channels {
-                d = 2.0 * difference(model, cell + i, node / PATCH);
+            if node % shape.adjoints == shape.adjoints / 2u && node / shape.adjoints < shape.loss_channels {
+                d = 2.0 * difference(model, cell + i, node / shape.adjoints);
             }
             d_patches[d_patch_index(model, cell + i, node)] = d;
         }

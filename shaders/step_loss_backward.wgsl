@@ -1,7 +1,7 @@
 // The adjoint of an earlier loss joins those that come from later steps, where `loss` puts the last one's.
 // Twin: difflogic/reference/kernels/step_loss_backward.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, patch nodes, 16].
+// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl
 #import common/corners.wgsl
 #import common/d_patches.wgsl
@@ -18,7 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
     let first = (id.y * (shape.judged - 1u) + mark.judged) * shape.chunks * each;
     for (var item = id.x; item < shape.chunks * each; item += workgroups.x * WG) {
         let cell = item / each * CELLS_PER_CHUNK + item % CELLS_PER_CHUNK;
-        let node = PATCH * (item % each / CELLS_PER_CHUNK) + CENTRE;
+        let node = shape.adjoints * (item % each / CELLS_PER_CHUNK) + shape.adjoints / 2u;
         d_patches[d_patch_index(id.y, cell, node)] += d_judged[first + item];
     }
 }

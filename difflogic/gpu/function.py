@@ -96,7 +96,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _d_start(self) -> Any:
-        return self._work.buffers["d_start"] if self._work.plan.perceives else self._work.d_patches(0)
+        return self._work.buffers.get("d_start", self._work.d_patches(0))
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
         if not self._stays(arrays):

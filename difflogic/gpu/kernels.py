@@ -26,12 +26,16 @@ def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
 
 
 class DispatchRange(NamedTuple):
-    """A dispatch does tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`."""
+    """A dispatch does tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`.
+
+    Its adjoints of patches are bound from the chunk `window` on, counted over all models.
+    """
 
     first: int
     end: int
     first_part: int = 0
     end_part: int = 1
+    window: int = 0
 
     @property
     def tiles(self) -> int:
@@ -68,10 +72,25 @@ class Tiled:
     """Gate evaluations for one chunk of each lane."""
     parts: Callable[[Plan], int] = lambda plan: 1
     """Chunks of a block, where tiles are blocks."""
+    window: Callable[[Plan], int] | None = None
+    """Tiles whose results are bound at once; None: all."""
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
-        """The dispatches that one CA step takes."""
-        return cut_ranges(self.tiles(plan), self.parts(plan), self.work(plan), plan.most_work)
+        """Return the dispatches that one CA step takes, those of a window in a row."""
+        tiles = self.tiles(plan)
+        each = self.window(plan) if self.window else tiles
+        made = []
+        for first in range(0, tiles, max(1, each)):
+            spans = cut_ranges(min(each, tiles - first), self.parts(plan), self.work(plan), plan.most_work)
+            window = first * plan.tile_chunks
+            made += [span._replace(first=first + span.first, end=first + span.end, window=window) for span in spans]
+        return made
+
+
+def windows(plan: Plan) -> list[DispatchRange]:
+    """Return the chunks of all models whose adjoints of patches are bound at once, in place of tiles."""
+    chunks, each = plan.models * plan.chunks, plan.window_tiles * plan.tile_chunks
+    return [DispatchRange(first, min(first + each, chunks)) for first in range(0, chunks, each)]
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
@@ -189,6 +208,7 @@ _SPECS = (
             lambda plan: plan.backward_groups,
             lambda plan: plan.backward_work,
             lambda plan: plan.chunks_per_block,
+            lambda plan: plan.window_tiles,
         ),
         _ALL_OVERRIDES,
     ),
@@ -201,7 +221,7 @@ _SPECS = (
         bindings("shape mark", "d_judged", "d_patches"),
         Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
     ),
-    KernelSpec("d_start", bindings("shape", "d_next", "d_start"), Linear(lambda plan: plan.state_values)),
+    KernelSpec("d_start", bindings("shape at", "d_next", "d_start"), Linear(lambda plan: plan.state_values)),
     KernelSpec(
         # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
         "gradients",

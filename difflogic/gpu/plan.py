@@ -74,6 +74,8 @@ class Plan:
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
     """Bytes that a group may need if the user sets no limit, before memory is saved at a cost."""
+    most_bytes: int = (1 << 31) - 4
+    """Bytes that a binding may hold."""
     model_groups: int = 1
     """Groups, as even as can be, that the models train in: each has buffers of its own."""
 
@@ -235,6 +237,28 @@ class Plan:
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
     @property
+    def tile_chunks(self) -> int:
+        """Chunks of a tile of blocks."""
+        return self.launch.chunks_per_workgroup * self.chunks_per_block
+
+    @property
+    def window_tiles(self) -> int:
+        """Tiles whose adjoints of patches one binding holds: all, or as many as fit, but at least one."""
+        tiles = self.tiles(self.blocks)
+        tile_bytes = self.tile_chunks * self.layout.patch_nodes * CHUNK * 4
+        return min(tiles, max(1, self.most_bytes // tile_bytes)) if self.perceives else tiles
+
+    @property
+    def adjoints(self) -> int:
+        """Adjoints to a channel that a step backward hands on: of its patch, or if no binding holds these, its own."""
+        return self.layout.patch if self.window_tiles == self.tiles(self.blocks) else 1
+
+    @property
+    def gathers(self) -> bool:
+        """Return whether adjoints of patches are gathered window by window."""
+        return self.perceives and self.adjoints == 1
+
+    @property
     def tile_work(self) -> int:
         """Gate evaluations of a step forward for one chunk of each lane."""
         return self.launch.chunks_per_workgroup * CHUNK * self.layout.instances
@@ -299,10 +323,12 @@ class Plan:
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,
                 "gradients": each * layout.gates * 64,
                 "control": each * 32,
-                "d_patches": each * self.chunks * max(self.layout.patch_nodes, self.outputs) * chunk_bytes,
+                "d_patches": each * self.chunks * max(shape.channels * self.adjoints, self.outputs) * chunk_bytes,
                 "partials": each * self.blocks * layout.instances * 64,
             }
             sizes |= self._given_bytes() if self.given else self._loss_bytes()
+            if self.gathers:
+                sizes["d_window"] = self.window_tiles * self.tile_chunks * layout.patch_nodes * chunk_bytes
         if self.groups:
             sizes |= {
                 "hard_masks": masks,
@@ -319,7 +345,9 @@ class Plan:
     def _given_bytes(self) -> dict[str, int]:
         """Buffers of a function: the adjoints that are given, those of the start, and the hard gates' coefficients."""
         states = self.chunks * CHUNK * 4 * self.shape.channels
-        adjoints = {"d_judged": len(self.shape.judged_steps) * states, "d_start": states} if self.perceives else {}
+        adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
+        if self.perceives and not self.gathers:
+            adjoints["d_start"] = states
         return adjoints | {"one_hot": self.layout.gates * 16}
 
     def _loss_bytes(self) -> dict[str, int]:

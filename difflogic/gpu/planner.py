@@ -56,7 +56,8 @@ def make_plan(
     if adapter.software:
         keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE)
     most_work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
-    work = replace(work, most_work=most_work, keep_bytes=keepable // work.model_groups)
+    most_bytes = _most_bytes(limits)
+    work = replace(work, most_work=most_work, keep_bytes=keepable // work.model_groups, most_bytes=most_bytes)
     runnable: list[Plan] = []
     failure = LimitError("There is no schedule to try.")
     for candidate in _candidates(adapter, launch, work):
@@ -111,8 +112,8 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
             f"The circuit has {plan.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower "
             "layers, or `engine` cpu."
         )
+    allowed = _most_bytes(limits)
     for name, size in plan.buffer_bytes().items():
-        allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
         if size > allowed and name in SAMPLES:
             samples = plan.batch_source.samples
             raise LimitError(
@@ -129,6 +130,10 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
     _check_kernels(plan, limits)
     if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
         raise LimitError("A layer reads one that is not the layer before it: no chunk is split.")
+
+
+def _most_bytes(limits: Mapping[str, int]) -> int:
+    return min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
 
 
 def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:

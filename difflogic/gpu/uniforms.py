@@ -101,7 +101,7 @@ def shape_values(
     # By name, so that a field may move within the struct, or be misspelt there, and a test or `pack` says so.
     of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probes probe_groups models corner_samples grid_words"
-    of_plan += " near_odd"
+    of_plan += " near_odd adjoints"
     return {
         **{name: getattr(shape, name) for name in of_shape.split()},
         **{name: getattr(plan, name) for name in of_plan.split()},

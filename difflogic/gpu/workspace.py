@@ -20,7 +20,7 @@ from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DeviceError
 from difflogic.gpu.device import DeviceVerbs, computing
-from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
+from difflogic.gpu.kernels import KERNELS, LINEAR, TILED, DispatchRange, windows
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.shaders import Sizes
@@ -73,6 +73,7 @@ class Workspace:
             self._sizes[name] = struct.whole_numbers(values)
         keys = [(kernel, step, span) for kernel in TILED for step in range(plan.shape.steps)
                 for span in TILED[kernel].ranges(plan)]  # fmt: skip
+        keys += [("d_start", 0, span) for span in windows(plan)]
         rows = [{"step": step, **span._asdict()} for _, step, span in keys]
         ranges = self._blocks("at", uniform_struct("common/shape", "StepRange"), rows)
         self._step_ranges = dict(zip(keys, ranges, strict=True))
@@ -152,24 +153,33 @@ class Workspace:
         The last state's stands in `d_judged`, to be added to zeros, or without perception in `d_patches`.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
-        last, first = {"d_patches": self.d_patches(shape.steps)}, {"d_next": self.d_patches(0)}
+        last, gathers = {"d_patches": self.d_patches(shape.steps)}, perceives and not self.plan.gathers
         return [
             *(self._event("step_loss_backward", shape.steps, shape.judged_steps, last) if perceives else []),
             *(dispatch for step in reversed(range(shape.steps)) for dispatch in self.backward_step(step)),
             self._dispatch("gradients"),
-            *([self._dispatch("d_start", first)] if perceives else []),
+            *([self._gather(windows(self.plan)[0], self.d_patches(0), self.buffers["d_start"])] if gathers else []),
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
         """One CA step backward after the forward steps that it needs, and what happened to its state before it."""
+        gathers, result = self.plan.gathers, self.d_patches(step)
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
             "d_next": self.d_patches(step + 1),
             "values": self.buffers["scratch"],
-            "d_patches": self.d_patches(step),
+            "d_patches": self.buffers["d_window"] if gathers else result,
         }
-        fused = [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
-        return [*fused, *(self._d_events(step) if step > 0 else [])]
+        made = self._forward_again(step)
+        for window in windows(self.plan):
+            made += self._tiled("gate_backward", step, bound, window.first)
+            made += [self._gather(window, bound["d_patches"], result)] if gathers else []
+        return [*made, *(self._d_events(step) if step > 0 else [])]
+
+    def _gather(self, window: DispatchRange, d_next: Any, d_start: Any) -> Dispatch:
+        """The adjoints of a state from those of some patches."""
+        at = self._step_ranges["d_start", 0, window]
+        return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 
     def _d_events(self, step: int) -> list[Dispatch]:
         """The adjoints of a state's faults, of its damage and of its loss."""
@@ -266,11 +276,11 @@ class Workspace:
         """The adjoints of a step's patches: two buffers take turns."""
         return self.several["d_patches"][step % 2]
 
-    def _tiled(self, kernel: str, step: int, bound: dict[str, Any]) -> list[Dispatch]:
-        """The dispatches of a fused step."""
+    def _tiled(self, kernel: str, step: int, bound: dict[str, Any], window: int = 0) -> list[Dispatch]:
+        """The dispatches of a fused step, in one of its windows."""
         plan, grid = self.plan, TILED[kernel]
         made = []
-        for each in grid.ranges(plan):
+        for each in (span for span in grid.ranges(plan) if span.window == window):
             group = self._bind(kernel, bound | {"at": self._step_ranges[kernel, step, each]})
             workgroups = plan.launch.groups_per_tile * min(grid.workgroups(plan), each.tiles)
             work = each.tiles * each.parts * grid.work(plan)

@@ -1,12 +1,14 @@
-// Adjoints of the patch nodes of each cell: [models, chunks, patch nodes, 16].
+// What a step backward hands on of each cell, [models, chunks, C * adjoints, 16]: the adjoints of its patch nodes, or one to a
+// channel, its own, where `d_start` has gathered them already because a device binds less than all patches take.
 #import common/grid.wgsl
 
 fn d_patch_index(model: u32, cell: u32, node: u32) -> u32 {
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
-    return (chunk * shape.patch_nodes + node) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
+    return (chunk * shape.channels * shape.adjoints + node) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
 }
 
 // The neighbour whose patch has the cell at position f: it lies on the other side.
 fn patch_reader(cell: u32, f: u32) -> u32 {
+    if shape.adjoints == 1u { return cell; }
     return neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));
 }

@@ -23,12 +23,13 @@ struct Shape {
     tree_levels: u32, inner: u32, outputs: u32, targets: u32,
     dataset: u32, given: u32, flip: u32, stuck: u32,
     stuck_gates: u32, stuck_value: u32, input_wise: u32, near_odd: u32,
+    adjoints: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
 // Which CA step a dispatch of a fused step computes, and how much of it: tiles [first, end) of all models and,
-// where tiles are blocks, chunks [first_part, end_part) of each.
-struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
+// where tiles are blocks, chunks [first_part, end_part) of each. Adjoints of patches are bound from the chunk `window` on.
+struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32, window: u32 }
 
 // The gate of an instance in a level; replicas of a gate, one per channel or only one, follow each other.
 fn gate_of(level: vec4<u32>, instance: u32) -> u32 {

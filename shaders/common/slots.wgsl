@@ -72,6 +72,6 @@ fn send_patches(model: u32, chunk: u32, slots: u32, thread: u32) {
         if PERCEIVES == 1u && shape.asynchronous == 1u && node % PATCH == CENTRE {
             d += d_states(model, chunk * CELLS_PER_CHUNK + quarter * 4u, node / PATCH, true);
         }
-        d_patches[((model * shape.chunks + chunk) * shape.patch_nodes + node) * 4u + quarter] = d;
+        d_patches[((model * shape.chunks + chunk - at.window) * shape.patch_nodes + node) * 4u + quarter] = d;
     }
 }

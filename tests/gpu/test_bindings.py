@@ -29,9 +29,9 @@ LEADING = {"shape", "hyper", "fire_rate", "hardening", "rates", "resets", "sampl
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
-WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "gradients": {"values"}}
-"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and `gradients`
-joins the last turn of moments."""
+WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "d_start": {"at"}}
+"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and
+`d_start` may gather from some of the patches at a time."""
 
 
 @dataclass(frozen=True)

@@ -153,11 +153,11 @@ def test_too_many_gates(adapter: Adapter, device: GpuDevice) -> None:
 
 def test_a_model_too_large_is_refused_before_anything_is_made(adapter: Adapter) -> None:
     device = GpuDevice(adapter, {"max-storage-buffer-binding-size": 1 << 27})
-    config = presets.checkerboard().with_(train={"batch": 6000})
+    config = presets.checkerboard().with_(train={"batch": 20000})
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
     with pytest.raises(
-        LimitError, match=r"^The buffer 'd_patches' needs 443\.\d MB, but this device binds at most 134\.2"
+        LimitError, match=r"^The buffer 'states' needs 163\.\d MB, but this device binds at most 134\.2"
     ):
         on_device(device, [job], [start(job)])
 

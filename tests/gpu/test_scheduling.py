@@ -17,7 +17,7 @@ from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import assert_gradients_close
-from tests.gpu.rig import LAUNCHES, RECOMPUTING, SAMPLE
+from tests.gpu.rig import LAUNCHES, PAIRED, RECOMPUTING, SAMPLE
 from tests.random_circuits import bits, random_circuit
 from tests.sampled import sampled
 
@@ -59,6 +59,21 @@ def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCU
         "mu": state.mu,
         "nu": state.nu,
     }
+
+
+@pytest.mark.parametrize("tiles", [1, 3])
+@pytest.mark.parametrize("launch", sampled((SAMPLE[0], PAIRED), SAMPLE), ids=str)
+def test_adjoints_of_patches_are_gathered_in_windows(
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, launch: LaunchConfig, tiles: int
+) -> None:
+    """Where windows meet, nine adjoints are summed in another order, and those of losses come last."""
+    expected = everything(device, launch)
+    monkeypatch.setattr(Plan, "window_tiles", tiles)
+    got = everything(device, launch)
+    for name in ("states", "hard"):
+        np.testing.assert_array_equal(got[name], expected[name])
+    np.testing.assert_allclose(got["loss"], expected["loss"], rtol=1e-6)
+    np.testing.assert_allclose(got["gradients"], expected["gradients"], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("scratch_groups", [256, 1], ids=["parallel", "looping"])
