@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from difflogic.actions.result import ActionResult
 from difflogic.actions.simplify import Simplification, simplify
 from difflogic.circuits import recorded
@@ -117,10 +119,12 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         DataError: The file cannot be read.
     """
     what = what if isinstance(what, Dataset) else chosen.path_of(what)
-    config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
-    if samples is not None and not isinstance(what, Dataset) and (rule := rules_of.named(what)) is not None:
-        small = simplify(rules_of.rule_netlist(rule, config.model.periodic), effort=effort, on_pass=on_pass)
-        return _proved(small, config, samples, rule)
+    config, samples, rule = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
+    if samples is not None and rule:
+        table = rules_of.rule_netlist(rule, config.model.periodic)
+        config = config.with_(model={"neighbourhood": table.neighbourhood})
+        small = simplify(table, effort=effort, on_pass=on_pass)
+        return _proved(small, config, samples, Path(rule) if rule.endswith(rules_of.SUFFIX) else None)
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
@@ -148,44 +152,64 @@ def command_for(run: Run | AgentRun) -> str | None:
     return what and f"difflogic build {what} -o built"
 
 
-def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None]:
-    """Return the configuration of a task, and its samples, if it has any. Raises UsageError, ConfigError, DataError."""
+def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None, str | None]:
+    """Return the configuration of a task, its samples, and its rule. Raises UsageError, ConfigError, DataError."""
     kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
     if refused := [name for name in options if name not in OPTIONS.get(kind, ("set",))]:
         raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
     if kind == "a run":
-        model = chosen.load(path)
-        config = attempts.read(path).config if attempts.is_in(path) else model.config
-        if not isinstance(config, Config):
-            raise UsageError(f"The run in {path} trains agents, of which no circuit is built without training.")
-        of_run = model.data()
-        return config if of_run is None else config.with_(**LEARNED), of_run
-    rule, samples = rules_of.named(path), None
+        return _of_run(path)
+    rule, samples, notation = rules_of.named(path), None, ""
     file = Path(rule) if rule is not None and rule.endswith(rules_of.SUFFIX) else path
     name = customise.named(file) if rule is None or file.exists() else rule.replace("/", "")[:100]
     fields = merged({} if kind == "a preset" else {"name": name}, in_tables(options.pop("set", {})))
-    if rule is not None and (samples := rules_of.samples(rule)) is not None:
-        request = TrainRequest(data=samples, set=merged(LEARNED, fields))
+    if rule is not None and (samples := rules_of.samples(rule, str(path))) is not None:
+        notation = (file.stem if file.exists() else rule) + rules.grid(str(path))
     elif kind in ("a rule", "a preset"):
         stated = rule if rule is None or path.exists() else str(path)  # with the grid that it names
         request = TrainRequest(str(path) if rule is None else RULE, rule=stated, set=fields)
     elif kind == "an image":
         request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
     else:
-        if "size" in options:
-            options["size"] = coerced("size", Size, options["size"])[::-1]
-        given = {name.removeprefix("film_"): value for name, value in options.items()}
-        if isinstance(what, Dataset):
-            samples = what
-        else:
-            samples = dataset.load(path) if kind == "samples" else recorded.samples(path, **given)
-        request = TrainRequest(data=samples, set=merged(LEARNED, fields))
+        samples, rule, notation = _recorded(what, kind, options)
+    if samples is not None:
+        own = {"task": {"rule": notation}, "model": {"periodic": rules.bounds(notation)[1]}} if rule else {}
+        request = TrainRequest(data=samples, set=merged(LEARNED | own, fields))
     config = customise.configure(request).config
     if kind == "an image" and "steps" not in fields.get("task", {}):
         # The number of a cell's row and column spreads by one cell a step, from the middle or from both borders.
         reach = (max(config.task.height, config.task.width) + 1) // 2
         config = config.with_(task={"steps": max(config.task.steps, reach + 2)})
-    return config, samples
+    return config, samples, rule
+
+
+def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
+    """Return what `_task` returns, of a run. Raises UsageError, DataError."""
+    model = chosen.load(path)
+    config = attempts.read(path).config if attempts.is_in(path) else model.config
+    if not isinstance(config, Config):
+        raise UsageError(f"The run in {path} trains agents, of which no circuit is built without training.")
+    config, samples = config if config.task.target != "data" else config.with_(**LEARNED), model.data()
+    return config, samples, rules_of.located(config.task.rule, model.path)
+
+
+def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) -> tuple[Dataset, str | None, str]:
+    """Return samples, or those of a recording, or of a pattern with its rule. Raises UsageError, DataError."""
+    if "size" in options:
+        options["size"] = coerced("size", Size, options["size"])[::-1]
+    given = {name.removeprefix("film_"): value for name, value in options.items()}
+    if isinstance(what, Dataset):
+        return what, None, ""
+    if kind == "samples":
+        return dataset.load(Path(what)), None, ""
+    samples = recorded.samples(Path(what), **given)
+    notation = recorded.notation(Path(what), given.get("rule")) if kind == "a pattern" else ""
+    if rule := notation and rules_of.named(Path(notation)):
+        # A pattern may not show all states.
+        unseen = (0, rules_of.rule_netlist(rule, periodic=True).channels - samples.x.shape[-1])
+        x, y = np.pad(samples.x, [(0, 0)] * 3 + [unseen]), np.pad(samples.y, [(0, 0)] * 4 + [unseen])
+        samples = Dataset(x, y, samples.steps)
+    return samples, rule, notation
 
 
 def _kind(path: Path) -> str:
@@ -222,21 +246,23 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
     return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
 
 
-def _proved(small: Simplification, task: Config, samples: Dataset | None, notation: str = "") -> Build:
-    """Return a simplified circuit, proved to be right for its task, or tested on all pairs of states."""
+def _proved(small: Simplification, task: Config, samples: Dataset | None, file: Path | None = None) -> Build:
+    """Return a simplified circuit, proved to be right for its task or rule, or tested on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
     config = finishing.fitted(task, circuit)
     files: Files = {CIRCUIT: netlist_json.to_json(netlist)}
     facts: dict[str, Any]
-    if samples is None:
-        found = proof.decide(proof.of_circuit(netlist, config, Path(config.name)))
+    if samples is None or config.task.rule:
+        found = proof.decide(proof.of_circuit(netlist, config, file or Path(config.name)))
         files |= proof_file.files_of(found)
         words, facts, is_right = [found.text], {"proved": found.proved}, bool(found.proved)
+        if file is not None:
+            files[rules_of.FILE] = netlist_json.read_text(file)
     else:
-        words, facts = _tested(netlist, config, samples.single_steps() or samples, not notation)
+        words, facts = _tested(netlist, config, samples.single_steps() or samples)
         is_right = not facts["wrong"]
-    name, rule = config.name, config.task.rule or notation
+    name, rule = config.name, config.task.rule
     name = rule if name == rule.replace("/", "") else name
     title = f"{name}: {counted(live_gates(netlist), 'gate')} per cell, built without training"
     report = {name: value for name, value in small.report.items() if name not in ("kind", "steps")} | facts
@@ -244,12 +270,10 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None, notati
     return Build(title, lines, report, files, netlist, circuit, config, samples, ok=ok, stopped=small.stopped)
 
 
-def _tested(netlist: CellNetlist, config: Config, pairs: Dataset, is_induced: bool) -> tuple[list[str], dict[str, Any]]:
+def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:
     """Return how many cells are wrong in all pairs of states, and in those held out of a rule induced from the rest."""
     facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
     right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
-    if not is_induced:
-        return [f"The circuit of the rule's table is the one it is compared with. {right}"], facts
     few, rest = pairs.split(HELD_OUT)
     text = "There is one pair of states, so that none is held out for a test."
     if rest is not few:

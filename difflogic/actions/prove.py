@@ -103,7 +103,7 @@ def prove(
     else:
         trained = trained_circuit.load(run)
         told, folder = trained.told, trained.folder
-        if trained.config.task.target == "data" and not every_start and size is None:
+        if trained.config.task.target == "data" and not (trained.config.task.rule or every_start or size):
             claims = proofs.of_samples(trained)
         else:
             claims = [proofs.of_run(trained, every_start, size)]

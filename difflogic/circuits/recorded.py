@@ -152,6 +152,14 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
     return np.stack(film)
 
 
+def notation(path: Path, rule: str | None) -> str:
+    """Return the rule that moves a pattern, its own or another one, with the grid that it bounds."""
+    pattern = patterns.read(path)
+    height, width = pattern.states.shape
+    grid = "" if pattern.is_periodic is None else f":{'PT'[pattern.is_periodic]}{width},{height}"
+    return (rule or pattern.rule) + grid
+
+
 def named(name: str) -> Rule:
     """Return the rule of a notation, a `.rule` file or a circuit of the zoo on its states. Raises ConfigError."""
     is_known = name.lower() in zoo.names() or readers.named(Path(name)) is not None

@@ -170,7 +170,7 @@ def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int,
     """Set one synchronous step on the grid of a rule; for cells of one bit from all 3x3 boards on a torus."""
     rule, (_, is_periodic, size) = rules.canonical(given), rules.bounds(given)
     fixed = fixed or size
-    changed["task"]["rule"] = rule
+    changed["task"]["rule"] = rule + rules.grid(given)
     neighbourhood = rules.neighbourhood(rule) or config.model.neighbourhood
     # A preset that learns a rule learns another rule on the same boards.
     if config.task.target == "rule" and neighbourhood == config.model.neighbourhood and size is None:

@@ -20,7 +20,7 @@ from difflogic.config.fields import hint, merged
 from difflogic.config.model import ModelConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
-from difflogic.core import wiring
+from difflogic.core import rules, wiring
 from difflogic.errors import ConfigError
 
 RESTARTS = frozenset({"robust"})
@@ -104,7 +104,7 @@ def _has_room_all_round(model: ModelConfig) -> bool:
 
 def is_other_rule(task: TaskConfig) -> bool:
     """Return whether a rule other than the paper's, Life, is learned."""
-    return task.target == "rule" and task.rule != presets.game_of_life().task.rule
+    return task.target == "rule" and rules.bounds(task.rule)[0] != presets.game_of_life().task.rule
 
 
 def _steps_of_picture(config: Config) -> int:

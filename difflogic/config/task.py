@@ -56,7 +56,8 @@ class TaskConfig(Section):
     start_picture: tuple[str, ...] = field("The image to start from, in the first channels, written alike", default=())
     rule: str = field(
         "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
-        "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits",
+        "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits, maybe with "
+        "its grid, as B3/S23:P30,20; of data the rule that made them, of any number of states",
         default="",
     )
     loss_steps: tuple[int, ...] = field(
@@ -91,7 +92,8 @@ class TaskConfig(Section):
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
             require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
-            require(needed or not given, f"{name} is given, but only {_user_of(name)} uses it.")
+            is_source = (name, used) == ("rule", "data")
+            require(needed or is_source or not given, f"{name} is given, but only {_user_of(name)} uses it.")
         self._check_pictures()
         self._check_rule()
         self._check_steps()

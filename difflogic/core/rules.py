@@ -117,6 +117,11 @@ def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
     return base, kind in "Tt", (int(height or width), int(width))
 
 
+def grid(rule: str) -> str:
+    """Return the end of a notation that names a grid, as `:P30,20`, or an empty text."""
+    return "".join(rule.split())[len(bounds(rule)[0]) :]
+
+
 def _plain(text: str) -> Rule | None:
     """Return a rule in digits or by counts, or None."""
     if _DIGITS.fullmatch(text):

@@ -44,5 +44,5 @@ def is_own_task(config: Config) -> bool:
 def _asked(config: Config) -> tuple[object, ...]:
     task, rule = config.task, config.task.rule
     # B3/S23 and its table of 512 bits are the same task, so that tables are compared.
-    entries = rules.table(rule).tobytes() if rule else b""  # one rule is written in several ways
+    entries = rules.table(rule).tobytes() if task.target == "rule" else b""  # one rule is written in several ways
     return replace(task, rule=rule and "B/S"), entries, config.model.periodic, config.train.fire_rate

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.circuits.readers import source
-from difflogic.circuits.readers.rule import rule_netlist
+from difflogic.circuits.readers.rule import located, rule_netlist
 from difflogic.circuits.synthesis import every_start, model_check, tools
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.every_start import EveryStart
@@ -73,6 +73,8 @@ class Claim:
     target: Bits
     """`[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
     rule: str = ""
+    path: Path = Path()
+    """Where the circuit comes from; a rule file may be next to it."""
 
     __repr__ = brief
 
@@ -162,10 +164,10 @@ def of_circuit(
         raise UsageError(
             f"The circuit {run} is not of the task beside it, whose boundary, neighbourhood or visible channels differ."
         )
-    if config.task.target == "rule":
+    if config.task.rule:
         if size is not None:
             raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave `size` out.")
-        return _of_rule(config, netlist)
+        return _of_rule(config, netlist, run)
     has_one = job.start(config) is not None
     if every and has_one:
         raise UsageError(
@@ -226,11 +228,12 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
     return replace(grid, target=target, steps=scenario.steps)
 
 
-def _of_rule(config: Config, netlist: CellNetlist) -> Claim:
+def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
     if config.task.steps != 1 or config.train.asynchronous:
         raise UsageError("A rule is proved where each step is one generation of all cells; this task asks for another.")
     nothing = np.zeros((0, 0, 0), dtype=np.uint8)
-    return Claim("rule", netlist, Scenario.of(config), nothing, rules.canonical(config.task.rule))
+    rule = config.task.rule.removesuffix(rules.grid(config.task.rule))
+    return Claim("rule", netlist, Scenario.of(config), nothing, rule, run)
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
@@ -348,7 +351,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
 def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
     # A rule is a circuit of one cell, so that no grid is needed.
-    [verdict] = equality.prove(netlist, rule_netlist(claim.rule, netlist.periodic), ["difflogic"])
+    [verdict] = equality.prove(netlist, rule_netlist(located(claim.rule, claim.path), netlist.periodic), ["difflogic"])
     method = verdict.how
     if verdict.equal is None:
         return Proof(claim, None, method, f"Inconclusive: {verdict.how}.")

@@ -1,13 +1,15 @@
 """Files of a proof: proof.json, whose content `proof` describes, and a counterexample."""
 
 import io
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from difflogic.circuits.export.text import Files
-from difflogic.core import rules, text_picture
+from difflogic.circuits.readers.rule import located, rule_netlist
+from difflogic.core import text_picture
 from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError
 from difflogic.evaluation.proof import CLAIMS, FORMAT, NAME, VERSION, Claim, Proof, fingerprint, shown
@@ -21,10 +23,10 @@ COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 def read(path: Path) -> Proof:
     """Read a proof.json, unchecked. Raises CircuitError, which names the file and the error."""
-    return netlist_json.load_as(_from_data, path)
+    return netlist_json.load_as(partial(_from_data, path), path)
 
 
-def _from_data(data: dict[str, Any]) -> Proof:
+def _from_data(path: Path, data: dict[str, Any]) -> Proof:
     netlist_json.check_format(data, FORMAT, VERSION)
     kinds = {"claim": str, "proved": bool, "method": str, "text": str, "rule": str, "target": list, "circuit": dict}
     kinds |= {"circuit_sha256": str}
@@ -46,12 +48,12 @@ def _from_data(data: dict[str, Any]) -> Proof:
         raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
     scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
     if data["claim"] == "rule":
-        rules.table(data["rule"])
+        rule_netlist(located(data["rule"], path), netlist.periodic)  # which refuses what is no rule
     else:
         target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
         if target.shape[:2] != (scenario.height, scenario.width):
             raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
-    claim = Claim(data["claim"], netlist, scenario, target, data["rule"])
+    claim = Claim(data["claim"], netlist, scenario, target, data["rule"], path)
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
     # Values that the file holds twice must agree: people read its first lines, and the circuit is proved again.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):

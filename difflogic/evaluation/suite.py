@@ -107,7 +107,7 @@ def generations(context: EvaluationContext) -> Measure | None:
     task = context.config.task
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
-    height, width = task.on_side(RULE_SIDE)
+    height, width = rules.bounds(task.rule)[2] or task.on_side(RULE_SIDE)
     config = resized(context.config, height, width)
     count = RULE_GENERATIONS // QUICKER if context.quick else RULE_GENERATIONS
     start = rehearsal.fresh_starts(config, 1, context.keys(301)[0])

@@ -123,7 +123,7 @@ def test_history_keeps_marks_and_its_boundary() -> None:
 
 def test_notation_names_the_grid() -> None:
     config = customise.configure(TrainRequest("game-of-life", rule="B36/S23:P30,20")).config
-    assert (config.task.rule, config.task.height, config.task.width) == ("B36/S23", 20, 30)
+    assert (config.task.rule, config.task.height, config.task.width) == ("B36/S23:P30,20", 20, 30)
     assert not config.model.periodic
     netlist = source.load("b3/s23:P30,20").netlist
     assert netlist.scenario is not None

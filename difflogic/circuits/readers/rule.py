@@ -25,7 +25,8 @@ from difflogic.errors import ConfigError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
-SUFFIX = ".rule"
+SUFFIX, FILE = ".rule", "table.rule"
+"""Ending of rule files, and name of the one that a run keeps."""
 SEED, SIDE, FRAMES = 3, 32, 16
 """Grid and length of the recording of a rule of several states."""
 STEPS = 100
@@ -75,6 +76,12 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     return to_netlist(rebuilt(graph), like)
 
 
+def located(rule: str, path: Path) -> str:
+    """Return the rule file at a path, or else the one next to it, or in its folder, or else the rule."""
+    file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
+    return str(file) if file.is_file() else rule
+
+
 def on_grid(rule: str, notation: str) -> CellNetlist:
     """Return the circuit of a rule on the grid that a notation names: a torus unless it says otherwise."""
     _, periodic, size = rules.bounds(notation)
@@ -82,13 +89,14 @@ def on_grid(rule: str, notation: str) -> CellNetlist:
     return netlist if size is None else replace(netlist, scenario=Scenario("random", *size, STEPS))
 
 
-def samples(rule: str) -> Dataset | None:
-    """Return pairs of states of a rule of several states, from random ones; None for a rule of two states."""
+def samples(rule: str, notation: str) -> Dataset | None:
+    """Return pairs of states of a rule on the grid that a notation names; None for a notation of two states."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
-    if states == 2:
+    if states == 2 and not rule.endswith(SUFFIX):
         return None
-    netlist = rule_netlist(rule, periodic=True)
-    grids = np.random.default_rng(SEED).integers(0, states, (1, SIDE, SIDE))
+    _, periodic, size = rules.bounds(notation)
+    netlist = rule_netlist(rule, periodic)
+    grids = np.random.default_rng(SEED).integers(0, states, (1, *(size or (SIDE, SIDE))))
     first = (grids[..., None] >> np.arange(netlist.channels) & 1).astype(np.uint8)
     frames = netlist.rollout(first, FRAMES)[:, 0]
     return Dataset.of(frames[:-1], frames[1:])

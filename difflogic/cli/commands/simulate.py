@@ -81,7 +81,7 @@ def command(
     from difflogic.circuits.simulation.loop import Repetition, advance
     from difflogic.circuits.simulation.results import Recording
     from difflogic.cli.screen import simulation
-    from difflogic.core import bernoulli
+    from difflogic.core import bernoulli, rules
     from difflogic.system.memory import free_memory
     from difflogic.train.signals import StopSignals
 
@@ -92,8 +92,9 @@ def command(
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    # A notation may name the grid; that of a run is where it was trained, and a simulation shows a larger one.
-    stated = (scenario.height, scenario.width) if scenario is not None and source.kind == "a rule" else None
+    # A rule may name its grid; that of other runs is where they were trained, and a simulation shows a larger one.
+    own = None if source.config is None else rules.bounds(source.config.task.rule)[2]
+    stated = (scenario.height, scenario.width) if scenario is not None and source.kind == "a rule" else own
     spec = _spec(source, size or (extent and extent[:2]) or stated, asked["fire_rate"], asked["seed"])
     engine, repetition = asked["engine"], Repetition.of(asked["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
