@@ -149,6 +149,11 @@ def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
 
 
+def one_hot(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """1 at the largest of `logits [..., k]`, of equals the first, else 0."""
+    return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])
+
+
 def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
     """Return which candidates, int `[..., k]`, repeat an earlier one of their wire."""
     equal = candidates[..., :, None] == candidates[..., None, :]

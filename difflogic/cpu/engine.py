@@ -72,7 +72,7 @@ class CpuEngine:
         check_course(grid, steps, (), damage)
         shape = Shape.of(circuit, grid.shape, steps, damage=damage)
         if mode == "hard":
-            return self._hard(circuit.chosen, shape, grid, fire, damage)
+            return self._hard(circuit, shape, grid, fire, damage)
         work = self._workspace(circuit, shape, grid, fire, damage)
         work.run(phases.rollout(shape))
         return work.states()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic.core import gates
+from difflogic.core import gates, wiring
 from difflogic.cpu import phases
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.workspace import SoftWorkspace
@@ -37,15 +37,17 @@ class CpuFunction(CircuitFunction):
         self._work.set_logits(self._logits)
         self._work.run(phases.COEFFICIENTS_ALONE)
         if self.hard:
-            self._soft = self._work.buffers.coefficients.copy()
-            self._one_hot = gates.TABLE[self._logits.argmax(axis=1)].astype(np.float32).reshape(-1)
+            buffers, circuit = self._work.buffers, self._circuit.with_logits(self._logits)
+            self._soft = buffers.coefficients.copy(), buffers.shares.copy()
+            shares = np.zeros(0) if circuit.wire_logits is None else wiring.rows(wiring.one_hot(circuit.wire_logits))
+            self._one_hot = gates.TABLE[circuit.gate_logits.argmax(axis=1)].reshape(-1), shares.reshape(-1)
 
     def _forward(self, x: Array) -> Array:
         work = self._work
         work.cells(work.buffers.states[0])[: x.shape[1]] = x.T
         if self.hard:
             # On 0 and 1 the arithmetic of a hard gate is of whole numbers, and exact.
-            work.buffers.coefficients[:] = self._one_hot
+            work.buffers.coefficients[:], work.buffers.shares[:] = self._one_hot
         work.run(self._forward_phases)
         first = 1 if self.every_state else self.steps
         states = [work.cells(state)[: work.program.outputs].T for state in work.buffers.states[first:]]
@@ -54,7 +56,7 @@ class CpuFunction(CircuitFunction):
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
         work, buffers, cells = self._work, self._work.buffers, self._shape.cells
         if self.hard:
-            buffers.coefficients[:] = self._soft
+            buffers.coefficients[:], buffers.shares[:] = self._soft
             if self.steps > 1:  # the states are those of the hard circuit
                 work.run(self._forward_phases)
         buffers.targets[0, :, :cells] = d_y[-1].T

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from difflogic.core.gates import GATE_COUNT
+from difflogic.core.wiring import BLOCK
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.engine.shape import Array
-from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, flat_layout
 
@@ -57,13 +58,19 @@ class Program(NamedTuple):
     """The slot of the first output node; the loss or the next step fills it. The patch nodes' are the first of all."""
     slots: int
     """How many there are."""
+    gates: int
+    candidates: int
+    """Candidates of each input, k; 1 if wiring is fixed."""
+    choices: Array
+    """uint32 `[2 * I * 2k]`: the rows of each instance's candidates, of a and then of b, and as many slots; or `[0]`.
+    Inputs then have rows of their own after the nodes', two for each instance, which the records name."""
+    wire_moments: int
+    """The place in moments where those of candidates begin, after those of gates."""
 
 
 def make_program(circuit: Circuit) -> Program:
     """The program of a circuit; its logits play no part."""
     layout = flat_layout(circuit)
-    if layout.candidates > 1:
-        raise UsageError("The CPU engine takes fixed wiring, candidates = 1, so far: use --engine reference.")
     # Soft circuits are not compiled one by one: that would take Numba half a minute for each. One loop, compiled once,
     # goes through these records, and each turn of it is a gate on 32 cells. Gate 3 of the example above, which reads
     # nodes 4 and 11, is the record (4*32, 11*32, 4*32, 13*32, 11*32), since TILE is 32. Forward, `compute_nodes`
@@ -79,17 +86,37 @@ def make_program(circuit: Circuit) -> Program:
     #     moments 12 to 15 get the sums of d, d*a, d*b and d*a*b over the 32 cells
     levels = _segments(layout, len(circuit.perceive), circuit.kernels)
     slots, count = _slots(layout, levels)
-    records = np.concatenate([layout.wires, slots[layout.wires], slots[layout.patch_nodes :, None]], axis=1) * TILE
+    read, sent, choices = layout.wires.astype(np.int64), slots[layout.wires], np.zeros(0)
+    segments = np.column_stack([levels, _alone(layout, levels)])
+    if layout.candidates > 1:
+        choices = np.stack([read, sent]) * TILE
+        # Rows of inputs have no other reader. Backward they hold adjoints, which so have slots there.
+        read = sent = layout.nodes + np.arange(2 * layout.instances).reshape(-1, 2)
+        segments = np.concatenate([_blocks_of(*level) for level in levels])
+    records = np.concatenate([read, sent, slots[layout.patch_nodes :, None]], axis=1) * TILE
     return Program(
         channels=layout.channels,
         outputs=layout.outputs,
         patch_nodes=layout.patch_nodes,
         nodes=layout.nodes,
-        segments=np.column_stack([levels, _alone(layout, levels)]).reshape(-1),
+        segments=segments.reshape(-1),
         records=records.astype(np.uint32).reshape(-1),
         gate_starts=np.searchsorted(layout.instance_gates, np.arange(layout.gates + 1)).astype(np.uint32),
         output_slots=int(slots[-layout.outputs]),
         slots=count,
+        gates=layout.gates,
+        candidates=layout.candidates,
+        choices=choices.astype(np.uint32).reshape(-1),
+        wire_moments=-(-4 * layout.gates // GATE_COUNT) * GATE_COUNT,
+    )
+
+
+def _blocks_of(first_gate: int, gates: int, first_instance: int, replicas: int) -> Array:
+    """A segment in blocks of gates that share their candidates, int64 `[., SEGMENT]`."""
+    begins = np.arange(0, gates, BLOCK)
+    counts, of_all = np.minimum(BLOCK, gates - begins), np.ones_like(begins)
+    return np.stack(
+        [first_gate + begins, counts, first_instance + begins * replicas, replicas * of_all, of_all], axis=1
     )
 
 

@@ -26,6 +26,7 @@ from difflogic.cpu.codegen.threefry import split
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.adamw import adamw
 from difflogic.cpu.kernels.buffers import Buffers
+from difflogic.cpu.kernels.candidates import candidate_gradients, candidate_shares
 from difflogic.cpu.kernels.clip_norm import shorten, squares
 from difflogic.cpu.kernels.coefficients import coefficients
 from difflogic.cpu.kernels.commit import commit
@@ -170,8 +171,9 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
             finish_state(program, grid, 0, tile, buffers)
     else:
         # Gates have nothing to do with tiles: they are shared out among as many items, of which some may get none.
-        first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
+        first, last, first_row, last_row = _gates(program, item, grid.blocks)
         coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
+        candidate_shares(first_row, last_row, program, buffers.logits, buffers.probs, buffers.shares)
         if kind == DRAW:
             _draw(item, program, grid, buffers)
 
@@ -188,14 +190,13 @@ def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None
         start = buffers.fresh  # for the worst samples, which are replaced after the step
     seed_grid(grid, buffers.start, channels, item, grid.blocks, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
+    first, last, _, _ = _gates(program, item, grid.blocks)
     if buffers.hardening.peak:
-        gates = buffers.logits.size // GATE_COUNT
-        first, last = _share(gates, item, grid.blocks)
         # After `coefficients` and for the same gates: it overwrites what that has just written.
         share = growing_share(buffers.hardening, control[c.EPOCH])
-        harden(first, last, gates, share, key0, key1, buffers.table, buffers.logits, buffers.coefficients)
+        table, logits = buffers.table, buffers.logits
+        harden(first, last, share, key0, key1, program, table, logits, buffers.coefficients, buffers.shares)
     if buffers.faults.rates.gates:
-        first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
         stick_gates(buffers.faults.rates, first, last, key0, key1, buffers.probs, buffers.coefficients)
     if item == 0:  # for the steps, and for the evaluation of this batch
         buffers.faults.key[0], buffers.faults.key[1] = key0, key1
@@ -208,13 +209,15 @@ def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None
 
 @inlined
 def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array) -> None:
-    first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
+    first, last, first_row, last_row = _gates(program, item, grid.blocks)
     if kind == GRADIENTS:
-        buffers.finite[item] = gradients(
-            first, last, buffers.table, buffers.partials, buffers.probs, buffers.moments, buffers.gradients
-        )
+        partials, probs = buffers.partials, buffers.probs
+        finite = gradients(first, last, buffers.table, partials, probs, buffers.moments, buffers.gradients)
+        of_wires = candidate_gradients(first_row, last_row, program, partials, probs, buffers.gradients)
+        buffers.finite[item] = finite and of_wires
         if buffers.squares.size:
-            buffers.squares[item] = squares(first, last, buffers.optimizer.clip, buffers.gradients)
+            total = squares(first, last, buffers.optimizer.clip, buffers.gradients)
+            buffers.squares[item] = total + squares(first_row, last_row, buffers.optimizer.clip, buffers.gradients)
     elif kind == COMMIT:
         # After this phase every thread reads the flag that is set here: a step that is not finite must not be half
         # taken.
@@ -231,12 +234,28 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             # Every item sums all squares itself, in their order: that is less work than a phase to hand one number
             # round.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
-        logits, mu, nu = buffers.logits, buffers.mu, buffers.nu
-        adamw(first, last, buffers.optimizer, control, buffers.table, buffers.gradients, logits, mu, nu)
+            shorten(first_row, last_row, buffers.squares.sum(), buffers.gradients)
+        optimizer, table, logits, mu, nu = buffers.optimizer, buffers.table, buffers.logits, buffers.mu, buffers.nu
+        adamw(first, last, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
+        adamw(first_row, last_row, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
         if buffers.pool.size and not buffers.pool_stays:
             first, end = _share(grid.batch, item, grid.blocks)
             state, fresh = buffers.states[grid.steps], buffers.fresh
             write_back(grid, program.channels, first, end, state, fresh, buffers.worst, buffers.places, buffers.pool)
+
+
+@inlined
+def _gates(program: Program, item: int, items: int) -> Any:
+    """An item's gates, first and last, and the rows behind all gates that hold the logits of their candidates."""
+    gates, k = program.gates, program.candidates
+    if k == 1:
+        first, last = _share(gates, item, items)
+        return first, last, gates, gates
+    # Four gates have whole rows, k / 2 of them, whatever k is.
+    first, last = _share((gates + 3) // 4, item, items)
+    rows = (2 * k * gates + GATE_COUNT - 1) // GATE_COUNT
+    of_rows = gates + min(first * k // 2, rows), gates + min(last * k // 2, rows)
+    return min(4 * first, gates), min(4 * last, gates), of_rows[0], of_rows[1]
 
 
 @inlined

@@ -51,23 +51,25 @@ class SoftWorkspace:
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
         self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
         self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
-        self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job, given)
+        self.buffers = self._buffers(circuit, hyper or Hyper(), asynchronous, job, given)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
+    def _buffers(self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
         config, data = (None, None) if job is None else (job.config, job.data)
+        gates, rows = circuit.gates, circuit.parameters - circuit.gates
         damages, pool = len(shape.damage_steps), 0 if config is None else config.pool.size
         return Buffers(
-            logits=aligned(16 * gates),
-            mu=aligned(16 * gates),
-            nu=aligned(16 * gates),
-            probs=aligned(16 * gates),
-            gradients=aligned(16 * gates),
+            logits=aligned(16 * circuit.parameters),
+            mu=aligned(16 * circuit.parameters),
+            nu=aligned(16 * circuit.parameters),
+            probs=aligned(16 * circuit.parameters),
+            gradients=aligned(16 * circuit.parameters),
             coefficients=aligned(4 * gates),
             moments=aligned(4 * gates),
+            shares=aligned(16 * rows),
             table=aligned(4 * 16),
             states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
             targets=aligned(shape.targets, shape.loss_channels, width),
@@ -84,13 +86,13 @@ class SoftWorkspace:
             places=np.zeros(shape.batch, dtype=np.int64),
             sample_losses=np.zeros(shape.batch),
             worst=np.zeros(shape.batch, dtype=np.bool_),
-            nodes=aligned(self.threads, program.nodes * TILE),
+            nodes=aligned(self.threads, (program.nodes + program.choices.size // (2 * program.candidates)) * TILE),
             # and a row per channel for what a cell that did not fire passes on to itself
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             # a step reads its neighbours' adjoints while it writes its own: two take turns
             d_patches=aligned(2, program.patch_nodes * grid.stride),
             d_state=aligned(channels * width if given or self.steps.spread.any() else 0),
-            partials=aligned(grid.blocks, 4 * gates),
+            partials=aligned(grid.blocks, program.wire_moments + 16 * rows if rows else 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
@@ -121,13 +123,13 @@ class SoftWorkspace:
         return history
 
     def set_logits(self, logits: Array, mu: Array | None = None, nu: Array | None = None) -> None:
-        """`[G, 16]` each."""
+        """`[P, 16]` each."""
         self.buffers.logits[:] = logits.reshape(-1)
         if mu is not None and nu is not None:
             self.buffers.mu[:], self.buffers.nu[:] = mu.reshape(-1), nu.reshape(-1)
 
     def per_gate(self, values: Array) -> Array:
-        """A copy of one of the buffers, as `[G, 16]`."""
+        """A copy of one of the buffers, as `[P, 16]`."""
         return values.reshape(-1, 16).copy()
 
     def set_start(self, grids: Array) -> None:

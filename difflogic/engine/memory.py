@@ -26,16 +26,19 @@ def training_bytes(config: Config, threads: int) -> int:
     # neighbours of the outermost cells can be.
     width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
     nodes = model.instances + PATCH * model.channels
+    # Logits of candidates have moments and gradients too, and inputs have rows of their own.
+    wires, inputs = (2 * model.candidates, 2 * model.instances) if model.candidates > 1 else (0, 0)
     # By gate, by state, by fire mask, by target, by patch, by partial sum, by thread, and the tables of the layout.
     floats = (
-        (16 * 5 + 4 * 2 + 16 * SAVED) * model.gates
+        ((16 + wires) * (5 + SAVED) + 4 * 2) * model.gates
         + (task.steps + 1) * model.channels * width
         + (task.steps * width if train.asynchronous else 0)
         + len(task.judged_steps) * task.loss_channels * width
         + 2 * PATCH * model.channels * width
-        + min(-(-cells // TILE), BLOCKS) * 4 * model.gates
-        + threads * (3 * nodes + model.channels) * TILE
+        + min(-(-cells // TILE), BLOCKS) * (4 + wires) * model.gates
+        + threads * (3 * nodes + inputs + model.channels) * TILE
         + 16 * nodes
+        + 2 * wires * model.instances
     )
     # Grids of 0 and 1 are a byte per value, and of the probes there are about three copies.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels

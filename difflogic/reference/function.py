@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from difflogic.core import gates
-from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.core.wiring import CENTRE, PATCH, one_hot
 from difflogic.engine import control as c
 from difflogic.engine.function import CircuitFunction
 from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
-from difflogic.reference.kernels.coefficients import Parameters, one_hot
+from difflogic.reference.kernels.coefficients import Parameters
 from difflogic.reference.kernels.d_start import d_start
 from difflogic.reference.rollout import RolloutSpec, parameters_of, pull_back, run_steps
 

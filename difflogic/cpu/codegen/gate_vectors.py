@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.cgutils import get_or_insert_function
 
+from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import intrinsic
 from difflogic.cpu.codegen.vectors import (
     add_vectors,
@@ -18,6 +19,7 @@ from difflogic.cpu.codegen.vectors import (
     gate_vectors,
     loading,
     operation,
+    shuffled,
     splatting,
 )
 
@@ -97,6 +99,32 @@ def _reduction(combine: Callable[..., Any]) -> Any:
         return builder.extract_element(one, ir.Constant(ir.IntType(32), 0))
 
     return types.float32(gate_vectors), build
+
+
+@intrinsic
+def group_largest(_: Any, x: Any, count: Any) -> Any:
+    """In each lane the largest of its group of `count` lanes, 2, 4, 8 or 16."""
+    return _grouped(_larger)
+
+
+@intrinsic
+def group_total(_: Any, x: Any, count: Any) -> Any:
+    """In each lane the sum of its group of `count` lanes."""
+    return _grouped(add_vectors)
+
+
+def _grouped(combine: Callable[..., Any]) -> Any:
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        x, count = arguments
+        result = x
+        # Lanes meet those of which one bit of the number differs, the lowest bit first, until a group is together.
+        for distance in (1, 2, 4, 8):
+            x = combine(builder, x, shuffled(builder, x, x, [lane ^ distance for lane in range(GATE_COUNT)]))
+            is_inside = builder.icmp_signed(">", count, ir.Constant(count.type, distance))
+            result = builder.select(is_inside, x, result)
+        return result
+
+    return gate_vectors(gate_vectors, types.intp), build
 
 
 def _larger(builder: Any, x: Any, y: Any) -> Any:

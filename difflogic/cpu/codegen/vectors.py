@@ -68,7 +68,8 @@ def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vecto
     return builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
 
 
-def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
+def shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
+    """Lanes of two vectors, in the compiler's own terms."""
     # Lane n of the result is lane `lanes[n]` of the two vectors laid end to end.
     mask = ir.Constant(ir.VectorType(_INDEX, len(lanes)), list(lanes))
     return builder.shuffle_vector(one, two, mask)
@@ -77,7 +78,7 @@ def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
 def splatted(builder: Any, value: Any, vector: Any) -> Any:
     """A vector of equal values, in the compiler's own terms."""
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INDEX, 0))
-    return _shuffled(builder, one, one, [0] * vector.count)
+    return shuffled(builder, one, one, [0] * vector.count)
 
 
 def loading(kind: _Vector, array: Any) -> Any:
@@ -242,7 +243,7 @@ def fma_eights(_: Any, x: Any, y: Any, total: Any) -> Any:
 
 def _eights(builder: Any, vector: Any) -> list[Any]:
     count = eights.vector.count
-    return [_shuffled(builder, vector, vector, range(at, at + count)) for at in range(0, vector.type.count, count)]
+    return [shuffled(builder, vector, vector, range(at, at + count)) for at in range(0, vector.type.count, count)]
 
 
 @intrinsic
@@ -324,8 +325,8 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
     """The vector's halves added, or otherwise combined, until `lanes` are left."""
     # Halves, not neighbours: 32 floats of AVX2 are four registers, and adding registers moves no lane.
     while (count := vector.type.count) > lanes:
-        low = _shuffled(builder, vector, vector, range(count // 2))
-        high = _shuffled(builder, vector, vector, range(count // 2, count))
+        low = shuffled(builder, vector, vector, range(count // 2))
+        high = shuffled(builder, vector, vector, range(count // 2, count))
         vector = combine(builder, low, high)
     return vector
 
@@ -341,5 +342,5 @@ def _interleaved(builder: Any, one: Any, two: Any, order: Sequence[tuple[int, in
         # Of 16, lanes of `two` are numbered from 16 on. By lane, the order begins 0, 16, 1, 17 with shift 0, and 2, 18,
         # 3, 19 with shift 2: the sum of both is what was promised.
         lanes = [start + shift + lane + side * count for start in range(0, count, 4) for lane, side in order]
-        sums.append(_shuffled(builder, one, two, lanes))
+        sums.append(shuffled(builder, one, two, lanes))
     return builder.fadd(*sums)

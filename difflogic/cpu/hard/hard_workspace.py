@@ -6,16 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from difflogic.core import bits, gates
+from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.threads import together
-from difflogic.cpu.codegen.vectors import LINE, WORDS
+from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS
 from difflogic.cpu.hard import hard_forward
 from difflogic.cpu.hard.hard_forward import HardBuffers
 from difflogic.cpu.hard.hard_program import make_plan
-from difflogic.cpu.program import make_program
+from difflogic.cpu.program import RECORD, A, B, make_program
 from difflogic.cpu.tables import aligned, make_marks, neighbours
 from difflogic.engine.events import Damage
 from difflogic.engine.shape import Array, Shape
 from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 
 OUTSIDE_FIRST = LINE // 8
 """Words after the last column: the first of them is the outside of the grid, and rows stay aligned."""
@@ -28,7 +30,7 @@ class HardWorkspace:
         self, circuit: Circuit, shape: Shape, groups: int, kept: int, threads: int, asynchronous: bool
     ) -> None:
         self.shape = dataclasses.replace(shape, batch=groups)
-        self.program = make_program(circuit)
+        self.program, self._layout = make_program(circuit.chosen), flat_layout(circuit)
         columns = -(-self.shape.cells // WORDS) * WORDS
         # A thread needs a column of vectors of its own to work on: more of them would only wait.
         self.threads = min(threads, columns // WORDS)
@@ -112,7 +114,10 @@ class HardWorkspace:
         return _joined(words.reshape(channels, -1), cells)
 
     def run(self, logits: Array) -> None:
-        """All steps, by the argmax gates of `logits [16*G]`."""
+        """All steps, by the argmax gates and wires of `logits [16*P]`."""
+        if self._layout.candidates > 1:
+            wires = self._layout.chosen(logits.reshape(-1, GATE_COUNT)).wires
+            self.program.records.reshape(-1, RECORD)[:, [A, B]] = wires * TILE
         self._counters[:] = 0
         arguments = (self.shape.steps, self.program, logits, self.buffers, self.plan, self._counters)
         together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))

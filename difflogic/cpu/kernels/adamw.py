@@ -65,6 +65,7 @@ def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
 def adamw(
     first: int,
     last: int,
+    gates: int,
     optimizer: Optimizer,
     control: Array,
     table: Array,
@@ -73,9 +74,9 @@ def adamw(
     mu: Array,
     nu: Array,
 ) -> None:
-    """The step that `control` has counted already, of gates `first` to `last`, in place; all `[16*G]`.
+    """The step that `control` has counted already, of rows `first` to `last`, in place; all `[16*P]`.
 
-    `gradients` is scratch afterwards. `table [4*16]` as in `coefficients`.
+    The first `gates` rows may be input-wise. `gradients` is scratch afterwards. `table [4*16]` as in `coefficients`.
     """
     one = np.float32(1)
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
@@ -94,7 +95,8 @@ def adamw(
     row11 = add(add(row10, load_gate_vector(table, 2 * GATE_COUNT)), load_gate_vector(table, 3 * GATE_COUNT))
     # A gate's sixteen logits are one register of AVX-512: seven loads and stores a gate, without a loop inside.
     for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
-        if optimizer.input_wise:  # four numbers take the first four places, and the others' gradients are 0
+        is_input_wise = optimizer.input_wise and start < gates * GATE_COUNT
+        if is_input_wise:  # four numbers take the first four places, and the others' gradients are 0
             g = load_gate_vector(gradients, start)
             store(gradients, start, splat_gate_vector(np.float32(0)))
             store_sums(gradients, start, mul(row00, g), mul(row01, g), mul(row10, g), mul(row11, g))
@@ -105,7 +107,7 @@ def adamw(
         store(nu, start, n)
         p = load_gate_vector(logits, start)
         direction = divide(divide(m, scale1), add(root(divide(n, scale2)), epsilon))
-        if optimizer.input_wise:
+        if is_input_wise:
             store(gradients, start, direction)
             direction = mul(row00, splat_gate_vector(peek(gradients, start)))
             direction = fma(row01, splat_gate_vector(peek(gradients, start + 1)), direction)

@@ -14,7 +14,7 @@ class Buffers(NamedTuple):
     """All numbers of one training run but those of `Program` and `TileGrid`."""
 
     logits: Array
-    """float32 `[16*G]`, as are the next four."""
+    """float32 `[16*P]`, as are the next four: gates, and behind them candidates."""
     mu: Array
     nu: Array
     probs: Array
@@ -22,6 +22,8 @@ class Buffers(NamedTuple):
     coefficients: Array
     """float32 `[4*G]`, as is the next."""
     moments: Array
+    shares: Array
+    """float32 `[16*(P - G)]`: the share of each candidate in its input, `[0]` if wiring is fixed."""
     table: Array
     """float32 `[4*16]`: see `coefficients`."""
     states: Array
@@ -64,7 +66,7 @@ class Buffers(NamedTuple):
     d_state: Array
     """float32 `[C * tiles * TILE]`: the adjoint of a state that was spread out, or of the first one, or `[0]`."""
     partials: Array
-    """float32 `[blocks, 4*G]`: moments."""
+    """float32 `[blocks, 4*G]`: moments; with candidates as many as `Program.wire_moments` and 16 for each row."""
     losses: Array
     """float64 `[tiles]`."""
     squares: Array

@@ -23,6 +23,7 @@ from difflogic.cpu.codegen.vectors import (
     zeros,
 )
 from difflogic.cpu.kernels.buffers import Buffers
+from difflogic.cpu.kernels.candidates import choose_backward
 from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.faults import change_bits
 from difflogic.cpu.kernels.gate_forward import compute_nodes
@@ -69,7 +70,7 @@ def gate_backward(
     """
     nodes, slots, masks, states = buffers.nodes[thread], buffers.slots[thread], buffers.masks, buffers.states
     targets, d_patches = buffers.targets, buffers.d_patches[at % 2]
-    compute_nodes(program, grid, tile, buffers.coefficients, states[at], nodes)
+    compute_nodes(program, grid, tile, buffers.coefficients, buffers.shares, states[at], nodes)
     for node in range(program.patch_nodes):
         store(slots, node * TILE, zeros())
     if at == grid.steps - 1:
@@ -86,7 +87,7 @@ def gate_backward(
         _gather(program, grid, at + 1, tile, buffers, slots)
     if masks.size:
         _mask_adjoint(program, tile, masks[at], slots)
-    _gates_backward(program, buffers.coefficients, nodes, slots, moments)
+    _gates_backward(program, buffers.coefficients, buffers.shares, nodes, slots, moments)
     for node in range(program.patch_nodes):
         store(d_patches, node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
@@ -129,17 +130,22 @@ def _gather(program: Program, grid: TileGrid, at: int, tile: int, buffers: Buffe
 
 
 @inlined
-def _gates_backward(program: Program, coefficients: Array, nodes: Array, slots: Array, moments: Array) -> None:
+def _gates_backward(
+    program: Program, coefficients: Array, shares: Array, nodes: Array, slots: Array, moments: Array
+) -> None:
     """Every gate from the last to the first."""
     segments, records = program.segments, program.records
+    into = slots if program.candidates == 1 else nodes
     for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
         record, first = RECORD * segments[segment + FIRST_INSTANCE], 4 * segments[segment + FIRST_GATE]
         end, replicas = first + 4 * segments[segment + GATES], segments[segment + REPLICAS]
         # Two loops, so that no instance has to ask which of the two it is.
         if segments[segment + ALONE]:
-            _segment(records, record, first, end, replicas, True, coefficients, nodes, slots, moments)
+            _segment(records, record, first, end, replicas, True, coefficients, nodes, slots, into, moments)
         else:
-            _segment(records, record, first, end, replicas, False, coefficients, nodes, slots, moments)
+            _segment(records, record, first, end, replicas, False, coefficients, nodes, slots, slots, moments)
+        if program.candidates > 1:
+            choose_backward(program, segment, shares, nodes, slots, moments)
 
 
 @inlined
@@ -153,9 +159,10 @@ def _segment(
     coefficients: Array,
     nodes: Array,
     slots: Array,
+    into: Array,
     moments: Array,
 ) -> None:
-    """Send `d*(ca + cab*b)` and `d*(cb + cab*a)` to the inputs' slots, `d` being what is in the own."""
+    """Send `d*(ca + cab*b)` and `d*(cb + cab*a)` to the inputs' slots `into`, `d` being what is in the own."""
     # Coefficients are loaded once for all replicas of a gate, and the moments of its replicas stay in registers until
     # the last: what is summed over 32 cells and stored is one vector of four for each gate, not for each instance. Part
     # by part of a row, all that is not coefficient or moment is one register wide, so that 16 of them suffice.
@@ -174,11 +181,11 @@ def _segment(
                 sum_db, sum_dab = fma_eights(d, b, sum_db), fma_eights(da, b, sum_dab)
                 to_a, to_b = fma(cab, b, ca), fma(cab, a, cb)
                 if alone:
-                    store(slots, slot_a + part, mul(d, to_a))
-                    store(slots, slot_b + part, mul(d, to_b))
+                    store(into, slot_a + part, mul(d, to_a))
+                    store(into, slot_b + part, mul(d, to_b))
                 else:  # in this order, as both inputs may be one node
-                    store(slots, slot_a + part, fma(d, to_a, load_part(slots, slot_a + part)))
-                    store(slots, slot_b + part, fma(d, to_b, load_part(slots, slot_b + part)))
+                    store(into, slot_a + part, fma(d, to_a, load_part(into, slot_a + part)))
+                    store(into, slot_b + part, fma(d, to_b, load_part(into, slot_b + part)))
             record += RECORD
         add_sums(moments, gate, sum_d, sum_da, sum_db, sum_dab)
 

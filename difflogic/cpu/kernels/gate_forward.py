@@ -3,6 +3,7 @@
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, where
 from difflogic.cpu.kernels.buffers import Buffers
+from difflogic.cpu.kernels.candidates import choose
 from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.faults import change_bits
 from difflogic.cpu.kernels.grid import write_patches
@@ -18,7 +19,7 @@ def gate_forward(
     """Compute the tile's part of state `at + 1` from state `at`; a cell whose mask is 0 keeps its old state."""
     masks, states, nodes = buffers.masks, buffers.states, buffers.nodes[thread]
     # Neighbouring tiles read `states[at]` and write `states[at + 1]`: no tile waits for another within a step.
-    compute_nodes(program, grid, tile, buffers.coefficients, states[at], nodes)
+    compute_nodes(program, grid, tile, buffers.coefficients, buffers.shares, states[at], nodes)
     if steps.spread[at]:
         for c in range(program.outputs):
             row, place = (program.nodes - program.outputs + c) * TILE, c * grid.stride + grid.guard
@@ -55,13 +56,17 @@ def finish_state(program: Program, grid: TileGrid, at: int, tile: int, buffers: 
 
 
 @inlined
-def compute_nodes(program: Program, grid: TileGrid, tile: int, coefficients: Array, state: Array, nodes: Array) -> None:
-    """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`."""
+def compute_nodes(
+    program: Program, grid: TileGrid, tile: int, coefficients: Array, shares: Array, state: Array, nodes: Array
+) -> None:
+    """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`; of candidates `shares [2k*G]`."""
     write_patches(grid, tile, program.channels, state, nodes)
     segments, records = program.segments, program.records
     # Instances of a segment follow each other, and so do their records and rows: both move on by a constant, and
     # nothing but the two rows that a gate reads is looked up.
     for segment in range(0, segments.size, SEGMENT):
+        if program.candidates > 1:
+            choose(program, segment, shares, nodes)
         record = RECORD * segments[segment + FIRST_INSTANCE]
         row = (program.patch_nodes + segments[segment + FIRST_INSTANCE]) * TILE
         first = 4 * segments[segment + FIRST_GATE]

@@ -5,6 +5,8 @@ import numpy as np
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.kernels.candidates import harden_wires
+from difflogic.cpu.program import Program
 from difflogic.engine.events import HARDENING_STREAM, Hardening
 from difflogic.engine.shape import Array
 
@@ -19,12 +21,22 @@ def growing_share(hardening: Hardening, epochs: int) -> int:
 
 @inlined
 def harden(
-    first: int, last: int, gates: int, share: int, key0: int, key1: int, table: Array, logits: Array, weights: Array
+    first: int,
+    last: int,
+    share: int,
+    key0: int,
+    key1: int,
+    program: Program,
+    table: Array,
+    logits: Array,
+    weights: Array,
+    shares: Array,
 ) -> None:
     """`Hardening.draw` for gates `first` to `last`; what is drawn gets its hard gate's coefficients in `weights [4*G]`.
 
-    `table [4*16]` and `logits [16*G]` as in `coefficients`.
+    With candidates, it gets hard wires in `shares`. `table [4*16]` and `logits [16*P]` as in `coefficients`.
     """
+    gates = program.gates
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2
     for gate in range(first, last):
@@ -36,3 +48,5 @@ def harden(
             # The coefficients alone: `probs` stay those of the softmax, so that the gradient does as well.
             for index in range(4):
                 weights[4 * gate + index] = table[index * GATE_COUNT + best]
+            if program.candidates > 1:
+                harden_wires(gate, program, logits, shares)

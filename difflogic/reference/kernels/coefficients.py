@@ -31,8 +31,3 @@ def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
     """
     coefficients[:] = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     gate_ids[:] = logits.argmax(axis=-1)
-
-
-def one_hot(logits: Array) -> Array:
-    """1 at the largest of `logits [..., k]`, of equals the first, else 0."""
-    return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])

@@ -3,10 +3,11 @@
 import numpy as np
 
 from difflogic.core import gates, prng
+from difflogic.core.wiring import one_hot
 from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates, Hardening
 from difflogic.engine.shape import Array
-from difflogic.reference.kernels.coefficients import one_hot, softmax
+from difflogic.reference.kernels.coefficients import softmax
 
 
 def harden(
