@@ -210,7 +210,9 @@ def _option(declared: Option) -> Callable[[Any], Any]:
     kind, limits, name = declared.kind, declared.limits, declared.name
     given: dict[str, Any] = {"metavar": declared.metavar, "help": declared.words, "default": None}
     if kind is bool:
-        given = {"is_flag": True, "help": declared.words}
+        given |= {"is_flag": True, "default": declared.default}
+        # A flag whose default is neither has a name to refuse too.
+        name = name if declared.default is False else f"{name}/--no-{name}"
     elif kind is Table or typing.get_origin(kind) is tuple:
         given |= {"multiple": True, "default": (), "help": declared.words[:-1] + ". May be repeated."}
         name = name.removesuffix("s")

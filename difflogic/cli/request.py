@@ -75,7 +75,7 @@ def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
     found = {each.name: each for each in options(part)}
     named = {name: value for name, value in given.items() if name in found}
     return {name: int(value) if found[name].kind is int else value
-            for name, value in named.items() if not (value is None or value is False or value == ())}  # fmt: skip
+            for name, value in named.items() if not (value in (None, ()) or value is found[name].default)}  # fmt: skip
 
 
 def _samples(given: Mapping[str, Any]) -> Dataset:

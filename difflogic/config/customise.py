@@ -1,6 +1,6 @@
 """Configuration of a request: a preset, changed for another target or initial state, by a recipe, and by fields."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -10,7 +10,7 @@ import numpy as np
 from difflogic.config import kept_starts, picture_file, presets, recipes, registered
 from difflogic.config.choices import STARTS
 from difflogic.config.fields import hint, merged, plain
-from difflogic.config.picture_file import CHANNELS
+from difflogic.config.picture_file import CHANNELS, Picture
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.config.task import MAX_BOARD_CELLS, MIN_SIDE
@@ -43,7 +43,7 @@ class Configured(NamedTuple, Generic[Asked]):
     changes: Changes
     """Fields that another target or initial state set, unless the request sets them itself."""
     notices: tuple[str, ...] = ()
-    """Warnings about images that may be read otherwise than meant."""
+    """Sentences on what the reading of images changed or lost."""
 
 
 def configure(request: Asked) -> Configured[Asked]:
@@ -58,13 +58,13 @@ def configure(request: Asked) -> Configured[Asked]:
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
     is_fixed = request.config is not None or cells != (None, None)
     grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
-    changed = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
+    changed, notices = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
     config = base.with_(**merged(changed, fields))
     config = recipes.applied(str(request.recipe), config).with_(**fields)
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
     made = replace(request, preset=None, config=config)
-    return Configured(made, config, base, changed, tuple(_notices(config, request)))
+    return Configured(made, config, base, changed, notices)
 
 
 def named(file: Path) -> str:
@@ -106,14 +106,16 @@ def _check(request: TrainRequest) -> None:
         raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
     pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
     for name in ("colors", "size", "threshold", "invert"):
-        if getattr(request, name) is not None and getattr(request, name) is not False and not pictures:
+        if getattr(request, name) is not None and not pictures:
             raise UsageError(f"`{name}` is for pictures: give `target` or `start` with it.")
     if request.padding and request.target is None:
         raise UsageError("`padding` surrounds a picture: give `target` with it.")
 
 
-def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int) -> Changes:
-    """Return what to change in `config`. Raises ConfigError, DataError, UsageError.
+def changes(
+    config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int
+) -> tuple[Changes, tuple[str, ...]]:
+    """Return what to change in `config`, and the notices of its images. Raises ConfigError, DataError, UsageError.
 
     Args:
         config: Configuration before the change.
@@ -124,12 +126,11 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
     _check(request)
     changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}, "data": {}}
     grid = fixed or (config.task.height, config.task.width)
-    loss_channels = config.task.loss_channels
+    notices: tuple[str, ...] = ()
     if request.target is not None:
-        bits = _picture(request.target, request, channels, loss_channels)
-        grid = _room(request, bits, fixed)
-        loss_channels = bits.shape[-1]
-        changed["task"] |= _picture_target(config, _centred(request.target, bits, grid))
+        picture = _picture(request.target, request, channels)
+        grid, notices = _room(request, picture.bits, fixed), picture.notices
+        changed["task"] |= _picture_target(config, request.target, _centred(request.target, picture.bits, grid))
     elif request.rule is not None or request.rule_table is not None:
         given = load_rule(request.rule_table) if request.rule_table is not None else str(request.rule)
         _aim_at_rule(changed, config, given, fixed)
@@ -139,22 +140,17 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
         changed = merged(changed, request.data.fields())
     if request.start is not None:
         grid = tuple(changed["task"].get(name, side) for name, side in zip(("height", "width"), grid, strict=True))
-        _begin_with(changed, request, grid, channels, loss_channels)
-    return changed
+        notices += _begin_with(changed, request, grid, channels)
+    return changed, tuple(dict.fromkeys(notices))
 
 
-def _notices(config: Config, request: TrainRequest) -> Iterator[str]:
-    if request.target is None or request.invert:
-        return
-    if picture_file.is_dark_on_light(text_picture.decode(config.task.picture, text_picture.MAX_BITS)):
-        yield (
-            "The picture is dark on light, and what is light is on: its background is learned. Add `invert` if the "
-            "drawing is meant."
-        )
-
-
-def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
+def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
     height, width, loss_channels = bits.shape
+    if (bits == bits[0, 0]).all():
+        raise DataError(
+            f"{path} reads as one colour everywhere, so that there is nothing to learn: expected an image of at least "
+            f"two, or another `threshold` than {picture_file.THRESHOLD}, or `padding` around it."
+        )
     task = {
         "target": "picture",
         "picture": plain(text_picture.encode(bits)),
@@ -198,15 +194,14 @@ def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int,
     changed["pool"]["size"] = 0
 
 
-def _begin_with(
-    changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int, loss_channels: int
-) -> None:
+def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int) -> tuple[str, ...]:
+    """Set another initial state, and return the notices of its image."""
     start = str(request.start)
     if start in STARTS and start != "picture":
         changed["task"] |= {"start": start, "start_picture": []}
         if start == "zeros":  # an empty torus looks the same from every cell
             changed["model"]["periodic"] = False
-        return
+        return ()
     # A word that is neither a kind of start nor a file is more likely misspelled than a missing image.
     path = Path(start)
     if not path.suffix and not path.exists():
@@ -214,21 +209,22 @@ def _begin_with(
         raise ConfigError(
             f"`start` must be one of {', '.join(words)}, or a picture file, got {start!r}{hint(start, words)}."
         )
-    bits = _centred(path, _picture(path, request, channels, loss_channels), (grid[0], grid[1]))
+    picture = _picture(path, request, channels)
+    bits = _centred(path, picture.bits, (grid[0], grid[1]))
     changed["task"] |= {"start": "picture", "start_picture": plain(text_picture.encode(bits))}
+    return picture.notices
 
 
-def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
-    """Read an image, by default in as many colours as the loss channels can hold, otherwise in black and white."""
-    usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
-    colors = request.colors or max(usual, picture_file.least_colors(path))
-    if CHANNELS[colors] > channels:
+def _picture(path: Path, request: TrainRequest, channels: int) -> Picture:
+    """Read an image, by default in its own colours, as far as the channels hold them."""
+    colors = request.colors
+    if colors is not None and CHANNELS[colors] > channels:
         fitting = max(number for number, needed in CHANNELS.items() if needed <= channels)
         raise ConfigError(
             f"{colors} colours take {CHANNELS[colors]} channels, but a cell has {channels}: give `colors` {fitting}, "
             "or a preset with more channels."
         )
-    return picture_file.load(path, colors, request.size, request.threshold, request.invert)
+    return picture_file.load(path, colors, request.size, request.threshold, request.invert, channels)
 
 
 def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:
@@ -237,7 +233,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
         if request.padding:
             raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
         return fixed
-    width, height = request.size or (bits.shape[1], bits.shape[0])
+    width, height = request.size or bits.shape[1::-1]
     sides = height + 2 * request.padding, width + 2 * request.padding
     if min(sides) < MIN_SIDE:
         raise ConfigError(

@@ -1,9 +1,11 @@
 """Images as the bits of cells.
 
 A cell is on or off (2 colours), has a bit each of red, green and blue (8), or two of each (64): the high bits in
-channels 0, 1 and 2, the low ones in 3, 4 and 5. Colours are multiplied by their opacity. An image that is too large is
-scaled down by Lanczos resampling in its own proportions, as in the authors' notebook. A pattern is an image too:
-state 1 of two is white, and the bits of more states are those of the colours.
+channels 0, 1 and 2, the low ones in 3, 4 and 5. An image that is too large is scaled down by Lanczos resampling in its
+own proportions, as in the authors' notebook. A transparent pixel is off, and in an image that has some an opaque one is
+on. A drawing that is dark on light is inverted in lightness, so that its ink is on and keeps its hue. A pattern is an
+image too: state 1 of two is white, and the bits of more states are those of the colours. `page/picture.js` follows the
+same rules.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import shutil
 import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,58 +24,108 @@ from difflogic.config.choices import COLORS
 from difflogic.core import patterns
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from PIL import Image
 
 CHANNELS = dict(zip(COLORS, (1, 3, 6), strict=True))
 """Number of channels for each number of colours."""
-THRESHOLDS = {2: 0.26, 8: 0.5}
-"""Brightness above which a bit is 1; the paper's lizard is on where red, green or blue is above the first."""
+THRESHOLD = 0.26
+"""Brightness above which a cell is on, and share of opacity above which it is opaque. It is the paper's for the lizard,
+which is on where red, green or blue is above it. Each of these is 1 above half of the brightest of them too."""
 LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
 """Thresholds between the four levels of 64 colours."""
 MAX_SIDE = 128
+USUAL_SIZE = (24, 24)
+"""Width and height into which an image beyond MAX_SIDE is scaled down by default."""
 MAX_PIXELS = 4096 * 4096
 """Largest file before it is scaled down: its size in memory is known before it is unpacked."""
 FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
 """Formats that describe pixels: others may be programs, or need some to be read."""
 
 
+class Picture(NamedTuple):
+    """Image as cells."""
+
+    bits: Bits
+    """`[H, W, channels]`."""
+    notices: tuple[str, ...] = ()
+    """Sentences on everything that the reading changed or lost."""
+
+
 def load(
-    path: Path, colors: int, size: tuple[int, int] | None = None, threshold: float | None = None, invert: bool = False
-) -> Bits:
-    """Read an image file as bits `[H, W, CHANNELS[colors]]`. Raises DataError if it has no fitting, still content.
+    path: Path, colors: int | None = None, size: tuple[int, int] | None = None, threshold: float | None = None,
+    invert: bool | None = None, channels: int = max(CHANNELS.values()),
+) -> Picture:  # fmt: skip
+    """Read an image file. Raises DataError if it has no fitting, still content.
 
     Args:
         path: The file.
-        colors: 2, 8 or 64.
-        size: Width and height into which the image is scaled down; None: as it is.
-        threshold: Brightness above which a bit is 1; None: the usual one.
-        invert: Whether the image is dark on light, and so is inverted.
+        colors: 2, 8 or 64; None: the least of these that holds the image's own, or 8.
+        size: Width and height into which the image is scaled down; None: as it is, beyond MAX_SIDE USUAL_SIZE.
+        threshold: Brightness above which a cell is on; None: THRESHOLD.
+        invert: Whether the lightness is inverted; None: if the image is dark on light.
+        channels: Most channels that `colors` may take by default.
     """
-    if threshold is not None and colors not in THRESHOLDS:
+    if threshold is not None and colors == COLORS[-1]:
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
-    picture = upright(path)
-    if size is not None:
+    picture, notices = upright(path), list[str]()
+    sides = picture.size
+    if size is not None or max(sides) > MAX_SIDE:
         from PIL.Image import Resampling
 
-        picture.thumbnail(size, Resampling.LANCZOS)
-    if max(picture.size) > MAX_SIDE:
-        raise DataError(
-            f"{path} is {_sides(picture.size)} pixels, at most {MAX_SIDE}x{MAX_SIDE} become cells: scale it down "
-            "with `size` 32x32, say."
+        picture.thumbnail(size or USUAL_SIZE, Resampling.LANCZOS)
+    if picture.size != sides:
+        notices.append(f"The picture is scaled down from {_sides(sides)} pixels to {_sides(picture.size)} cells.")
+    pixels = np.asarray(picture)
+    number = colors or _own_colors(pixels, channels)
+    invert = False if invert is None and patterns.is_pattern(path) else invert  # its states are no lightness
+    bits, changed = _cells(path, pixels, number, THRESHOLD if threshold is None else threshold, invert)
+    # A drawing in white alone has identical channels.
+    if colors is None and number > 2 and (bits == bits[..., :1]).all():
+        bits = bits[..., :1]
+    before, after = (len(np.unique(each[_opaque(pixels)], axis=0)) for each in (pixels, bits))
+    if before > after:
+        changed.append(f"The picture's {before} colours become {after}.")
+    return Picture(bits, (*notices, *changed))
+
+
+def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool | None) -> tuple[Bits, list[str]]:
+    """Return the bits of pixels, and notices of inverted, dark and dropped cells. Raises DataError."""
+    opaque, notices = _opaque(pixels), list[str]()
+    rgb = pixels[..., :3].astype(np.float32) / np.float32(255)
+    bits = _bits(rgb, opaque, colors, threshold)
+    if invert is None and opaque.all() and is_dark_on_light(bits):
+        invert = True
+        notices.append("The picture is dark on light and is inverted: set `invert` to false to learn its background.")
+    if invert:
+        rgb = rgb + 1 - rgb.max(axis=-1, keepdims=True) - rgb.min(axis=-1, keepdims=True)
+        bits = _bits(rgb, opaque, colors, threshold)
+    dark = opaque & ~bits.any(axis=-1)
+    if dark.any() and not (opaque.all() or invert):
+        has_white = colors > 2 and bits.all(axis=-1).any()
+        bits[dark] = np.eye(bits.shape[-1], dtype=np.uint8)[-1] if has_white else 1
+        notices.append(
+            f"What is opaque is on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
         )
-    bits = _bits(picture, colors, threshold, invert)
+    elif dropped := int((rgb[dark].max(axis=-1) > threshold / 2).sum()):
+        notices.append(f"{counted(dropped, 'faint cell')} of the picture off: `threshold` is {threshold:g}.")
     if not bits.any():
         too = "light" if invert else "dark"
         raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
-    return bits
+    return bits, notices
 
 
-def least_colors(path: Path) -> int:
-    """Return the least number of colours that hold the states of a pattern; 2 for an image. Raises DataError."""
-    largest = int(patterns.read(path, max(CHANNELS.values())).states.max(initial=0)) if patterns.is_pattern(path) else 0
-    return next(colors for colors, channels in CHANNELS.items() if not largest >> channels)
+def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
+    return np.asarray(pixels[..., 3] > THRESHOLD * 255)
+
+
+def _own_colors(pixels: Bits, channels: int) -> int:
+    """Return the number of colours for an image: 64 if it has exactly some of these, otherwise 8, within `channels`."""
+    seen = pixels[_opaque(pixels)][:, :3]
+    most = 8 if (seen % 85).any() or not (seen % 255).any() else 64
+    return max(each for each in COLORS if CHANNELS[each] <= channels and each <= most)
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
@@ -118,26 +170,21 @@ def saved(given: Any) -> Path:
 
 
 def is_dark_on_light(bits: Bits) -> bool:
-    """Return whether the surroundings of an image are on and something inside is off, like ink on paper."""
-    on = np.asarray(bits.any(axis=-1))
-    # Without the empty cells that padding put around it.
-    rows, columns = (np.flatnonzero(on.any(axis=axis)) for axis in (1, 0))
-    inner: npt.NDArray[np.bool_] = on[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    around = np.concatenate([inner[0], inner[-1], inner[:, 0], inner[:, -1]])
+    """Return whether the surroundings of an image are white and something inside is not, like ink on paper."""
+    white = np.asarray(bits.all(axis=-1))
+    around = np.concatenate([white[0], white[-1], white[:, 0], white[:, -1]])
     # A drawing may touch a side, and ink is the smaller part, unlike a dark image on black.
-    return bool(around.mean() > 0.9 and 0.5 < inner.mean() < 1)
+    return bool(around.mean() > 0.9 and 0.5 < white.mean() < 1)
 
 
-def _bits(picture: Image.Image, colors: int, threshold: float | None, invert: bool) -> Bits:
-    pixels = np.asarray(picture, dtype=np.float32) / 255
-    # On black: a pixel that is half transparent is half as bright.
-    light = (1 - pixels[..., :3] if invert else pixels[..., :3]) * pixels[..., 3:]
-    if colors in THRESHOLDS:
-        above: npt.NDArray[np.bool_] = light > (THRESHOLDS[colors] if threshold is None else threshold)
-        return np.asarray(above.any(axis=-1, keepdims=True) if colors == 2 else above, dtype=np.uint8)
-    # Levels 0 to 3 of red, green and blue in two bits each, the three higher bits first: level 2 is 1 there, 0 behind.
-    levels = (light[..., None] > LEVELS).sum(axis=-1)
-    return np.concatenate([levels >> 1, levels & 1], axis=-1).astype(np.uint8)
+def _bits(rgb: npt.NDArray[np.float32], opaque: npt.NDArray[np.bool_], colors: int, threshold: float) -> Bits:
+    above: npt.NDArray[np.bool_] = rgb > np.maximum(threshold, rgb.max(axis=-1, keepdims=True) / 2)
+    bits = np.asarray(above.any(axis=-1, keepdims=True) if colors == 2 else above)
+    if colors == COLORS[-1]:
+        # Levels 0 to 3 of red, green and blue in two bits each, the three higher bits first: level 2 is 1, then 0.
+        levels = (rgb[..., None] > LEVELS).sum(axis=-1)
+        bits = np.concatenate([levels >> 1, levels & 1], axis=-1)
+    return (bits & opaque[..., None]).astype(np.uint8)
 
 
 def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:

@@ -228,17 +228,17 @@ class TrainRequest(Request):
         sent=one_of([word for word in STARTS if word != "picture"]),
     )  # fmt: skip
     colors: int | None = _target(
-        "The colours of a picture, in 1, 3 or 6 channels", one_of(COLORS), usual="as the preset's loss channels allow"
+        "The colours of a picture, in 1, 3 or 6 channels", one_of(COLORS), usual="the picture's own, or 8"
     )
     size: Size | None = _target(
         "Scale pictures down to fit into this many cells",
         Limits("WIDTHxHEIGHT of 1 to 128 cells each", lambda size: all(1 <= side <= 128 for side in size)),
         metavar="WIDTHxHEIGHT",
     )
-    threshold: float | None = _target(
-        "The brightness above which a bit of a picture is 1", BELOW_ONE, usual="0.26 in 2 colours, 0.5 in 8"
+    threshold: float | None = _target("The brightness above which a cell of a picture is on", BELOW_ONE, usual="0.26")
+    invert: bool | None = _target(
+        "Invert the lightness of pictures, so that what is light is off", usual="if dark on light"
     )
-    invert: bool = _target("Read pictures as drawings that are dark on light: what is light is off", default=False)
     padding: int = _target("Empty cells on each side of a target", between(0, 64), default=0)
 
     engine: str | None = option(

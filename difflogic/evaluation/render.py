@@ -112,7 +112,7 @@ def _from_file(path: Path, config: Config) -> Bits:
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
-        return picture_file.load(path, colors)
+        return picture_file.load(path, colors).bits
     if path.suffix.lower() != ".npy":
         kinds = ", ".join((".npy", *PICTURES))
         raise UsageError(f"A start is {', '.join(STARTS)}, or a file that ends with {kinds}, got {str(path)!r}.")

@@ -1,10 +1,11 @@
-// A picture file as cells of eight colours: scaled down as Pillow does it for the command, to one of 255 levels, for its
-// versions round in different orders; and put into the middle of the grid. See difflogic/config/picture_file.py and
-// `_centred` of difflogic/config/customise.py.
+// A picture file as cells of eight colours, by the rules of difflogic/config/picture_file.py: scaled down as Pillow does
+// it for the command, to one of 255 levels, for its versions round in different orders; and put into the middle of the
+// grid, as by `_centred` of difflogic/config/customise.py.
 
 const MAX_PIXELS = 4096 * 4096; // as for the command
 const FORMATS = "PNG, GIF, JPEG, BMP or WEBP";
-const HALF = 127.5; // a bit is 1 above it
+const THRESHOLD = 0.26 * 255; // a cell is on above this brightness, and opaque above this opacity
+const [WHITE, BLUE] = [7, 4];
 const LOBES = 3; // of Lanczos
 const GAP = 2; // Pillow averages whole blocks of pixels first, as long as this factor is left for Lanczos
 const PRECISION = 2 ** 22; // weights are whole numbers of it
@@ -32,6 +33,7 @@ export async function cellsOfFile(file, width, height) {
     }
     const cells = centred(fitted(pixelsOf(bitmap), width, height), width, height);
     if (!cells.some(Boolean)) throw new Error(`Every pixel of ${name} is transparent or too dark to count: expected some that are on.`);
+    if (cells.every((cell) => cell === cells[0])) throw new Error(`${name} reads as one colour everywhere: expected at least two.`);
     return cells;
 }
 
@@ -46,17 +48,40 @@ function pixelsOf(bitmap) {
 
 // Into the middle; an odd cell is left below and at the right.
 /** @param {Pixels} pixels @param {number} width @param {number} height */
-function centred({ data, ...inner }, width, height) {
+function centred(pixels, width, height) {
     const cells = new Uint8Array(width * height),
-        left = (width - inner.width) >> 1,
-        above = (height - inner.height) >> 1;
-    for (let y = 0; y < inner.height; y++)
-        for (let x = 0; x < inner.width; x++) {
-            const [red, green, blue, opacity] = data.subarray(4 * (y * inner.width + x));
-            const on = [red, green, blue].map((value) => Number((value * opacity) / 255 > HALF));
-            cells[(y + above) * width + x + left] = on[0] | (on[1] << 1) | (on[2] << 2);
-        }
+        left = (width - pixels.width) >> 1,
+        above = (height - pixels.height) >> 1;
+    colored(pixels).forEach((cell, i) => {
+        cells[(above + Math.floor(i / pixels.width)) * width + left + (i % pixels.width)] = cell;
+    });
     return cells;
+}
+
+// Opaque pixels are on where others are transparent; without any, what is dark on light is inverted in lightness.
+/** @param {Pixels} pixels @returns {number[]} */
+function colored({ width, height, data }) {
+    const opaque = Array.from({ length: width * height }, (_, i) => data[4 * i + 3] > THRESHOLD);
+    const read = (/** @type {boolean} */ isInverted) =>
+        opaque.map((isOpaque, i) => {
+            let rgb = Array.from(data.subarray(4 * i, 4 * i + 3));
+            const shift = 255 - Math.min(...rgb) - Math.max(...rgb);
+            if (isInverted) rgb = rgb.map((value) => value + shift);
+            const least = Math.max(THRESHOLD, Math.max(...rgb) / 2);
+            return rgb.reduce((code, value, bit) => code | (Number(isOpaque && value > least) << bit), 0);
+        });
+    const cells = read(false);
+    if (opaque.every(Boolean)) return read(isDarkOnLight(cells, width));
+    const dark = cells.includes(WHITE) ? BLUE : WHITE;
+    return cells.map((cell, i) => (opaque[i] ? cell || dark : 0));
+}
+
+/** @param {number[]} cells @param {number} width */
+function isDarkOnLight(cells, width) {
+    const share = (/** @type {number[]} */ some) => some.filter((cell) => cell === WHITE).length / some.length;
+    const ends = [cells.slice(0, width), cells.slice(-width)],
+        sides = [0, width - 1].map((x) => cells.filter((_, i) => i % width === x));
+    return share([...ends, ...sides].flat()) > 0.9 && share(cells) > 0.5 && share(cells) < 1;
 }
 
 // `Image.thumbnail` of Pillow: in its own proportions, never larger.

@@ -15,5 +15,5 @@ def test_pictures_follow_from_the_seed_and_are_read_as_they_are_judged(tmp_path:
     for picture, again in zip(one, two, strict=True):
         assert np.array_equal(picture.pixels, again.pixels)
         Image.fromarray(picture.pixels).save(tmp_path / "picture.png")
-        assert np.array_equal(picture_file.load(tmp_path / "picture.png", picture.colors), picture.bits)
+        assert np.array_equal(picture_file.load(tmp_path / "picture.png", picture.colors).bits, picture.bits)
         assert picture.pixels.any()

@@ -1,6 +1,5 @@
 """What the command line offers and says in its help is what the modules that own it take."""
 
-import re
 from typing import Any
 
 import click
@@ -84,6 +83,5 @@ def test_sides_of_pictures() -> None:
         TrainRequest(size=(side + 1, 1))
 
 
-def test_thresholds_of_pictures() -> None:
-    told = re.findall(r"(\d\.\d+) in (\d+) colours|, (\d\.\d+) in (\d+)", option("train", "--threshold").help)
-    assert {int(b or d): float(a or c) for a, b, c, d in told} == picture_file.THRESHOLDS
+def test_threshold_of_pictures() -> None:
+    assert f"[{picture_file.THRESHOLD}]" in option("train", "--threshold").help

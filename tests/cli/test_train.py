@@ -109,15 +109,16 @@ def test_a_picture_in_a_file(difflogic: Call) -> None:
     assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
 
 
-def test_a_drawing_on_paper_is_told_and_can_be_inverted(difflogic: Call) -> None:
+def test_drawing_on_paper_is_inverted_unless_refused(difflogic: Call) -> None:
     paper = np.full((6, 6), 255, dtype=np.uint8)
     paper[2:4, 1:5] = 0
     Image.fromarray(paper).save("paper.png")
-    told = "its background is learned. Add --invert if the drawing is meant."
-    for extra, expected in ((["--padding", 1], True), (["--padding", 1, "--invert"], False)):
-        done = difflogic("init", "lizard", "--target", "paper.png", *extra, "--force", "-o", "paper.toml")
-        assert (told in done.out) == expected
-    assert Config.load(Path("paper.toml")).task.picture[3] == "..1111.."
+    notice = "is dark on light and is inverted: set --invert to false"
+    for extra, is_inverted, row in (([], True, "..1111.."), (["--invert"], False, "..1111.."),
+                                    (["--no-invert"], False, ".1....1.")):  # fmt: skip
+        options = ("--target", "paper.png", "--padding", 1, *extra, "--force", "-o", "paper.toml")
+        assert (notice in difflogic("init", "lizard", *options).out) == is_inverted
+        assert Config.load(Path("paper.toml")).task.picture[3] == row
 
 
 def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
@@ -218,8 +219,8 @@ BAD_INPUT = [
      "optimizer.lr must be a number between 0 and 1e+30, got {'x': 9}."),
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
         "--colors 2, or a preset with more channels."),
-    (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
-        "down with --size 32x32, say."),
+    (["train", "tiny", "--target", "large.png"],
+        "A grid has at least 3x3 cells: put some around large.png with --padding 1."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
     (["train", "tiny", "--invert"], "--invert is for pictures: give --target or --start with it."),
     (["train", "tiny", "--rule", "B3"], f"'B3' is not a rule: {rules.GRAMMAR}."),

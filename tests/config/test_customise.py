@@ -13,7 +13,7 @@ from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture
 from difflogic.engine import job
-from difflogic.errors import ConfigError, UsageError
+from difflogic.errors import ConfigError, DataError, UsageError
 
 
 def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] = (255, 255, 255)) -> Path:
@@ -26,7 +26,7 @@ def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] =
 
 
 def wished(config: Config, fixed: tuple[int, int] | None = None, **asked: Any) -> Config:
-    return config.with_(**changes(config, TrainRequest(**asked), fixed, config.model.channels))
+    return config.with_(**changes(config, TrainRequest(**asked), fixed, config.model.channels)[0])
 
 
 def test_without_a_wish_nothing_changes() -> None:
@@ -35,7 +35,7 @@ def test_without_a_wish_nothing_changes() -> None:
 
 
 def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
-    config = wished(presets.lizard(), target=picture(tmp_path, 7, 5), padding=2)
+    config = wished(presets.lizard(), target=picture(tmp_path, 7, 5), padding=2, invert=False)
     target = job.target(config.task)
     assert target is not None
     assert target.shape == (9, 11, 1)
@@ -53,13 +53,22 @@ def test_size_is_the_grid_and_the_picture_is_in_its_middle(tmp_path: Path) -> No
     assert target.any(axis=(1, 2)).tolist() == [False] * 3 + [True] * 10 + [False] * 3
 
 
-def test_colours_are_those_that_the_loss_channels_carry(tmp_path: Path) -> None:
-    path = picture(tmp_path, 4, 4, (255, 0, 170))
+def test_colours_are_the_images_own_within_the_channels(tmp_path: Path) -> None:
+    path = picture(tmp_path, 4, 4, (255, 0, 160))
     assert wished(presets.colored_g(), target=path).task.picture[0] == "5555"
-    assert wished(presets.lizard(), target=path).task.picture[0] == "1111"
+    assert wished(presets.lizard(), target=path).task.picture[0] == "5555"
+    assert wished(presets.game_of_life(), target=path).task.picture[0] == "1111"
     config = wished(presets.checkerboard(), target=path, colors=64)
     assert (config.task.loss_channels, config.task.picture[0][0]) == (6, text_picture.ALPHABET[0b001101])
     assert config.task.start == "random"
+
+
+def test_image_of_one_colour_everywhere_is_refused_as_a_target(tmp_path: Path) -> None:
+    ramp = np.linspace(120, 255, 256).reshape(16, 16).astype(np.uint8)
+    Image.fromarray(ramp).save(tmp_path / "ramp.png")
+    with pytest.raises(DataError, match=r"ramp\.png reads as one colour everywhere"):
+        wished(presets.lizard(), target=tmp_path / "ramp.png")
+    assert wished(presets.lizard(), target=tmp_path / "ramp.png", padding=1).task.height == 18
 
 
 def test_boards_cannot_start_a_picture(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from difflogic.config import picture_file
+from difflogic.core import text_picture
 from difflogic.errors import DataError
 
 RED, GREEN, WHITE, BLACK, CLEAR = (255, 0, 0, 255), (0, 255, 0, 255), (255,) * 4, (0, 0, 0, 255), (255, 255, 255, 0)
@@ -25,47 +26,71 @@ def save(path: Path, rows: object, mode: str = "RGBA", **options: object) -> Pat
 
 def test_black_and_white(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[WHITE, BLACK, CLEAR], [RED, (60, 67, 0, 255), (60, 66, 0, 255)]])
-    assert picture_file.load(path, 2)[..., 0].tolist() == [[1, 0, 0], [1, 1, 0]]
-    assert picture_file.load(path, 2, threshold=0.999)[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert picture_file.load(path, 2).bits[..., 0].tolist() == [[1, 0, 0], [1, 1, 0]]
+    assert picture_file.load(path, 2, threshold=0.999).bits[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
-def test_a_drawing_that_is_dark_on_light(tmp_path: Path) -> None:
-    """Read inverted its ink is what is on; what is transparent stays off."""
-    path = save(tmp_path / "a.png", [[WHITE] * 5, [WHITE, BLACK, RED, CLEAR, WHITE], [WHITE] * 5])
-    bits = picture_file.load(path, 2, invert=True)
-    assert bits[..., 0].tolist() == [[0] * 5, [0, 1, 1, 0, 0], [0] * 5]
-    assert picture_file.is_dark_on_light(np.pad(picture_file.load(path, 2), ((3, 3), (1, 1), (0, 0))))
-    assert not picture_file.is_dark_on_light(bits)
+def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path) -> None:
+    """Its ink keeps its hue."""
+    path = save(tmp_path / "a.png", [[WHITE] * 5, [WHITE, BLACK, RED, BLACK, WHITE], [WHITE] * 5])
+    bits, notices = picture_file.load(path)
+    assert text_picture.encode(bits) == (".....", ".717.", ".....")
+    assert "inverted: set `invert` to false" in notices[0]
+    kept = picture_file.load(path, invert=False)
+    assert (text_picture.encode(kept.bits)[1], kept.notices) == ("7.1.7", ())
+    path = save(tmp_path / "b.png", [[WHITE] * 5, [WHITE, BLACK, RED, CLEAR, WHITE], [WHITE] * 5])
+    assert picture_file.load(path, 2, invert=True).bits[1, :, 0].tolist() == [0, 1, 1, 0, 0]
     assert not picture_file.is_dark_on_light(np.ones((4, 4, 1), np.uint8)), "nothing is drawn on it"
     with pytest.raises(DataError, match="too light to count"):
-        picture_file.load(save(tmp_path / "b.png", [[WHITE] * 3] * 3), 2, invert=True)
+        picture_file.load(save(tmp_path / "c.png", [[WHITE] * 3] * 3), 2, invert=True)
 
 
-def test_opacity_dims_a_colour(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("row", "cells", "notices"),
+    [
+        ([BLACK, WHITE], ".1", []),
+        ([CLEAR, BLACK, GREEN], ".72", ["What is opaque is on: 1 dark cell in white."]),
+        ([CLEAR, BLACK, WHITE], ".47", ["What is opaque is on: 1 dark cell in blue."]),
+        ([CLEAR, BLACK, BLACK], ".11", ["What is opaque is on: 2 dark cells in white."]),
+        ([RED, (80, 0, 0, 255), BLACK], "11.", ["The picture's 3 colours become 2."]),
+        ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the picture off: `threshold` is 0.26.",
+                                                    "The picture's 3 colours become 2."]),
+        ([(255, 170, 85, 255), BLACK], "B.", []),
+    ],
+    ids=["white", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
+)  # fmt: skip
+def test_picture_is_read_in_its_own_colours_and_losses_are_reported(
+    row: list[object], cells: str, notices: list[str], tmp_path: Path
+) -> None:
+    picture = picture_file.load(save(tmp_path / "a.png", [row]))
+    assert (*text_picture.encode(picture.bits), *picture.notices) == (cells, *notices)
+
+
+def test_transparent_pixels_are_off_from_a_share_of_opacity(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[(255, 255, 255, 66), (255, 255, 255, 67)]])
-    assert picture_file.load(path, 2)[..., 0].tolist() == [[0, 1]]
+    assert picture_file.load(path, 2).bits[..., 0].tolist() == [[0, 1]]
 
 
 def test_eight_colours_are_a_bit_of_red_green_and_blue(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.png", [[RED, GREEN, (0, 0, 255, 255)], [(255, 200, 100, 255), BLACK, WHITE]])
-    bits = picture_file.load(path, 8)
+    path = save(tmp_path / "a.png", [[RED, GREEN, (0, 0, 255, 255)], [(255, 200, 100, 255), (0, 0, 0, 255), WHITE]])
+    bits = picture_file.load(path, 8).bits
     assert bits.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 1, 0], [0, 0, 0], [1, 1, 1]]]
 
 
 def test_sixty_four_colours_are_two_bits_each_high_ones_first(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[(255, 170, 85, 255), (0, 42, 43, 255), (127, 128, 212, 255)]])
-    assert picture_file.load(path, 64).tolist() == [[[1, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 1], [0, 1, 1, 1, 0, 0]]]
+    assert picture_file.load(path, 64).bits.tolist() == [[[1, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 1], [0, 1, 1, 1, 0, 0]]]
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "LA"])
 def test_every_kind_of_pixel(mode: str, tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[WHITE, BLACK, WHITE]], mode)
-    assert picture_file.load(path, 2)[..., 0].tolist() == [[1, 0, 1]]
+    assert picture_file.load(path, 2).bits[..., 0].tolist() == [[1, 0, 1]]
 
 
 def test_sixteen_bits_a_pixel(tmp_path: Path) -> None:
     Image.fromarray(np.array([[65535, 0, 16000, 18000]], dtype=np.uint16)).save(tmp_path / "a.png")
-    assert picture_file.load(tmp_path / "a.png", 2)[..., 0].tolist() == [[1, 0, 0, 1]]
+    assert picture_file.load(tmp_path / "a.png", 2).bits[..., 0].tolist() == [[1, 0, 0, 1]]
 
 
 def test_a_photograph_that_was_turned_is_upright(tmp_path: Path) -> None:
@@ -73,20 +98,21 @@ def test_a_photograph_that_was_turned_is_upright(tmp_path: Path) -> None:
     exif[0x0112] = 3
     pixels = np.repeat(np.repeat([[255, 0]], 8, axis=0), 8, axis=1)
     save(tmp_path / "a.jpg", pixels, "L", exif=exif)
-    assert picture_file.load(tmp_path / "a.jpg", 2)[0, :, 0].tolist() == [0] * 8 + [1] * 8
+    assert picture_file.load(tmp_path / "a.jpg", 2).bits[0, :, 0].tolist() == [0] * 8 + [1] * 8
 
 
 def test_size_keeps_proportions_and_never_enlarges(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", np.full((100, 200, 4), 255))
-    assert picture_file.load(path, 2, (20, 20)).shape == (10, 20, 1)
+    assert picture_file.load(path, 2, (20, 20)).bits.shape == (10, 20, 1)
     path = save(tmp_path / "b.png", np.full((5, 6, 4), 255))
-    assert picture_file.load(path, 2, (20, 20)).shape == (5, 6, 1)
+    assert picture_file.load(path, 2, (20, 20)).bits.shape == (5, 6, 1)
 
 
-def test_128_cells_a_side_are_the_most(tmp_path: Path) -> None:
-    assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).shape == (128, 128, 1)
-    with pytest.raises(DataError, match=r"is 129x1 pixels, at most 128x128 become cells: .* `size`"):
-        picture_file.load(save(tmp_path / "b.png", np.full((1, 129), 255)), 2)
+def test_picture_beyond_128_cells_a_side_is_scaled_down(tmp_path: Path) -> None:
+    assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).bits.shape == (128, 128, 1)
+    picture = picture_file.load(save(tmp_path / "b.png", np.full((2, 129), 255)))
+    assert picture.bits.shape == (1, 24, 1)
+    assert picture.notices == ("The picture is scaled down from 129x2 pixels to 24x1 cells.",)
 
 
 def header_of(width: int, height: int) -> bytes:
@@ -162,7 +188,7 @@ def test_a_damaged_file_is_a_picture_or_a_sentence(
     path = tmp_path_factory.getbasetemp() / "damaged"
     path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
     try:
-        bits = picture_file.load(path, 8, (8, 8))
+        bits = picture_file.load(path, 8, (8, 8)).bits
     except DataError:
         return
     assert set(np.unique(bits)) <= {0, 1}

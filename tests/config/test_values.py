@@ -36,7 +36,7 @@ def test_option_takes_what_stands_for_its_value(name: str, given: Any, expected:
 def test_target_takes_arrays_and_images_of_pillow(made: Any) -> None:
     file = TrainRequest("lizard", target=made).target
     assert file is not None
-    np.testing.assert_array_equal(picture_file.load(file, 2)[..., 0], BITS)
+    np.testing.assert_array_equal(picture_file.load(file, 2).bits[..., 0], BITS)
 
 
 def test_data_takes_arrays_and_files(tmp_path: Path) -> None:
