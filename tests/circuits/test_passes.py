@@ -1,6 +1,7 @@
 """Every pass leaves the automaton what it is, and never makes it larger."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial, reduce
 from types import SimpleNamespace
 from typing import NoReturn
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import resubstitution, resynthesis, sweep
+from difflogic.circuits.synthesis import large, resubstitution, resynthesis, sweep
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.large import rewritten
+from difflogic.circuits.synthesis.matching import matched
 from difflogic.circuits.synthesis.products import with_shared_products
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
@@ -489,6 +491,41 @@ def test_large_graph_is_rewritten_part_by_part() -> None:
     found = rewritten(graph, size=30)
     assert len(found.gates) < len(graph.gates)
     assert output_tables(found) == output_tables(graph)
+
+
+def test_part_that_is_not_proved_equal_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inverted(graph: XAG, **_: object) -> XAG:
+        return replace(graph, outputs=[output ^ 1 for output in graph.outputs])
+
+    monkeypatch.setattr(large, "walked_in_windows", inverted)
+    builder = Builder(12)
+    graph = rebuilt(builder.finish(_counter(builder, [input_literal(index) for index in range(12)], builder.xor)))
+    assert output_tables(rewritten(graph, size=30)) == output_tables(graph)
+
+
+def _counter(builder: Builder, bits: list[int], xor: Callable[[int, int], int]) -> list[int]:
+    """The number of ones in binary, bit by bit."""
+    count = list[int]()
+    for carry in bits:
+        for place, bit in enumerate(count):
+            count[place], carry = xor(bit, carry), builder.and_(bit, carry)
+        count.append(carry)
+    return count[:4]
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_miter_of_large_counters_is_matched(is_equal: bool) -> None:
+    builder = Builder(40)
+    inputs = [input_literal(index) for index in range(40)]
+
+    def other_xor(a: int, b: int) -> int:
+        return builder.and_(builder.or_(a, b), builder.and_(a, b) ^ 1)
+
+    one = _counter(builder, inputs, builder.xor)
+    inputs[20] ^= not is_equal
+    joint = builder.finish([*one, *_counter(builder, inputs, other_xor)])
+    found = matched(joint, sweep.biased_words(40)).outputs
+    assert (found[:4] == found[4:]) == is_equal
 
 
 def test_budgeted_sweep_merges_equal_nodes_and_leaves_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,9 +61,28 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
         # Where a threshold is reached, those below it are.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
-        search = _searched(function, thermometer.code_levels(levels), on_pass, clauses, effort)
+        codes = thermometer.code_levels(levels)
+        search = _searched(function, codes, on_pass, clauses, effort)
+        if len(search.cell.graph.gates) > LARGE:
+            made = _on_read_thresholds(search.cell.graph, function)
+            return search.proved(function, made, lambda one, other: _proved_by_steps(one, other, codes))
     made = _on_read_thresholds(search.cell.graph, function)
     return search.proved(function, made, lambda one, other: prove(one, other, ["difflogic"])[0])
+
+
+def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
+    """Return the verdict on the whole, or that of all steps if it is undecided: each was proved when it was made."""
+    verdict = prove(one, other, ["difflogic"])[0]
+    if verdict.equal is None and _agree(one, other, codes):
+        verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")
+    return verdict
+
+
+def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
+    """Return whether two functions agree at these codes of the first, uint8 `[bits, N]`."""
+    kept = [one.input_names.index(name) for name in other.input_names]
+    outputs = compared(one, other)
+    return bool(np.array_equal(one.result_bits(codes)[outputs], other.result_bits(codes[kept])[outputs]))
 
 
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
@@ -80,9 +99,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     met = np.unique(given.astype(np.uint8), axis=1)
     search = _searched(function, met, on_pass)
     found = _on_read_thresholds(search.cell.graph, function)
-    kept = [function.input_names.index(name) for name in found.input_names]
-    outputs = compared(function, found)
-    equal = bool(np.array_equal(function.result_bits(met)[outputs], found.result_bits(met[kept])[outputs]))
+    equal = _agree(function, found, met)
     how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
     return Simplified(found, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
 

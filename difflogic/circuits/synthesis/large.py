@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from difflogic.circuits.synthesis.resubstitution import walked_in_windows
+from difflogic.circuits.synthesis.sweep import random_words, swept_by_proof
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
 
 PART = 500
@@ -31,6 +32,8 @@ class Piece(NamedTuple):
 def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
     """Return the same functions with as many gates or fewer, by walks in windows of parts of a graph.
 
+    Each part that changes is proved to be equal, by SAT sweeping.
+
     Args:
         graph: The graph.
         effort: Number of times that all ROUNDS are done, each with other parts.
@@ -48,6 +51,7 @@ def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
         try:
             with ThreadPoolExecutor(default_threads()) as pool:
                 smaller = list(pool.map(walked, [part.graph for part in parts]))
+            smaller = [_proved(part.graph, other) for part, other in zip(parts, smaller, strict=True)]
         except KeyboardInterrupt as error:
             raise Interrupted(graph) from error
         graph = _joined(graph, parts, smaller)
@@ -79,6 +83,19 @@ def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Piece:
         a, b = (literals[each >> 1] ^ (each & 1) for each in (a, b))
         literals[node] = builder.xor(a, b) if xor else builder.and_(a, b)
     return Piece(builder.finish(literals[node] for node in outputs), reads, outputs)
+
+
+def _proved(part: XAG, smaller: XAG) -> XAG:
+    """Return the smaller graph of a part if it is proved to be equal, else the part."""
+    builder = Builder(part.inputs)
+    inputs = range(2, 2 * part.first, 2)
+    outputs = builder.embed(part, inputs), builder.embed(smaller, inputs)
+    if outputs[0] != outputs[1]:
+        both = builder.finish([*outputs[0], *outputs[1]])
+        found = swept_by_proof(both, random_words(both.inputs)).outputs
+        if found[: len(outputs[0])] != found[len(outputs[0]) :]:
+            return part
+    return smaller
 
 
 def _depth_first(graph: XAG, side: int) -> list[int]:

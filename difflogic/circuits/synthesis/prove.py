@@ -15,9 +15,10 @@ import numpy as np
 
 from difflogic.circuits.synthesis import tools, truth_tables
 from difflogic.circuits.synthesis.blif import to_blif
+from difflogic.circuits.synthesis.matching import matched
 from difflogic.circuits.synthesis.miter import Miter, make_miter
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.sweep import LARGE, differ_anywhere, swept
+from difflogic.circuits.synthesis.sweep import LARGE, biased_words, differ_anywhere, swept
 from difflogic.core import wiring
 from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
@@ -102,8 +103,8 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     # the outputs is little. Counters and comparisons, which no solver likes, take a second this way, and else hours.
     if all(a == b for _, a, b in miter.pairs()):
         return _decided(miter, one, other, EASY, "by structure")
-    conflicts = EASY if is_large else CONFLICTS
-    return _decided(replace(miter, joint=swept(miter.joint)), one, other, conflicts, "by SAT sweeping")
+    joint = matched(miter.joint, biased_words(miter.joint.inputs)) if is_large else swept(miter.joint)
+    return _decided(replace(miter, joint=joint), one, other, EASY if is_large else CONFLICTS, "by SAT sweeping")
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
