@@ -21,14 +21,14 @@ from difflogic.devices.selftest import GRADIENT_TOLERANCE, example, largest_diff
 from difflogic.engine.batch import Batch
 from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import configs
-from difflogic.errors import DeviceError, LimitError
+from difflogic.errors import DeviceError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import FUSED, LINEAR_WG, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import check, may_run, plan_for
+from difflogic.gpu.planner import fits, may_run, plan_for
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.timing import wake
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
@@ -334,8 +334,4 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
     """Whether the device can run it, and training would."""
-    try:
-        check(replace(plan, launch=launch), device.limits)
-    except LimitError:
-        return False
-    return may_run(plan, launch)
+    return fits(replace(plan, launch=launch), device.limits) and may_run(plan, launch)

@@ -24,7 +24,7 @@ from difflogic.gpu.function import GpuFunction
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import make_plan, may_run, plan_for
+from difflogic.gpu.planner import make_plan, may_run, open_within_memory, plan_for
 from difflogic.gpu.probes import open_checked
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -124,12 +124,16 @@ class GpuEngine:
             stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
             if stored is not None and may_run(plan, stored.launch, max_memory and max_memory - reserved):
                 plan = replace(plan, launch=stored.launch)
-        return open_in_turn(
-            [
-                partial(GpuModel.from_cpu, self.device, jobs[models], states[models], part)
-                for models, part in plan.parts()
-            ]
-        )
+
+        def opened(plan: Plan) -> Model:
+            return open_in_turn(
+                [
+                    partial(GpuModel.from_cpu, self.device, jobs[models], states[models], part)
+                    for models, part in plan.parts()
+                ]
+            )
+
+        return open_within_memory(self.device, plan, opened)
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
         plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
@@ -163,7 +167,8 @@ class GpuEngine:
         self, plan: Plan, masks: Array | None, damage: Damage | None, hyper: Hyper | None = None
     ) -> Workspace:
         # any rate below 1 makes the kernels read the masks; the masks themselves are given
-        work = Workspace(self.device, plan, hyper or Hyper(), 0.5 if plan.asynchronous else 1.0)
+        hyper, fire_rate = hyper or Hyper(), 0.5 if plan.asynchronous else 1.0
+        work = open_within_memory(self.device, plan, lambda plan: Workspace(self.device, plan, hyper, fire_rate))
         if masks is not None:
             work.upload("hard_masks" if plan.probes else "masks", masks, "task")
         if damage is not None and damage.steps:

@@ -14,7 +14,7 @@ from difflogic.gpu.arrays import GpuArray, GpuArrays
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
-from difflogic.gpu.planner import make_plan
+from difflogic.gpu.planner import make_plan, open_within_memory
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -44,12 +44,16 @@ class GpuFunction(CircuitFunction):
         self._padding: GpuArray | None = None
         work = Plan(tuple(wired([flat_layout(circuit)])), self._shape, asynchronous=False, given=True)
         plan = make_plan(device.adapter, device.limits, work, launch)
-        if every_state and plan.checkpoint_every > 1:
+        hardening = Hardening(peak=UNITS)
+        self._work = open_within_memory(
+            device, plan, lambda plan: Workspace(device, plan, Hyper(), hardening=hardening)
+        )
+        if every_state and self._work.plan.checkpoint_every > 1:
+            self._work.close()
             raise LimitError(
                 f"The states of {steps} steps do not fit on {device.adapter.name} all at once: ask for the last state "
                 "alone, or use a smaller grid or batch."
             )
-        self._work = Workspace(device, plan, Hyper(), hardening=Hardening(peak=UNITS))
         control = np.zeros(WORDS, dtype=np.uint32)
         control[EPOCH] = 1  # in which all gates are hard
         self._work.upload("control", control, "state")

@@ -17,7 +17,7 @@ from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper
-from difflogic.errors import DataError, LimitError
+from difflogic.errors import DataError
 from difflogic.gpu.device import DeviceVerbs, computing
 from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
@@ -63,16 +63,7 @@ class GpuModel:
         plan: Plan,
     ) -> GpuModel:
         """Open models on the device, ready to train. Raises LimitError if its memory does not hold them."""
-        try:
-            model = cls(device, jobs, plan)
-        except LimitError as error:
-            if len(jobs) == 1:
-                raise
-            megabytes = plan.total_bytes() / 1e6
-            raise LimitError(
-                f"{error} The {len(jobs)} models of this population need {megabytes:.1f} MB in all, "
-                f"{megabytes / len(jobs):.1f} MB each: ask for fewer."
-            ) from error
+        model = cls(device, jobs, plan)
         model.upload(states)
         return model
 

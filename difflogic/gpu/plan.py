@@ -27,8 +27,8 @@ SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes or states are kept where a plan then needs no more than this."""
-CARD_KEEP_BYTES = 3 << 30
-"""The same on a card with memory of its own: sixteen checkerboards. To compute nodes again takes a quarter longer."""
+CARD_KEEP_BYTES = 16 << 30
+"""The same on a card with memory of its own: a hundred checkerboards. To compute nodes again takes a quarter longer."""
 HARDWARE_WORK = 1 << 30
 """Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
 MAX_WORKGROUPS = 65535

@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
@@ -16,7 +17,10 @@ from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.plan import CARD_KEEP_BYTES, HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
+from difflogic.system.cache import warn
 from difflogic.system.memory import physical_memory
+
+T = TypeVar("T")
 
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
@@ -97,6 +101,54 @@ def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> 
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
+
+
+def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan], T]) -> T:
+    """Return what `opener` makes of a plan, or if memory runs out, of the next schedule that needs less of it.
+
+    Only an allocation shows how much memory a device has free. A line on standard error says what takes its place.
+    Raises LimitError if there is no schedule that needs less.
+    """
+    while True:
+        try:
+            return opener(plan)
+        except LimitError as error:
+            megabytes, count = plan.model_groups * plan.total_bytes() / 1e6, len(plan.wirings)
+            smaller = _with_less_memory(plan, device.limits)
+            if smaller is None and count == 1:
+                raise
+            if smaller is None:
+                raise LimitError(
+                    f"{error} The {count} models of this population need {megabytes:.1f} MB in all, "
+                    f"{megabytes / count:.1f} MB each: ask for fewer."
+                ) from error
+            spacing = smaller.launch.checkpoint_every
+            kept = "all states" if spacing == 1 else f"one of {spacing} states"
+            needed = smaller.model_groups * smaller.total_bytes() / 1e6
+            warn(
+                f"{device.adapter.name} has no {megabytes:.1f} MB left for this training: it keeps {kept}, which takes "
+                f"{needed:.1f} MB, and computes the values of gates again in each step backward."
+            )
+        plan = smaller
+
+
+def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
+    """Return the plan whose nodes are computed again, or whose states are further apart, if it needs less memory."""
+    for spacing in checkpoint_distances(plan.shape.steps) if plan.training else ():
+        # Distances rise and memory falls, so that the first that helps computes the least again.
+        smaller = replace(plan, launch=plan.launch.with_memory(store_activations=False, checkpoint_every=spacing))
+        if smaller.total_bytes() < plan.total_bytes() and fits(smaller, limits):
+            return smaller
+    return None
+
+
+def fits(plan: Plan, limits: Mapping[str, int]) -> bool:
+    """Return whether a device can run a plan."""
+    try:
+        check(plan, limits)
+    except LimitError:
+        return False
+    return True
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from difflogic.core import prng
 from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Array, Hyper
-from difflogic.errors import DeviceError
+from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu.device import DeviceVerbs, computing
 from difflogic.gpu.kernels import KERNELS, LINEAR, TILED, DispatchRange, windows
 from difflogic.gpu.launch import LaunchConfig
@@ -50,12 +50,17 @@ class Workspace:
     ) -> None:
         self.device, self.plan, self.hyper = device, plan, hyper
         sizes, counts = plan.buffer_bytes(), plan.buffer_counts()
-        self.buffers: dict[str, Any] = {
-            name: device.buffer(name, size) for name, size in sizes.items() if name not in counts
-        }
-        self.several: dict[str, list[Any]] = {
-            name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
-        }
+        self.buffers: dict[str, Any] = {}
+        self.several: dict[str, list[Any]] = {name: [] for name in counts}
+        try:
+            for name in (name for name in sizes if name not in counts):
+                self.buffers[name] = device.buffer(name, sizes[name])
+            for name, count in counts.items():
+                for _ in range(count):
+                    self.several[name].append(device.buffer(name, sizes[name]))
+        except LimitError:
+            self.close()
+            raise
         self._uniforms(fire_rate, hardening)
         wires = [each.near_wires if plan.launch.split_chunks else each.wires for each in plan.wirings]
         device.upload(self.buffers["wires"], np.stack(wires), "circuit")

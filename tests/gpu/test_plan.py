@@ -157,7 +157,7 @@ def test_a_model_too_large_is_refused_before_anything_is_made(adapter: Adapter) 
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
     with pytest.raises(
-        LimitError, match=r"^The buffer 'states' needs 163\.\d MB, but this device binds at most 134\.2"
+        LimitError, match=r"^The buffer 'states' needs 165\.\d MB, but this device binds at most 134\.2"
     ):
         on_device(device, [job], [start(job)])
 
@@ -243,11 +243,11 @@ def test_a_big_grid_is_planned_without_keeping_nodes(software: Adapter, hardware
     """256x256 under the portable 128 MiB binding: nothing scales with cells times nodes."""
     circuit = Circuit.initial(presets.checkerboard().model, 23)
     shape = Shape.of(circuit, (1, 256, 256, 8), 20)
-    for adapter, allowed in ((software, 1 << 27), (hardware, 1 << 27), (hardware, 1 << 30)):
-        limits = device.limits | {"max-storage-buffer-binding-size": allowed}
+    limits = device.limits | {"max-storage-buffer-binding-size": 1 << 27}
+    for adapter in (software, hardware):
         made = plan(adapter, limits, shape, flat_layout(circuit))
         assert not made.launch.store_activations
-        assert made.total_bytes() < (500e6 if allowed > 1 << 27 else 300e6)
+        assert made.total_bytes() < 300e6
 
 
 def test_the_worked_example() -> None:

@@ -1,7 +1,9 @@
 """Several models in one dispatch, wired and fed differently: each what it is alone, bit for bit."""
 
 import copy
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
+from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
 from tests.gpu.rig import PAIRED, SAMPLE, on_device, train_alone
@@ -92,15 +95,42 @@ def test_nothing_is_said_where_none_fits(device: GpuDevice) -> None:
 
 
 def test_memory_that_runs_out_names_what_each_model_needs(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: object) -> None:
-        raise LimitError("The device could not give 1.0 MB.")
-
-    monkeypatch.setattr("difflogic.gpu.model.Workspace", refuse)
+    refuse(monkeypatch, "counts")
     jobs = [make_job(seed) for seed in SEEDS]
     with pytest.raises(LimitError, match=r"The 3 models of this population need \d\.\d MB in all, \d\.\d MB each"):
-        on_device(device, jobs, [start(job) for job in jobs])
-    with pytest.raises(LimitError, match=r"The device could not give 1\.0 MB\.$"):
-        on_device(device, jobs[:1], [start(jobs[0])])
+        GpuEngine(device).open(jobs, [start(job) for job in jobs])
+    with pytest.raises(LimitError, match=r"The device could not give 'counts'\.$"):
+        GpuEngine(device).open(jobs[:1], [start(jobs[0])])
+
+
+def test_memory_that_runs_out_is_saved_and_said(
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = make_job()
+    expected = train_alone(device, job, start(job), 2)
+    refuse(monkeypatch, "kept")
+    model = GpuEngine(device).open([job], [start(job)])
+    assert isinstance(model, GpuModel)
+    assert model.plan.launch.memory == (False, 1)
+    line = (
+        r"difflogic: .* has no \d\.\d MB left for this training: it keeps all states, which takes \d\.\d MB, and .*\.\n"
+    )
+    assert re.fullmatch(line, capsys.readouterr().err)
+    model.train(2)
+    (got,) = outcomes(model)
+    assert_same(got, expected)
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
+    """Let memory run out when the buffer of a name is asked for."""
+    buffer = GpuDevice.buffer
+
+    def allocate(device: GpuDevice, name: str, size: int, uniform: bool = False) -> Any:
+        if name == refused:
+            raise LimitError(f"The device could not give '{name}'.")
+        return buffer(device, name, size, uniform)
+
+    monkeypatch.setattr(GpuDevice, "buffer", allocate)
 
 
 @pytest.mark.usefixtures("as_software")
