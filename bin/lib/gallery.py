@@ -25,8 +25,13 @@ def pictures() -> dict[str, bytes]:
 
 
 def page() -> str:
-    """What stands below the words of the page, in Markdown."""
-    return "\n".join(map(_card, zoo.names()))
+    """A wall of thumbnails, then each circuit, in Markdown."""
+    wall = "\n".join(f"- [{_thumbnail(name, '')}<br>{name}](#{name})" for name in zoo.names())
+    return f'<div class="wall" markdown>\n\n{wall}\n\n</div>\n\n' + "\n".join(map(_card, zoo.names()))
+
+
+def _thumbnail(name: str, alt: str) -> str:
+    return f"![{html.escape(alt)}](../images/zoo/{name}.png){{ width=62 height=62 }}"
 
 
 def _card(name: str) -> str:
@@ -35,7 +40,7 @@ def _card(name: str) -> str:
     command = data["learned"]["command"]
     seed = f" Seed {command.rpartition(' ')[2]}." if " --seed " in command else ""
     about = f"{what(data)}. {before} gates at first, {after} simplified.{seed}"
-    picture = f"![{html.escape(what(data))}](../images/zoo/{name}.png){{ width=62 height=62 }}"
+    picture = _thumbnail(name, what(data))
     return f"## {name}\n\n{picture}\n\n{about[0].upper()}{about[1:]}\n\n{data['text']}\n\n    {command}\n"
 
 

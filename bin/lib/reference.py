@@ -12,6 +12,7 @@ import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,16 @@ import click
 import difflogic
 from difflogic import errors
 from difflogic.cli import main as cli
+from difflogic.cli.options import TrainingCommand
 from difflogic.config.fields import KINDS, Table, plain
 from difflogic.config.policy import AgentConfig, ClassifierConfig
 from difflogic.config.schema import Config
 
+COMMANDS = {
+    f"reference/commands/{page}.md": group
+    for page, group in zip(("train", "runs", "circuits", "server", "measure"), cli.GROUPS, strict=True)
+}
+"""The groups of commands, by their pages."""
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 
 
@@ -56,26 +63,40 @@ def _paragraphs(text: str) -> list[str]:
     return lines
 
 
-def commands() -> dict[str, click.Command]:
-    """Every command by its full name, those of groups too."""
+def commands(group: str | None = None) -> dict[str, click.Command]:
+    """Every command, or every command of a group, by its full name; those of command groups too."""
     context = click.Context(cli.group, info_name="difflogic")
     found: dict[str, Any] = {}
-    for name in cli.group.list_commands(context):
+    for name in cli.COMMANDS if group is None else cli.GROUPS[group]:
         found[name] = command = cli.group.get_command(context, name)
         found |= {f"{name} {inner}": each for inner, each in getattr(command, "commands", {}).items()}
     return found
 
 
-def commands_page() -> str:
+def commands_index() -> str:
+    """The commands of each group, with links to their pages."""
     lines = []
-    for name, command in commands().items():
+    for path, group in COMMANDS.items():
+        page = path.removeprefix("reference/")
+        lines += ["", f"## {group}", ""]
+        rows = (
+            (f"[`difflogic {name}`]({page}#difflogic-{name})", about) for name, (_, about) in cli.GROUPS[group].items()
+        )
+        lines += table("command | what it does", rows)
+    return "\n".join(lines) + "\n"
+
+
+def commands_page(group: str) -> str:
+    lines = []
+    for name, command in commands(group).items():
         context = click.Context(command, info_name=f"difflogic {name}", show_default=True, terminal_width=90)
         lines += ["", f"## difflogic {name}", *_paragraphs(inspect.cleandoc(command.help or ""))]
         lines += ["", "```text", command.get_usage(context), "```", ""]
-        options = (each for each in command.params if isinstance(each, click.Option))
-        found = filter(None, (each.get_help_record(context) for each in options))
-        rows = ((f"`{names.replace(', ', '`, `')}`", _escaped(about)) for names, about in found)
-        lines += table("option | what it does", rows)
+        options = {"": [each for each in command.params if isinstance(each, click.Option)]}
+        for title, part in (command.sections(context) if isinstance(command, TrainingCommand) else options).items():
+            records = (each.get_help_record(context) for each in part if "--help" not in each.opts)
+            rows = ((f"`{names.replace(', ', '`, `')}`", _escaped(about)) for names, about in filter(None, records))
+            lines += [*([f"**{title}**", ""] if title else []), *table("option | what it does", rows), ""]
     return "\n".join(lines) + "\n"
 
 
@@ -249,7 +270,8 @@ def schemas_page() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "reference/commands.md": commands_page,
+    "reference/commands.md": commands_index,
+    **{path: partial(commands_page, group) for path, group in COMMANDS.items()},
     "reference/configuration.md": configuration_page,
     "reference/errors.md": errors_page,
     "reference/http.md": http_page,

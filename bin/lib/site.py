@@ -50,9 +50,21 @@ FRONT = """
 """
 
 
+BOOSTS = {"tutorial": 16, "how-to": 3, "results": 0.5, "reference": 0.3, "changelog.md": 0.1}
+"""Weights of pages in the search, by their folders: what a newcomer looks for comes first."""
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the dialog of the search, which the theme leaves without a name."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add what does not stand in docs/."""
     files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
+    files.append(File.generated(config, "assets/icon.svg", abs_src_path=str(CHECKOUT / "difflogic/serve/web/icon.svg")))
     for path, content in gallery.pictures().items():
         files.append(File.generated(config, path, content=content))
     for origin, site in ELSEWHERE.items():
@@ -64,6 +76,7 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     """Point links at pages of the site; a file that the site does not have loses its link and keeps its name."""
     known = {file.src_uri for file in files}
     uri = page.file.src_uri
+    page.meta.setdefault("search", {"boost": BOOSTS.get(uri.partition("/")[0], 1)})
     made = reference.PAGES | {gallery.PAGE: gallery.page}
     if uri in made:
         markdown += "\n" + made[uri]()

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -81,7 +82,8 @@ def test_training_help_has_examples_then_sections() -> None:
         assert shown.isdisjoint(absent)
         text = command.get_help(context)
         places = [text.index(f"\n{title}:\n") for title in sections]
-        assert text.index("Example: ") < places[0]
+        examples = re.findall(r"^  Example: difflogic (\S+)", text[: places[0]], re.MULTILINE)
+        assert examples == [name] * (1 if name == "sweep" else 3)
         assert places == sorted(places)
 
 

@@ -21,9 +21,12 @@ def pages() -> dict[str, str]:
 
 
 def test_every_command_has_its_options(pages):
-    parts = re.split(r"^## difflogic (.+)$", pages["commands.md"], flags=re.MULTILINE)
+    text = "".join(page for name, page in pages.items() if name.startswith("commands/"))
+    parts = re.split(r"^## difflogic (.+)$", text, flags=re.MULTILINE)
     documented = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert documented.keys() == reference.commands().keys() >= {"train", "jobs export"}
+    assert re.findall(r"#difflogic-(.+?)\)", pages["commands.md"]) == [name for name in documented if " " not in name]
+    assert "**Where it runs**\n\n| option" in documented["train-checkerboard"]
     for name, command in reference.commands().items():
         options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
         missing = [word for option in options for word in option.opts if f"`{word}" not in documented[name]]

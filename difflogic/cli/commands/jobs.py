@@ -38,7 +38,7 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
-    r"""Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
+    """Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
 
     \b
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
@@ -47,7 +47,7 @@ def submit(**options: Any) -> int:
 
     Say what to train as for `difflogic train`: a preset, a file, an environment, or your own image or rule. The command
     reads images and files here, and sends the complete configuration. With --over it submits a sweep as one job.
-    """
+    """  # noqa: D301
     from difflogic.policies import environments
 
     request.check_source(options)

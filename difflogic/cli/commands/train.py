@@ -22,7 +22,7 @@ from difflogic.errors import UsageError
 @shared.table_options
 @shared.train_options
 def command(**options: Any) -> int:
-    r"""Train a preset, a configuration file, your own image or rule, a classifier, or an agent.
+    """Train a preset, a configuration file, your own image or rule, a classifier, or an agent.
 
     \b
     Example: difflogic train checkerboard --gpu
@@ -37,7 +37,7 @@ def command(**options: Any) -> int:
     With --label each row of the table --data is a sample. Thresholds turn its numbers into bits. The accuracy on a
     fifth of the rows, which is held out, or on the rows of --test, is printed at the end. Of a --population the best
     is chosen by other rows, which are not learned either. Tables may be compressed as .gz.
-    """
+    """  # noqa: D301
     if options["resume"] is None and options["label"] is None:
         check_source(options)
     return training.run(options)
@@ -47,7 +47,7 @@ def command(**options: Any) -> int:
 @shared.train_options
 @click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
 def checkerboard(**options: Any) -> int:
-    r"""Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
+    """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
 
     \b
     Example: difflogic train-checkerboard --gpu --epochs 500
@@ -56,7 +56,7 @@ def checkerboard(**options: Any) -> int:
 
     This is short for `difflogic train checkerboard`. It writes a run folder with metrics, checkpoint, circuit, images
     and summary. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
-    """
+    """  # noqa: D301
     if options["resume"] is None:
         options["preset"] = "checkerboard-small" if options["small"] else "checkerboard"
     return training.run(options)
@@ -72,7 +72,7 @@ def checkerboard(**options: Any) -> int:
 @shared.options_of("run", "until", without=("engine",), where=attrgetter("of_agents"))
 @shared.run_options
 def policy(**options: Any) -> int:
-    r"""Train an agent on ENVIRONMENT: a preset or a registered name. The command needs the extra `rl`.
+    """Train an agent on ENVIRONMENT: a preset or a registered name. The command needs the extra `rl`.
 
     \b
     Example: difflogic train-policy cartpole
@@ -86,7 +86,7 @@ def policy(**options: Any) -> int:
     counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It also
     scores the agent on fresh episodes, next to random and constant agents. Ctrl-C stops after the current iteration,
     skips the evaluation, and saves a checkpoint, from which --resume continues.
-    """
+    """  # noqa: D301
     from difflogic.config.agent_presets import PRESETS
 
     if options["resume"] is None and [options["preset"], options["config_file"]].count(None) != 1:
@@ -107,7 +107,7 @@ def policy(**options: Any) -> int:
 @click.option("--max-memory", type=shared.megabytes, metavar="MB", help="The most device memory (GPU engine).")
 @shared.json_option
 def harden(run: Path, search: bool, **options: Any) -> int:
-    r"""Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
+    """Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
 
     \b
     Example: difflogic harden runs/NAME
@@ -121,7 +121,7 @@ def harden(run: Path, search: bool, **options: Any) -> int:
     With --search no logits are trained. Instead, gates of the hard circuit change their function one at a time. A
     change is kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay
     unconverged.
-    """
+    """  # noqa: D301
     from difflogic.train.run_request import hardening_request
 
     selector = shared.engine_selector(options["engine"], options["gpu"])
