@@ -101,7 +101,8 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
         if options.get("algorithm"):
             raise UsageError("--algorithm is for agents, and this trains a classifier: drop it.")
         file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
-        base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
+        base = None if file is None else PolicyConfig.load(file)
+        base = of_table(table, base, options["population"] or 1, options["steps"])
     config = agents(options, name, environments.of_preset(name, takes_environments) or base)
     if config is None:
         return requested(TrainRequest, options, engine=selector)

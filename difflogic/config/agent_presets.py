@@ -18,7 +18,12 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
     """Return the agents' configuration of a request, or None for automata. Raises ConfigError, UsageError."""
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
-        base = of_table(request.table, base if isinstance(base, PolicyConfig) else None, request.population)
+        base = of_table(
+            request.table,
+            base if isinstance(base, PolicyConfig) else None,
+            request.population,
+            request.set.get("steps"),
+        )
     if not isinstance(base, PolicyConfig):
         return None
     request.check_kind(of_agents=True)
@@ -57,14 +62,17 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
     )
 
 
-PASSES, SEEN, EVALUATIONS, GATES = 300, 100_000, 20, 4000
-"""Settings of a classifier: fewest passes over its rows, fewest rows in all, evaluations, and gates of each layer."""
+PASSES, SEEN, EVALUATIONS, GATES = (15, 300), (100_000, 1_000_000), 20, 4000
+"""Settings of a classifier: passes over its rows, rows in all, evaluations, and gates of each layer."""
 
 
-def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> ClassifierConfig:
+def of_table(
+    table: LabelledTable, base: PolicyConfig | None = None, population: int = 1, steps: object = None
+) -> ClassifierConfig:
     """Return a classifier of a table's rows: the defaults, or a configuration's. Raises DataError.
 
-    One seed learns from all rows that are not held out, as there is nothing to choose from.
+    Unless `steps` is a number of rows, small tables are passed 300 times, large ones 15 times, those between until a
+    million rows are seen. One seed learns from all rows that are not held out, as there is nothing to choose from.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}
@@ -81,7 +89,9 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None, population:
     config = ClassifierConfig.from_dict({"kind": CLASSIFIER, "format": FORMAT, **own})
     if population == 1:
         config = config.with_(table={"validation": 0.0})
-    steps = max(PASSES * config.table.pass_rows, SEEN)
+    rows = config.table.pass_rows
+    if not isinstance(steps, int):
+        steps = max(min(max(PASSES[1] * rows, SEEN[0]), SEEN[1]), PASSES[0] * rows)
     return config.with_(steps=steps, evaluation={"interval": max(1, steps // EVALUATIONS)})
 
 

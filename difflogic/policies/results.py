@@ -83,7 +83,8 @@ def curves(run: Path, card: bool = False) -> bytes:
     title, size = f"{config.name}: {config.subject}, {config.policy}, {config.algorithm}", (8.0, 4.5)
     look: tuple[Any, ...] = ("", (4.5, 4.5)) if card else (title, size)
     if isinstance(config, ClassifierConfig):
-        look = (*look, ("rows seen", "accuracy on rows that are not learned"))
+        judging = "the rows that choose" if config.table.validation else "the training rows"
+        look = (*look, ("rows seen", f"accuracy on {judging}"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
 
 

@@ -134,6 +134,15 @@ def test_configuration_of_an_agent_with_a_table_is_that_of_a_classifier(trained)
     assert own.to_dict().keys().isdisjoint({"environment", "algorithm", "critic", "ppo", "sac"})
 
 
+@pytest.mark.parametrize(
+    ("rows", "steps"), [(200, 100_000), (2000, 600_000), (10_000, 1_000_000), (100_000, 1_500_000)]
+)
+def test_default_number_of_rows_follows_the_table(rows: int, steps: int) -> None:
+    table = LabelledTable.of(np.arange(rows * 5 // 4)[:, None], np.arange(rows * 5 // 4) % 2)
+    assert of_table(table).steps == steps
+    assert of_table(table, steps=4000).evaluation.interval == 200
+
+
 def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     function = trained / "function.json"
     x, labels = rows(30, 6)
