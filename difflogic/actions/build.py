@@ -5,7 +5,7 @@ The circuit is simplified, and proved to do what it was made for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ from difflogic.actions.simplify import Simplification, simplify
 from difflogic.circuits import recorded
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import rule as rules_of
+from difflogic.circuits.readers import zoo
 from difflogic.circuits.synthesis.convert import lean, to_xag
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.layered import layered
@@ -121,12 +122,12 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     what = what if isinstance(what, Dataset) else chosen.path_of(what)
     config, samples, rule = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
     if samples is not None and rule:
-        table = rules_of.rule_netlist(rule, config.model.periodic)
-        config = config.with_(model={"neighbourhood": table.neighbourhood})
-        small = simplify(table, effort=effort, on_pass=on_pass)
+        small = simplify(rules_of.rule_netlist(rule, config.model.periodic), effort=effort, on_pass=on_pass)
         return _proved(small, config, samples, Path(rule) if rule.endswith(rules_of.SUFFIX) else None)
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
+    if samples is not None and (known := _of_zoo(samples, config.model.periodic)) is not None:
+        return _proved(known, config, samples)
     why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
         why = "a rule is built for single steps in which all cells are updated"
@@ -246,11 +247,25 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
     return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
 
 
+def _of_zoo(samples: Dataset, periodic: bool) -> Simplification | None:
+    """Return the circuit of the zoo that explains all pairs of states, such as a loop, which has no simple rule."""
+    if (pairs := samples.single_steps()) is None:
+        return None
+    for name in zoo.names():
+        entry = zoo.entry(name)
+        if (data := entry.get("circuit", entry)).get("channels") == pairs.x.shape[-1]:
+            netlist = replace(netlist_json.from_data(data), periodic=periodic, scenario=None)
+            if not _wrong(netlist, pairs):
+                text = f"No simple rule explains the pairs, but {name} of the zoo does."
+                return Simplification("", (text,), {}, {}, netlist, ())
+    return None
+
+
 def _proved(small: Simplification, task: Config, samples: Dataset | None, file: Path | None = None) -> Build:
     """Return a simplified circuit, proved to be right for its task or rule, or tested on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
-    config = finishing.fitted(task, circuit)
+    config = finishing.fitted(task.with_(model={"neighbourhood": netlist.neighbourhood}), circuit)
     files: Files = {CIRCUIT: netlist_json.to_json(netlist)}
     facts: dict[str, Any]
     if samples is None or config.task.rule:

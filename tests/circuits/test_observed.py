@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from difflogic.circuits.readers.rule import rule_netlist
+from difflogic.circuits.synthesis.convert import to_netlist
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder
@@ -57,6 +61,19 @@ def test_a_rule_is_found_from_a_part_of_all_that_cells_can_see(step: Callable[[S
     graph = observed(Dataset.of(x, y), True, "moore")
     assert graph is not None
     assert np.array_equal(stepped(graph, bits_of(fresh, channels)), bits_of(step(fresh).astype(np.uint8), channels))
+
+
+@settings(max_examples=4)
+@given(st.sets(st.integers(1, 4), min_size=1, max_size=2), st.sets(st.integers(0, 5), max_size=3), st.integers(3, 6))
+def test_recording_of_generations_gives_its_rule(birth: set[int], survival: set[int], states: int) -> None:
+    names = ("".join(map(str, sorted(each))) for each in (birth, survival))
+    rule = rule_netlist("B{}/S{}/C{}".format(*names, states), periodic=True)
+    learned, fresh = np.random.default_rng(states).integers(0, states, (2, 24, 24, 24), dtype=np.uint8)
+    x = bits_of(learned, rule.channels)
+    graph = observed(Dataset.of(x, rule.rollout(x, 1)[-1]), True, "moore")
+    assert graph is not None
+    found = to_netlist(graph, rule).rollout(bits_of(fresh, rule.channels), 1)[-1]
+    assert (found != rule.rollout(bits_of(fresh, rule.channels), 1)[-1]).mean() < 0.001
 
 
 def test_a_line_and_a_border_are_read_as_they_are() -> None:

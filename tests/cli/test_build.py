@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from difflogic.circuits.readers.source import load
 from difflogic.core import rules
 from tests.cli.conftest import Call
 
@@ -96,6 +97,18 @@ def test_rule_is_proved_from_its_folder_and_lives_on_its_grid(
 def test_held_out_pairs_test_an_induced_rule(difflogic: Call, inputs: Path) -> None:
     report = json.loads(difflogic("build", "film.npy", "--json").out)
     assert (report["pairs"], report["wrong"], report["held_out"]) == (7, 0, {"pairs": 1, "wrong": 0})
+
+
+def test_recording_of_a_loop_is_that_of_the_zoo(difflogic: Call) -> None:
+    loop = load("chou-reggia-loop").netlist
+    assert loop.scenario is not None
+    start = loop.scenario.grid(loop.origin)
+    assert start is not None
+    np.save("film.npy", loop.rollout(start, 60))
+    done = difflogic("build", "film.npy", "-o", "made.json")
+    assert (done.code, "but chou-reggia-loop of the zoo does." in done.out) == (0, True), done
+    assert "It has 0 wrong cells in all 60 pairs of states." in done.out
+    assert difflogic("prove", "made.json", "chou-reggia-loop", "--judge", "difflogic").code == 0
 
 
 def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> None:
