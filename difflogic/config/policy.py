@@ -32,7 +32,7 @@ from difflogic.config.limits import (
     one_of,
 )
 from difflogic.config.schema import Config
-from difflogic.core.wiring import PATCH
+from difflogic.core.wiring import CANDIDATES, PATCH
 from difflogic.errors import ConfigError
 
 FORMAT = 1
@@ -82,6 +82,11 @@ class LogicConfig(Section, path="logic."):
         "Rising rows of `bits` thresholds for each number of an observation; empty: found by random steps", default=()
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
+    candidates: int = field(
+        "As in [model]: inputs among which each input of a gate is chosen; 1: fixed wiring",
+        one_of(CANDIDATES),
+        default=1,
+    )
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(

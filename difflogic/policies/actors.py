@@ -202,7 +202,8 @@ class LogicActor:
         votes = Tensor(members, device)
         self._head: Callable[[Tensor], Tensor] = lambda bits: bits @ votes
         widths = [self.thermometer.bits, *hidden, last + spaces.memory]
-        return _with_latches(Circuit.feed_forward(widths, config.seed, initial), -(-spaces.memory // 2)), 1, size
+        circuit = _with_latches(Circuit.feed_forward(widths, config.seed, initial), -(-spaces.memory // 2))
+        return circuit.with_candidates(config.logic.candidates, config.seed), 1, size
 
     @property
     def circuit(self) -> Circuit:

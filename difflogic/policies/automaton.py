@@ -89,6 +89,7 @@ class AutomatonActor(LogicActor):
             perceive=NetworkConfig(PERCEPTION, ("first_kernel",)),
             update=NetworkConfig(update, ("random",) * (len(update) - 1)),
             wiring_per_kernel=True,
+            candidates=given.candidates,
         )
         return Circuit.initial(model, config.seed, initial), given.steps, inner**2 * group
 

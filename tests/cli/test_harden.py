@@ -13,9 +13,9 @@ COMPILES = "difflogic: compiling the search for this processor, which takes some
 """What the first search on a machine says."""
 
 
-@pytest.fixture
-def trained(difflogic: Call) -> None:
-    falling = ("--set", "schedule.share=0.5", "--set", "schedule.end=12")
+@pytest.fixture(params=[1, 4], ids="{} candidates".format)
+def trained(difflogic: Call, request: pytest.FixtureRequest) -> None:
+    falling = ("--set", "schedule.share=0.5", "--set", "schedule.end=12", "--set", f"model.candidates={request.param}")
     assert difflogic("train", "tiny", *CPU, *falling, "--population", 2, "--epochs", 12, "--out", "run").code == 0
 
 

@@ -89,10 +89,10 @@ def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
     assert not hardening(config).pool.size  # they are not at hand where the run is hardened
 
 
-@pytest.mark.parametrize("name", ["a pool of boards", "everything"])
+@pytest.mark.parametrize(("name", "candidates"), [("a pool of boards", 1), ("everything", 1), ("everything", 4)])
 @pytest.mark.parametrize("which", ["reference", "cpu"])
-def test_a_pool_goes_on_bit_for_bit(name: str, which: str, tmp_path: Path) -> None:
-    config = task_config(name, epochs=EPOCHS, eval_interval=5)
+def test_a_pool_goes_on_bit_for_bit(name: str, candidates: int, which: str, tmp_path: Path) -> None:
+    config = task_config(name, epochs=EPOCHS, eval_interval=5, model={"candidates": candidates})
     trainer = Trainer(config, open_engine(which))
     trainer.run(out=tmp_path / "whole", population=2)
     trainer.run(epochs=7, out=tmp_path / "halves", population=2)
