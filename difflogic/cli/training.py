@@ -16,6 +16,7 @@ from difflogic.errors import UsageError
 from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
+    from difflogic.config.policy import PolicyConfig
     from difflogic.config.table import LabelledTable
     from difflogic.devices.open import Placement
 
@@ -92,6 +93,19 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 
 
 def _request(options: Mapping[str, Any], takes_environments: bool, selector: str | None) -> TrainRequest:
+    config, table, options = policy(options, takes_environments)
+    if config is None:
+        return requested(TrainRequest, options, engine=selector)
+    return TrainRequest(**said(options) | {"preset": None, "config": config, "engine": selector, "table": table})
+
+
+def policy(
+    options: Mapping[str, Any], takes_environments: bool = False
+) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
+    """Return the configuration of agents or a classifier, None for automata, its table, and all other options.
+
+    Raises DataError, UsageError.
+    """
     from difflogic.config.agent_presets import fitted, of_table
     from difflogic.config.policy import PolicyConfig
     from difflogic.policies import environments
@@ -104,10 +118,7 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
         base = None if file is None else PolicyConfig.load(file)
         base = of_table(table, base, options["population"] or 1, options["steps"])
     config = agents(options, name, environments.of_preset(name, takes_environments) or base)
-    if config is None:
-        return requested(TrainRequest, options, engine=selector)
-    asked = said(options) | {"preset": None, "config": fitted(config, table), "engine": selector, "table": table}
-    return TrainRequest(**asked)
+    return (None if config is None else fitted(config, table)), table, options
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -189,15 +189,28 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """Return the table of a run, or None if agents learn in an environment. Raises DataError."""
     if not isinstance(config, ClassifierConfig):
         return None
-    arrays = array_files.read_arrays(folder / NAME)
-    try:
-        features, classes = (tuple(arrays[name].tolist()) for name in ("features", "classes"))
-        found = LabelledTable(arrays["x"], arrays["y"], features, classes, str(arrays["label"]))
-    except KeyError as error:
-        raise DataError(f"{folder / NAME} has no {error}, and is no table of a run.") from error
+    found = decoded(folder / NAME)
     if found.sha256 != config.table.sha256:
         raise DataError(f"The rows in {folder / NAME} are not those of the run: their SHA-256 is not table.sha256.")
     return found
+
+
+def decoded(source: Path | IO[bytes]) -> LabelledTable:
+    """Return the table of a file with the content that `encode` returns, whoever wrote it.
+
+    Raises:
+        DataError: The file cannot be read, or holds anything else.
+    """
+    arrays = array_files.read_arrays(source)
+    try:
+        features, classes = ([str(name) for name in arrays[each].tolist()] for each in ("features", "classes"))
+        found, y = LabelledTable.of(arrays["x"], arrays["y"], features, str(arrays["label"])), arrays["y"]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{source} has no {error}, and is no table of a run.") from error
+    is_index = y.dtype.kind in "iu" and y.min() >= 0 and y.max() < len(classes)
+    if not is_index or found.features != tuple(features) or _words(classes, "class") != tuple(classes):
+        raise DataError(f"{source} has labels without a name, or names that no table of a run has.")
+    return replace(found, y=y.astype(np.int64), classes=tuple(classes))
 
 
 def load_table(path: Path | str, label: str = "label") -> LabelledTable:

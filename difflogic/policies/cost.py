@@ -1,6 +1,6 @@
 """The memory and time of a training of agents are predicted from its configuration, before anything is made."""
 
-from difflogic.config.policy import PERCEPTION, AgentConfig
+from difflogic.config.policy import PERCEPTION, AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
 from difflogic.engine.memory import FLOAT
 from difflogic.policies.environments import Spaces
@@ -33,6 +33,19 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
     # The values of a sample, and what goes back through them; a gate computes sixteen numbers and keeps one.
     batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
     return Cost(evaluations, population * (FLOAT * (COPIES * networks + kept + batch) + copies * ENVIRONMENT))
+
+
+def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, float]:
+    """Return the cost of a training, and the seconds of a pass over the rows, in which nothing is saved."""
+    table, spaces = config.table, Spaces(len(config.table.features), len(config.table.classes))
+    actor = _actor(config, spaces)
+    # A gate learns sixteen numbers and computes one.
+    row = actor if config.policy == "mlp" else actor // 16
+    played = -(-config.steps // config.evaluation.interval) * table.rows * row
+    memory = FLOAT * (COPIES * actor + table.batch_size * actor // 4) + 8 * table.rows * len(table.features)
+    evaluations = config.steps * (1 + PASSES) * row + played
+    seconds = population * table.pass_rows * (1 + PASSES) * row / EVALUATIONS_PER_S
+    return Cost(population * evaluations, population * memory), seconds
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
@@ -70,7 +83,7 @@ def _features(config: AgentConfig, spaces: Spaces) -> int:
     return spaces.observations * (1 if config.policy == "mlp" else config.logic.bits)
 
 
-def _actor(config: AgentConfig, spaces: Spaces) -> int:
+def _actor(config: PolicyConfig, spaces: Spaces) -> int:
     """Numbers that the actor learns, which are also what it computes for a sample."""
     if config.policy == "mlp":
         return _dense(spaces.observations, config.mlp.widths)

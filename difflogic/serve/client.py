@@ -110,11 +110,14 @@ class Client:
 
     # jobs ---------------------------------------------------------------------------------------------
 
-    def submit(self, request: dict[str, Any]) -> JobJson:
-        """Queue a job, once, even where the answer to the first try is lost."""
+    def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
+        """Queue a job, with the table `data` of a classifier, once, even if the answer to the first try is lost."""
         # The key stays the same over all tries of this call: the server answers the second with the job of the first.
         key = secrets.token_urlsafe(16)
-        return self._job("POST", "/jobs", json=request, headers={"Idempotency-Key": key})
+        body: dict[str, Any] = {"json": request}
+        if data is not None:
+            body = {"data": {"job": json.dumps(request)}, "files": {"data": data}}
+        return self._job("POST", "/jobs", headers={"Idempotency-Key": key}, **body)
 
     def job(self, job: str) -> JobJson:
         return self._job("GET", f"/jobs/{_id(job)}")

@@ -30,6 +30,7 @@ from tests.programs import needs
 from tests.serve.chromium import Browser, Page, barriers, chromium
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of
+from tests.serve.test_classifiers import CSV
 from tests.serve.test_own_samples import frames, gif
 from tests.serve.test_restarts import flat
 
@@ -278,6 +279,28 @@ def test_a_film_is_dropped_and_its_rule_is_to_be_learned(opened, live, tmp_path)
     assert (list(live.store.job(job.id).options), again.options) == (["data"], {})  # a list leaves them out
     live.store.delete(job.id)
     live.store.delete(again.id)
+
+
+def test_table_is_dropped_and_its_last_column_is_learned(opened, live, tmp_path):
+    (tmp_path / "points.csv").write_bytes(CSV)
+    page = opened("#/new", allowed=("422",))
+    page.click("[name=kind][value=table]")
+    page.see("Drop a table first.", ".preview")
+    page.drop(tmp_path / "points.csv", ".stacked:not([hidden]) .drop")
+    page.see("kind, one of 2, from 2 numbers", ".preview")
+    assert not page.js("document.querySelector('[name=sure][value=solved]').checkVisibility()")
+    page.fill("[name=label]", "color")
+    page.see("there is no column 'color'", ".preview .error")
+    page.fill("[name=label]", "kind")
+    say(page, {"engine": "cpu", "set.logic.widths": "8, 8"})
+    page.fill("[name=epochs]", "200")
+    page.see("200", ".preview")
+    page.click(".preview .primary")
+    page.see("points", "h1")
+    page.see("% on rows held out", ".job-head")
+    page.see("Accuracy", ".learning")
+    page.js(f"location.hash = '#/new?from={live.store.jobs('ann', text='points')[0].id}'")
+    page.see("kind, one of 2, from 2 numbers", ".preview")
 
 
 def test_two_clicks_lead_from_an_empty_server_to_a_solved_checkerboard(browser, tmp_path):

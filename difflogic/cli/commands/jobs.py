@@ -15,6 +15,7 @@ from difflogic.cli.commands import job_actions
 from difflogic.cli.options import PATH, client, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
+from difflogic.cli.training import policy
 from difflogic.config.fields import Table
 from difflogic.config.request import SweepRequest
 from difflogic.errors import UsageError
@@ -29,12 +30,13 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @shared.set_option
 @shared.target_options
 @shared.agent_options
+@shared.table_options
 @shared.options_of("what", without=shared.GIVEN_OTHERWISE)
 @shared.field_options
 @shared.gpu_option
 @shared.options_of("run", "until", without=("starts",))
 @shared.sweep_options
-@shared.options_of("queue", of=JobRequest, without=("sweep",))
+@shared.options_of("queue", of=JobRequest, without=("sweep", "label"))
 @click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
@@ -44,18 +46,18 @@ def submit(**options: Any) -> int:
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     Example: difflogic submit checkerboard --over seed=0..7 --gpu --watch
     Example: difflogic submit cartpole --steps 200000
+    Example: difflogic submit --data species.csv --label species
 
-    Say what to train as for `difflogic train`: a preset, a file, an environment, or your own image or rule. The command
-    reads images and files here, and sends the complete configuration. With --over it submits a sweep as one job.
+    Say what to train as for `difflogic train`: a preset, a file, an environment, a table, or your own image or rule.
+    The command reads files here, and sends the complete configuration. With --over it submits a sweep as one job.
     """  # noqa: D301
-    from difflogic.policies import environments
-
-    request.check_source(options)
+    if options["label"] is None:
+        request.check_source(options)
     options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
-    found = request.agents(options, options["preset"], environments.of_preset(options["preset"]))
-    asked = _automata(options) if found is None else _asked(options, preset=None, config=found, set=Table())
+    found, rows, others = policy(options)
+    asked = _automata(options) if found is None else _asked(dict(others), preset=None, config=found, set=Table())
     with client("submit") as server:
-        job = server.submit(asked.to_dict())
+        job = server.submit(asked.to_dict(), None if rows is None else rows.encode())
         if not options["watch"]:
             echo(json.dumps(job) if options["as_json"] else job["id"])
             return 0

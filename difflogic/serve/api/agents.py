@@ -7,17 +7,18 @@ from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from difflogic.config import agent_shape
 from difflogic.config.agent_presets import PRESETS
-from difflogic.config.policy import AgentConfig, PolicyConfig
+from difflogic.config.policy import AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.config.values import Within
 from difflogic.devices.cost import Cost
-from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.errors import LimitError, MissingPackagesError, UsageError
 from difflogic.model import function_json
+from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission, check_caps, limited, submission
+from difflogic.serve.api.submission import Submission, check_caps, limited, submission, without_paths
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest
 
@@ -51,6 +52,32 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
     return submission(request, config, cost, config.gate_count)
 
 
+def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
+    """As `submission.of_automata`, of the table `data`. Raises ApiError, with one sentence."""
+    from difflogic.config import agent_presets, table
+    from difflogic.policies import cost
+
+    known = request.config.table if isinstance(request.config, ClassifierConfig) else None
+    label = request.label or (known.label if known else "")
+    try:
+        if "data" not in uploads or set(uploads) - {"data", "labels"}:
+            raise UsageError("A classifier is sent with its table as the file `data`, and nothing else but `labels`.")
+        if request.preset or request.until_solved or request.stop_when_solved or request.sweep:
+            raise UsageError("A classifier has no preset, is never solved, and is not swept here: drop what says so.")
+        pictures.make_plain(uploads["data"], settings.caps.pixels, label)
+        rows = table.decoded(uploads["data"])
+        if known and (rows.sha256 != known.sha256 or known.test >= len(rows)):
+            raise UsageError("The rows of `data` are not those of the configuration.")
+        request = replace(request, table=replace(rows, tests=known.test) if known else rows)
+        config = cast("ClassifierConfig", agent_presets.configure(request))
+    except (UsageError, LimitError) as error:
+        raise ApiError(422, "invalid_config", without_paths(error, uploads)) from error
+    found, seconds = cost.of_classifier(config, request.population)
+    check_caps(found, request.population, settings.caps)
+    _check_iteration(seconds)
+    return submission(request, config, found, config.gate_count)
+
+
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
     """The request with its limit, as asked, else all that the caps allow. Raises UsageError, ApiError."""
     from difflogic.train import budget
@@ -80,18 +107,24 @@ def check_agents(config: AgentConfig, population: int, stop_when_solved: int, se
     check_stop(config, stop_when_solved, population)
     found = cost.cost_of(config, spaces, population)
     check_caps(found, population, settings.caps)
-    seconds = cost.iteration_s(config, spaces, population)
+    _check_iteration(cost.iteration_s(config, spaces, population))
+    return found
+
+
+def _check_iteration(seconds: float) -> None:
+    """Raises ApiError where a job would not be saved for long."""
     if seconds > MOST_ITERATION_S:
         words = (
             f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
             f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it."
         )
         raise ApiError(422, "too_much_time", words)
-    return found
 
 
-def check_environment(config: AgentConfig, settings: ServeSettings) -> None:
+def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
     """Raises ApiError where this server trains no agents, or none in this environment."""
+    if not isinstance(config, AgentConfig):
+        return
     if find_spec("gymnasium") is None:
         words = "This server trains no agents: whoever runs it has to install the extra `rl`."
         raise ApiError(422, "missing_extra", words)
@@ -130,6 +163,9 @@ def check_controller(run: Path, options: Mapping[str, Any]) -> None:
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(422, "invalid_request", f"{name} is for automata: a controller has no start and no grid.")
-    if not (run / function_json.NAME).is_file():
-        words = "There is no controller: agents of gates that choose between discrete actions leave one at their end."
+    if not any((run / name).is_file() for name in (function_json.NAME, function_json.FUNCTION)):
+        words = (
+            "There is no controller: agents of gates that choose between discrete actions, and classifiers of gates, "
+            "leave one at their end."
+        )
         raise ApiError(409, "no_circuit", words)

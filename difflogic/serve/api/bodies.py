@@ -25,8 +25,9 @@ Submitted = tuple[Any, Mapping[str, UploadFile]]
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture", "data")
-"""Fields of a form that are files: two pictures, a rule, and samples or a film."""
+FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture", "data", "labels")
+"""Fields of a form that are files: two pictures, a rule, samples or a recording or a table, and the labels of an IDX
+file of images."""
 
 
 def kind(request: Request) -> str:

@@ -1,6 +1,6 @@
-"""Pictures, films and samples that clients send, made plain in a process of their own.
+"""Pictures, films, samples and tables that clients send, made plain in a process of their own.
 
-    python -m difflogic.serve.api.pictures FILE PIXELS
+    python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
 A file of some megabytes may be made so that its reader works for minutes or takes gigabytes, and holds Python's lock
 meanwhile. So the server opens none: a child does, with limits of time and memory, and leaves a PNG of plain pixels, or
@@ -33,17 +33,19 @@ SAMPLES = "data"
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
 """Of all samples, and of their file as a job keeps it."""
+MOST_TABLE = 1 << 20
+"""Bytes of a table as a job keeps it."""
 
 
-def make_plain(path: Path, pixels: int) -> None:
-    """Put the same picture, upright, RGBA, or samples into the file, and nothing else. Raises DataError."""
+def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
+    """Put the same picture, upright, RGBA, samples, or the table of a label, into the file. Raises DataError."""
     advice = "give fewer samples, or a shorter film" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
         # One thread for the libraries of linear algebra that NumPy loads: each more takes addresses for nothing.
         done = subprocess.run(
-            [*COMMAND, str(path), str(pixels)], stdin=subprocess.DEVNULL, capture_output=True, timeout=WALL_S,
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, check=False,
+            [*COMMAND, str(path), str(pixels), *filter(None, [label])], stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=WALL_S, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise too_much from error
@@ -72,6 +74,30 @@ def _plain_samples(path: Path) -> None:
         )
 
 
+def _plain_table(path: Path, label: str) -> None:
+    """Raises DataError, LimitError for what is no table of this label, or is too large."""
+    from difflogic.config import table
+    from difflogic.system import array_files
+
+    if path.read_bytes()[:2] == b"\x1f\x8b":
+        path.write_bytes(array_files.content(path.rename(path.with_suffix(".gz"))))
+    if is_archive := path.read_bytes()[:2] == b"PK":
+        named = path.rename(path.with_suffix(".npz"))
+    elif array_files.is_idx(path):
+        named = path.rename(path.with_name("data-images"))
+        if (labels := path.with_name("labels")).exists():  # where `load_table` looks for them
+            labels.rename(path.with_name("data-labels"))
+    else:
+        named = path.rename(path.with_suffix(".csv"))
+    is_encoded = is_archive and {"x", "y", "features", "classes", "label"} == set(array_files.names(named))
+    made = (table.decoded(named) if is_encoded else table.load_table(named, label)).encode()
+    if len(made) > MOST_TABLE:
+        raise LimitError(
+            f"{path} has {len(made):,} bytes once packed, at most {MOST_TABLE:,} are taken: give fewer rows."
+        )
+    path.write_bytes(made)
+
+
 def _limit(pixels: int) -> None:
     """Let the system end this process where it takes too much, and let all others go before it."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
@@ -85,11 +111,13 @@ def _limit(pixels: int) -> None:
 
 def main() -> None:
     """Make the picture or the samples in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
-    path, pixels = Path(sys.argv[1]), int(sys.argv[2])
+    path, pixels, label = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _limit(pixels)
     refusal: str | None = None
     try:
-        if path.name == SAMPLES:
+        if label:
+            _plain_table(path, label[0])
+        elif path.name == SAMPLES:
             _plain_samples(path)
         else:
             picture = picture_file.upright(path, pixels)

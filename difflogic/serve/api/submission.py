@@ -60,7 +60,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
         found = reach.notice(made.config)  # it refuses what nothing can reach
         asked, notice = _with_attempts(made.request, made.config)
     except (UsageError, FaultyTaskError, LimitError) as error:
-        raise ApiError(422, "invalid_config", _words(error, uploads)) from error
+        raise ApiError(422, "invalid_config", without_paths(error, uploads)) from error
     if request.stop_when_solved > request.population:
         words = f"stop_when_solved counts models: expected at most {request.population}, the population."
         raise ApiError(422, "invalid_request", words)
@@ -93,7 +93,7 @@ def submission(
 
 def job_spec(request: JobRequest, config: Document) -> JobSpec:
     """A training or a sweep as the store takes it."""
-    data = config.to_dict()
+    data, samples = config.to_dict(), request.table if request.data is None else request.data
     return JobSpec(
         "train" if request.sweep is None else "sweep",
         request.name or data["name"],
@@ -102,7 +102,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
         {name: value for name, value in request.to_dict().items() if name in OF_A_JOB},
         priority=request.priority,
         source=None if request.init_from is None else str(request.init_from),
-        options={} if request.data is None else {"data": b64encode(request.data.encode()).decode()},
+        options={} if samples is None else {"data": b64encode(samples.encode()).decode()},
         tags=list(dict.fromkeys(request.tags)),
     )
 
@@ -123,6 +123,8 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
     if not uploads:
         return request
     files: dict[str, Any] = dict(uploads)
+    if "labels" in files:
+        raise UsageError("labels are those of a table of images: give `label` with them.")
     if "start_picture" in files:
         if request.start is not None:
             raise UsageError("start and start_picture are both given: give one of them.")
@@ -218,7 +220,7 @@ def _check_samples(request: TrainRequest) -> None:
         raise UsageError(f"This server draws at most {MOST_SAMPLES} samples of a task: give a smaller data.samples.")
 
 
-def _words(error: Exception, uploads: Mapping[str, Path]) -> str:
+def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
     """The words of an error without the server's paths."""
     text = str(error)
     for name, path in uploads.items():

@@ -10,12 +10,12 @@ from typing import Any
 
 from difflogic.config.customise import recipe_of
 from difflogic.config.fields import Table
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost, cost_of
 from difflogic.errors import ConfigError, DifflogicError, UsageError
-from difflogic.serve.api.agents import asks_for_agents, cost_of_agents, of_agents
+from difflogic.serve.api.agents import asks_for_agents, cost_of_agents, of_agents, of_classifier
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.submission import Submission, check_caps, job_spec, of_automata
 from difflogic.serve.errors import ApiError, one_sentence
@@ -32,6 +32,8 @@ MOST_ENDS = 50
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
     """What a request asks for. Raises ApiError, with one sentence, where it cannot be met."""
+    if request.label or isinstance(request.config, ClassifierConfig):
+        return of_classifier(request, uploads, settings)
     if request.sweep is not None:
         return _of_sweep(request, request.sweep, uploads, settings)
     return (of_agents if asks_for_agents(request) else of_automata)(request, uploads, settings)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from difflogic.config.document import is_policy
+from difflogic.config.document import is_classifier, is_policy
+from difflogic.config.policy import ClassifierConfig
 from difflogic.config.schema import Config
 from difflogic.config.values import Within
 from difflogic.errors import DifflogicError
@@ -102,7 +103,7 @@ def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> 
         return results[0].rstrip(".")
     if outcome == "solved":
         gates = "" if job.active_gates is None else f"{job.active_gates:,} gates"
-        parts = [gates if job.score is None else f"mean return {_number(job.score)}"]
+        parts = [gates if job.score is None else _score(job)]
         parts += [f"after {duration(job.trained_s)} of training"] if job.trained_s else []
     elif job.status == "running" and job.progress_per_s:
         parts.append(next(_pace(job)))
@@ -164,7 +165,15 @@ def _counts(job: JobRecord) -> bool:
 
 
 def _unit(job: JobRecord) -> str:
-    return "trials" if job.kind == "sweep" else "steps" if is_policy(job.config) else "epochs"
+    of_agents = "rows" if is_classifier(job.config) else "steps"
+    return "trials" if job.kind == "sweep" else of_agents if is_policy(job.config) else "epochs"
+
+
+def _score(job: JobRecord) -> str:
+    if not is_classifier(job.config):
+        return f"mean return {_number(job.score)}"
+    of = f" on rows {ClassifierConfig.from_dict(job.config or {}).table.final_rows}" if job.status == "done" else ""
+    return f"accuracy {100 * (job.score or 0):.1f} %{of}"
 
 
 def _state(job: JobRecord) -> str:
@@ -194,7 +203,7 @@ def _judged(job: JobRecord) -> str:
     if outcome_of(job) is not None or not _counts(job):
         return ""
     if job.score is not None:
-        return f"mean return {_number(job.score)}"
+        return _score(job)
     if job.hard_loss is None:
         return ""
     return "all cells right" if job.solved else _wrong_cells(job.hard_loss, job.compared)

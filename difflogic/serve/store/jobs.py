@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from difflogic.config.document import is_policy
 from difflogic.config.fields import section
-from difflogic.config.limits import FILE_NAME, HIDDEN, Limits, between
+from difflogic.config.limits import FILE_NAME, HIDDEN, Limits, between, matching
 from difflogic.config.request import JOB_ID, Request, SweepRequest, TrainRequest, option
 from difflogic.errors import StoreError
 
@@ -87,6 +87,10 @@ class JobRequest(TrainRequest):
     """A request to a server is one for training, perhaps many times, with its place in the queue."""
 
     sweep: SweepRequest | None = option("Train many times, with different values in some fields", group="queue")
+    label: str | None = option(
+        "The column that a classifier learns; the table is the file `data`",
+        matching("text of 1 to 200 characters", r"[^\x00-\x1f]{1,200}"), group="table", metavar="COLUMN",
+    )  # fmt: skip
     name: str | None = option("The job's name", FILE_NAME, group="queue", usual="the configuration's")
     priority: int = option("Jobs with a higher priority start first", PRIORITY, group="queue", default=0)
     tags: tuple[str, ...] = option("A word to search by", TAGS, group="queue", default=(), metavar="TAG")

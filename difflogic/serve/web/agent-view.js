@@ -1,21 +1,23 @@
-// How agents learn: their returns over the environment steps.
+// How agents or a classifier learn: their returns over the environment steps, its accuracy over the rows.
 
 import { Chart } from "./chart.js";
 import { growing, seriesOfAgents } from "./curves.js";
 import { card } from "./dom.js";
 import { count, loss } from "./format.js";
+import { isTable } from "./progress.js";
 import { Window } from "./window.js";
 
 // As `learningOfAutomata` of job-view.js.
 export function learningOfAgents(job, signal) {
-    const span = new Window();
+    const span = new Window(),
+        isRows = isTable(job.config);
     const chart = new Chart(span, {
-        title: "Mean return",
-        label: "Curves of the mean return, by environment step.",
+        title: isRows ? "Accuracy" : "Mean return",
+        label: isRows ? "Curve of the accuracy, by row." : "Curves of the mean return, by environment step.",
         scale: "linear",
-        write: { tick: count, value: loss },
+        write: isRows ? { tick: (share) => `${Math.round(100 * share)} %`, value: (share) => `${loss(100 * share)} %` } : { tick: count, value: loss },
     });
-    chart.unit = "step";
+    chart.unit = isRows ? "row" : "step";
     const { handlers, update } = growing(job, (rows, last) => {
         span.extend(0, Math.max(1, last));
         span.begins = rows.begins;

@@ -4,6 +4,7 @@
 import { flat } from "./config-panel.js";
 import { tagsOf } from "./dialogs.js";
 import { freshId, h, setText } from "./dom.js";
+import { isTable } from "./progress.js";
 
 const OTHERS = ["data", "plugin", "table"]; // sections that come with samples
 const GROUPS = {
@@ -137,6 +138,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
             const base = flat(config);
             for (const [path, made] of documents[Number(forAgents)]) {
                 made.base = base[path];
+                made.box.hidden = isTable(config) && made.base === undefined; // of agents alone
                 if (anew) made.edited = false;
                 if (!made.edited) write(made, made.base);
                 if (anew) seen(made);

@@ -104,7 +104,7 @@ export function thumbnail({ config: given, kind = "" }) {
     const config = given?.config ?? given; // of a sweep, that of its trials
     const target = config?.task ? targetOf(config.task) : null;
     if (!target) {
-        const rule = config?.task?.rule.replace("/", "\n") ?? config?.environment.id.split("-v")[0];
+        const rule = config?.task?.rule.replace("/", "\n") ?? config?.table?.label ?? config?.environment?.id.split("-v")[0];
         const word = rule?.slice(0, 8) ?? kind;
         return h("span", { class: "thumbnail word", "aria-hidden": "true" }, word);
     }

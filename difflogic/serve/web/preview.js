@@ -1,7 +1,7 @@
 // What the circuit will see, and what it will cost, before anything is submitted.
 
 import { h, numberList, setText } from "./dom.js";
-import { bytes, count, duration } from "./format.js";
+import { bytes, count, duration, plural } from "./format.js";
 import { generations, Growth, paintState, tableOf } from "./growth.js";
 import { isHex, paintRgb } from "./pixels.js";
 import { isPolicy } from "./progress.js";
@@ -72,7 +72,11 @@ export function previewPanel(signal, ...more) {
     }
 
     function agents({ config, gates, goal }) {
-        const { environment } = config;
+        const { environment, table } = config;
+        if (table) {
+            const sentence = `${table.label}, one of ${table.classes.length}, from ${plural(table.features.length, "number")}`;
+            return [sentence, [["Rows", count(table.rows)], ["Gates to train", count(gates)]], [["Rows learned, counted each time", count(goal)]]];
+        }
         return [`An agent learns to act in ${environment.id}.`, [["Gates to train", count(gates)]], [["Steps", count(goal)]]];
     }
 

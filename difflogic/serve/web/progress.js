@@ -7,8 +7,9 @@ import { turnWords } from "./queue.js";
 
 export const STATUSES = { queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
 export const KINDS = { train: "Training", sweep: "Sweep", simplify: "Simplification", build: "Circuit without training", prove: "Proof", export: "Export", evaluate: "Test" };
-// Whether a configuration is of agents.
-export const isPolicy = (config) => config?.kind === "policy";
+// Whether a configuration is of a classifier, and of that or of agents.
+export const isTable = (config) => config?.kind === "classifier";
+export const isPolicy = (config) => config?.kind === "policy" || isTable(config);
 export const isAgents = (job) => isPolicy(job.config);
 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
@@ -54,7 +55,7 @@ export const ownerOf = ({ owner }) =>
     owner !== session().owner && h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
 
 export function facts(job) {
-    const parts = [isAgents(job) ? "Training of agents" : KINDS[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
+    const parts = [isTable(job.config) ? "Training of a classifier" : isAgents(job) ? "Training of agents" : KINDS[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
     if (job.request.population > 1) parts.push(`${job.request.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
     if (job.lost_tries) parts.push(`worker lost ${job.lost_tries === 1 ? "once" : `${job.lost_tries} times`}`);

@@ -5,13 +5,13 @@ import { freshId, h, setText } from "./dom.js";
 import { moreFields } from "./fields.js";
 import { errorPlace, guarded, patiently } from "./notices.js";
 import { previewPanel } from "./preview.js";
-import { isPolicy } from "./progress.js";
+import { isPolicy, isTable } from "./progress.js";
 import { whatToLearn } from "./what.js";
 
 const WAIT = 300; // milliseconds after the last change
 const WITHIN = "5m"; // of a training until solved, unless somebody says otherwise
 const MADE = ["config", "set"], // by the form itself
-    ASKED = ["rule", "until_solved", "within"]; // in its questions
+    ASKED = ["rule", "label", "until_solved", "within"]; // in its questions
 
 export async function submitView(root, signal, _, query) {
     const place = errorPlace(),
@@ -57,7 +57,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     const choices = { init_from: circuits, preset: presets.map(({ name }) => [name, name]) };
     const more = moreFields({ request: request.filter(({ path }) => !MADE.includes(path)), automata, agents }, choices, { target: zones }, ASKED, changed);
     const control = (path) => more.options.get(path);
-    const what = whatToLearn(presets, copy, { rule: control("rule") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
+    const what = whatToLearn(presets, copy, { rule: control("rule"), label: control("label") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
     zones.append(what.begin);
     const sure = howSure();
     const element = h("form", { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true }, what.element, sure.element, more.element);
@@ -72,7 +72,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         control("name").input.placeholder = base.name;
         control("preset").input.value = base === copy ? "" : base.name;
         more.rebase(base.config, forAgents, true);
-        sure.show(forAgents);
+        sure.show();
         changed();
     }
 
@@ -109,9 +109,15 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
                 h("h2", { id: "sure-title" }, "How sure?"),
                 h("div", { class: "sure" }, solved, limit, counted, number, until.input),
             ),
-            show(forAgents) {
-                setText(counted.querySelector("b"), forAgents ? "For a number of steps" : "For a number of epochs");
-                number.setAttribute("aria-label", forAgents ? "Number of steps" : "Number of epochs");
+            show() {
+                const unit = isTable(base.config) ? "rows" : isPolicy(base.config) ? "steps" : "epochs";
+                setText(counted.querySelector("b"), `For a number of ${unit}`);
+                number.setAttribute("aria-label", `Number of ${unit}`);
+                solved.hidden = unit === "rows"; // no accuracy is the one that solves it
+                if (solved.hidden && solved.firstChild.checked) {
+                    counted.firstChild.checked = true;
+                    pick();
+                }
                 number.value = more.fields().get(field()).input.value;
             },
         };
@@ -148,7 +154,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
             else what.leave();
             preview.show(found, what.isOwn());
             more.rebase(found.config, isPolicy(base.config), false);
-            sure.show(isPolicy(base.config));
+            sure.show();
             more.mark("");
             place.clear();
         } catch (error) {

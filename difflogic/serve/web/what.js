@@ -1,5 +1,5 @@
-// The first question: what shall it learn? A picture, given or one's own; a rule; a film or samples; a task; or what a
-// copied job learns.
+// The first question: what shall it learn? A picture, given or one's own; a rule; a film or samples; a table; a task; or
+// what a copied job learns.
 
 import { open as download } from "./api.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { dropZone } from "./drop-zone.js";
 import { Pad, cellsOf } from "./pad.js";
 import { targetOf } from "./pixels.js";
 import { presetCards } from "./preset-cards.js";
-import { isPolicy } from "./progress.js";
+import { isPolicy, isTable } from "./progress.js";
 
 const PICTURES = {
     "checkerboard-small": ["Board", "from noise"],
@@ -20,7 +20,9 @@ const PICTURES = {
 const RULE = "game-of-life",
     OWN = "colored-g"; // grows a picture in eight colours out of an empty grid
 const TABLES = ".txt,.npy",
-    FILMS = ".gif,.npy,.npz,.rle,.cells,.lif,.mc";
+    FILMS = ".gif,.npy,.npz,.rle,.cells,.lif,.mc",
+    ANY = null; // files of images in IDX have no ending
+const TABLE = { name: "classifier", config: { kind: "classifier" } }; // its configuration comes with its rows
 const LARGEST = 128, // cells of a picture a side, at most
     USUAL = 32, // and where a larger one comes
     SIDE = 12; // of a drawing
@@ -30,7 +32,7 @@ const stem = (file) => (file ? file.name.replace(/\.[^.]*$/, "").slice(0, 100) :
 
 // `offers`: presets, and as `copy` one of another kind; `rule`: a control of a request; `canvas` and
 // `cursor` are drawn on; `changed()` hears of each change, `chosen(offer)` of another offer; `write` says an option.
-export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { changed, chosen, write }) {
+export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, { changed, chosen, write }) {
     const of = (name) => offers.find((offer) => offer.name === name);
     const given = Object.entries(PICTURES).filter(([name]) => of(name)).map(([name, [title, about]]) => ({ ...of(name), title, about }));
     const own = { name: "own", title: "Your own", about: "draw or drop it", mark: "draw" };
@@ -39,6 +41,8 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
     const zone = dropZone("Drop a picture here", () => fitted(zone.file())),
         table = dropZone("Or drop its table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES),
         film = dropZone("Drop a film or samples here", changed, FILMS),
+        rows = dropZone("Drop a table here: .csv, .npz, or images in IDX", columns, ANY),
+        labels = dropZone("The labels of these images", changed, ANY),
         begin = dropZone("Or drop a picture to start from", changed);
     const ofOwn = h("div", { class: "own", hidden: true }, pad.tools, zone.element);
     const pictures = h("div", { class: "stacked" }, presetCards([...given, own], takePicture, "One of these, or your own"), ofOwn);
@@ -48,10 +52,12 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
         picture: ["A picture", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
         rule: ["A rule", ofRule, () => choose(of(RULE))],
         film: ["A film", h("div", { class: "stacked film" }, film.element, h("p", { class: "quiet" }, "A film, .gif or .npy, or a pattern with its rule, as RLE: that rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
+        table: ["A table", h("div", { class: "stacked" }, rows.element, labels.element, label.box), () => choose(TABLE)],
         task: ["A task", cards, () => choose(offerIn(cards, tasks))],
         ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
     };
     const names = Object.keys(parts).filter((name) => name !== "task" || tasks.length);
+    labels.element.hidden = true;
     const tabs = h("div", { class: "choices", role: "radiogroup", "aria-label": "What shall it learn?" }, names.map(tab));
     const element = h("section", { class: "question", "aria-labelledby": "what-title" }, h("h2", { id: "what-title" }, "What shall it learn?"), tabs, names.map((name) => parts[name][1]));
     let offer = null,
@@ -60,6 +66,17 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
     function tab(name, place) {
         const input = h("input", { type: "radio", name: "kind", value: name, checked: copy ? name === "copy" : place === 0, onchange: () => open(name) });
         return h("label", { class: "choice" }, input, h("span", {}, parts[name][0]));
+    }
+
+    // A row of names says what can be learned: the last of them, unless another is chosen.
+    async function columns() {
+        const file = rows.file();
+        const start = file ? await file.slice(0, 1 << 16).text() : "";
+        const isImages = start.startsWith("\0\0"),
+            names = /^[^\0]*\n/.test(start) ? start.split(/\r?\n/)[0].split(/[,;\t]/).map((name) => name.replace(/^"|"$/g, "").trim()) : [];
+        labels.element.hidden = !isImages;
+        if (file) write("label", names.at(-1) || "label");
+        changed();
     }
 
     const kind = () => tabs.querySelector(":checked").value;
@@ -97,11 +114,12 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
 
     // What is learned of a file that no configuration holds.
     async function samples() {
-        if (offer === copy && copy.config.data?.sha256 && !copy.config.plugin.name) return (await download(`/jobs/${copy.id}/files/data.npz`)).blob();
-        if (kind() !== "film") return null;
+        if (offer === copy && (isTable(copy.config) || (copy.config.data?.sha256 && !copy.config.plugin.name))) return (await download(`/jobs/${copy.id}/files/data.npz`)).blob();
+        const [zone, words] = { film: [film, "Drop a film or samples first."], table: [rows, "Drop a table first."] }[kind()] ?? [];
+        if (!zone) return null;
         canvas.hidden = true;
-        if (!film.file()) throw Object.assign(new Error("Drop a film or samples first."), { isAwaited: true });
-        return film.file();
+        if (!zone.file()) throw Object.assign(new Error(words), { isAwaited: true });
+        return zone.file();
     }
 
     // A photograph has more pixels than a grid has cells: it is scaled down, by a size that can be changed.
@@ -136,17 +154,19 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
         },
         leave: () => pad.use(new Uint8Array(), 1, 1, false),
         wishes() {
-            const wishes = offer === copy ? { config: offer.config } : { preset: kind() === "film" ? undefined : offer.name };
+            const wishes = offer === copy ? { config: offer.config } : { preset: ["film", "table"].includes(kind()) ? undefined : offer.name };
             if (kind() !== "rule") wishes.rule = undefined;
+            if (kind() !== "table") wishes.label = undefined;
             if (begin.file()) wishes.start = undefined; // the file says it
             // A job about one's own file is called like it.
-            if (isOwn() || kind() === "film") wishes.name = stem(isOwn() ? !isDrawn && zone.file() : film.file()) || "my picture";
+            const file = { film, table: rows }[kind()]?.file() ?? (isOwn() && !isDrawn && zone.file());
+            if (isOwn() || file) wishes.name = stem(file) || "my picture";
             return wishes;
         },
         async files() {
             const picture = isOwn() && (isDrawn ? new File([await pad.png()], "drawing.png", { type: "image/png" }) : zone.file());
-            const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file(), data: await samples() };
-            return isPolicy(offer.config) ? [] : Object.entries(files).filter(([, file]) => file);
+            const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file(), data: await samples(), labels: kind() === "table" && labels.file() };
+            return isPolicy(offer.config) && !isTable(offer.config) ? [] : Object.entries(files).filter(([, file]) => file);
         },
         // A picture from elsewhere, as the target.
         take(file) {

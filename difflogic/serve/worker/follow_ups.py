@@ -50,7 +50,7 @@ def follow(store: Store, job: JobRecord) -> Result:
 def _circuit_of(source: JobFolder) -> Path:
     """Where the circuit of a job is: its simplified circuit, or its run folder."""
     # A follow-up of a simplification takes what that one made; of a training, the run.
-    for simplified in (source.files / CIRCUIT, source.files / function_json.NAME):
+    for simplified in (source.files / name for name in (CIRCUIT, function_json.NAME, function_json.FUNCTION)):
         if simplified.exists():
             return simplified
     if not any((source.run / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS)):

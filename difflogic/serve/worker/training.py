@@ -12,9 +12,10 @@ from typing import Any
 
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config import dataset
-from difflogic.config.policy import AgentConfig, PolicyConfig, any_config
+from difflogic.config.policy import AgentConfig, ClassifierConfig, PolicyConfig, any_config
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.table import decoded
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
 from difflogic.model.controller import Controller
@@ -75,13 +76,16 @@ def _train(
     if is_new:
         clear_unsaved(path)
     within = job.asked.within
+    samples = BytesIO(b64decode(job.options["data"])) if is_new and "data" in job.options else None
+    tests = config.table.test if isinstance(config, ClassifierConfig) else None
     request = replace(
         job.asked,
         config=config,
         # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
         within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
-        data=dataset.load(BytesIO(b64decode(job.options["data"]))) if is_new and "data" in job.options else None,
+        data=dataset.load(samples) if samples and tests is None else None,
+        table=replace(decoded(samples), tests=tests) if samples and tests is not None else None,
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
@@ -127,7 +131,8 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         from difflogic.policies.results import netlist_of  # half of what it loads is for agents alone
 
         circuit, solved = netlist_of(run.best), len(run.solved_members)
-        store.job_folder(job).keep(_pictures(run, circuit if isinstance(circuit, Controller) else None, job.name))
+        if isinstance(run.config, AgentConfig):
+            store.job_folder(job).keep(_pictures(run, circuit if isinstance(circuit, Controller) else None, job.name))
         gates = None if circuit is None else live_gates(circuit)
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
     netlist = run.netlist

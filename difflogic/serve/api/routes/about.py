@@ -102,14 +102,14 @@ def _options(part: type, path: str = "") -> list[dict[str, Any]]:
                 "path": path + each.name, "section": each.group, "kind": kind or "text", "about": each.about + ".",
                 "limits": limits.words if limits and not limits.names else None, "usual": each.usual_words,
                 "names": [*map(str, limits.names)] if limits else [], "of_agents": each.of_agents,
-                "needs": each.needs, "excludes": [*each.excludes],
+                "needs": each.needs or each.implies, "excludes": [*each.excludes],
             })  # fmt: skip
     return found
 
 
 def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
     limits, about = field.metadata["limits"], field.metadata["about"]
-    names = list(limits.names) if limits else []
+    names = [*map(str, limits.names)] if limits else []
     return {
         "path": path, "section": _section(document, path), "kind": KINDS.get(kind, "list"), "about": about,
         "limits": limits.words if limits and not names else None, "names": names,

@@ -109,7 +109,7 @@ def _submit(
             _check_shape(source.config, spec.config)
     config = trained(spec.config)
     if is_policy(config):  # of a copy too: what the operator allows may have changed
-        check_environment(PolicyConfig.from_dict(config).require_episodes(), context.settings)
+        check_environment(PolicyConfig.from_dict(config), context.settings)
     else:
         check_task(config.get("plugin", {}).get("name"), context.settings)
     if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
