@@ -10,16 +10,17 @@ from difflogic.circuits.export.text import script, template
 from difflogic.errors import UsageError
 from difflogic.model.straight_line import EXPRESSIONS
 from difflogic.page.bundle import as_json, joined, package_text
-from difflogic.page.plans import page_data, to_json
+from difflogic.page.plans import names, page_data, to_json
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
 """In this order, behind the engines of the living page. What the visitor sees is modules beside them: `face.js`."""
-DEFAULT = "checkerboard-small"
+
+STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
 _MARK = re.compile(r"@([A-Z]+)@")
 
 
-def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
+def training_page(presets: Sequence[str] | None = None) -> str:
     """A web page that trains presets by WebGPU.
 
         >>> page = difflogic.training_page(["checkerboard-small"])
@@ -28,7 +29,7 @@ def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
 
     Args:
         presets: Their names, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
-            picture. The page shows the first.
+            picture. The page opens on the first. By default all of them.
 
     Returns:
         The text of one HTML file. It holds everything that it needs.
@@ -37,12 +38,13 @@ def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
         UsageError: There is no preset, one twice, or one that a page does not hold.
         LimitError: A preset needs more than WebGPU grants everywhere.
     """
+    presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
     # Without a time of packing in it, the same presets are the same file.
     packed = base64.b64encode(gzip.compress(to_json(page_data(list(presets))), mtime=0)).decode()
     marks = {
-        "STYLE": package_text("serve/web/style.css") + package_text("page/page.css"),
+        "STYLE": "".join(package_text(file) for file in STYLES),
         "DATA": f'<script type="text/plain" id="plans">{packed}</script>',
         "LIVING": f'<script type="application/json" id="living">{as_json(_living())}</script>',
         "SCRIPT": "\n".join([template("engines.js"), *(package_text(f"page/{file}") for file in SCRIPTS)]),

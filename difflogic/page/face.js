@@ -1,43 +1,52 @@
-// What a visitor meets: a target, two grids, and a button. Training itself is `Trainer` of trainer.js.
+// What a visitor meets: the figure, and a button. Training itself is `Trainer` of trainer.js.
 
+import { gatesOf } from "../circuits/export/templates/drawing.js";
+import { Figure } from "../circuits/export/templates/figure.js";
 import { dropZone } from "../serve/web/drop-zone.js";
-import { h, setText } from "../serve/web/dom.js";
-import { count } from "../serve/web/format.js";
+import { h, mayMove, setText } from "../serve/web/dom.js";
+import { count, plural } from "../serve/web/format.js";
 import { targetOf } from "../serve/web/pixels.js";
 import { presetCards } from "../serve/web/preset-cards.js";
 import { give } from "../serve/web/saving.js";
-import { generations, Growth, paintState, tableOf } from "../serve/web/growth.js";
+import { generations, paintState, tableOf } from "../serve/web/growth.js";
 import { livingPage } from "./living.js";
 import { cellsOf, Pad } from "../serve/web/pad.js";
 import { cellsOfFile } from "./picture.js";
 import { Progress } from "./progress.js";
+import { HardWorld } from "./world.js";
 
-/** @type {Record<string, [string, string, string]>} */
+/** @type {Record<string, [string, string]>} */
 const TITLES = {
-    "checkerboard-small": ["Board", "out of any noise", "Squares of two by two cells, whatever the start."],
-    checkerboard: ["Large board", "with twice the gates", "Squares of two by two cells, whatever the start."],
-    "game-of-life": ["Life", "Conway's rule", "What Conway's rule makes of noise."],
-    "colored-g": ["Letter", "in eight colours", "Out of an empty grid, in 15 steps."],
-    lizard: ["Lizard", "out of one cell", "Out of one cell, in 12 steps."],
+    "checkerboard-small": ["Board", "out of any noise"],
+    checkerboard: ["Large board", "with twice the gates"],
+    "game-of-life": ["Life", "Conway's rule"],
+    "colored-g": ["Letter", "in eight colours"],
+    lizard: ["Lizard", "out of one cell"],
 };
-const OWN = ["Your own", "draw it or drop it", "Paint on it, or drop a picture."];
+const OWN = ["Your own", "draw it or drop it"];
 const SLOW =
     "No graphics card can be used here, so that a program on the processor does its work, many times slower. Begin with the small board, which takes minutes.";
+const BEFORE = "Its gates appear here while it learns.",
+    LEARNED = "It learns this image. To draw another one, press Change the image.";
+const GROWS = 1.6, // seconds of a growth that is watched while it learns
+    FASTEST = 22; // steps a second
 const SOUP = { side: 24, steps: 40 }; // of a rule, whose own boards are tiny
 const PHONE = "A phone takes long for this and gets warm, and none has been measured yet: keep the page open while it learns.";
 
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const button = (/** @type {string} */ id) => /** @type {HTMLButtonElement} */ (element(id));
-const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (element(id));
 const seed = /** @type {HTMLInputElement} */ (element("seed")),
-    alive = /** @type {HTMLIFrameElement} */ (element("alive"));
-const pad = new Pad(canvas("target"), element("cursor"), changed);
-const growth = new Growth();
+    soft = /** @type {HTMLCanvasElement} */ (element("soft"));
+const figure = new Figure(element("figure"));
+const cursor = h("div", { class: "cursor", hidden: true });
+const pad = new Pad(figure.target, cursor, () => (element("refusal").hidden = true));
 const progress = new Progress(element("figures"), element("curves"));
-const zone = dropZone("Drop a picture here", () => taken(zone.file()));
+const zone = dropZone("Drop an image here", () => taken(zone.file()));
+const tools = h("div", {}, pad.tools, zone.element),
+    redraw = h("button", { type: "button", hidden: true, onclick: () => leave().then(() => enter("ready")) }, "Change the image");
 
 /** @typedef {any} Preset what plans.py writes */
-/** @typedef {{ presets: Record<string, Preset> }} Plans */
+/** @typedef {{ presets: Record<string, Preset>, constants: any, recorded: any }} Plans */
 /** @typedef {any} TrainEvent what `Trainer` tells */
 /** @typedef {"opening" | "ready" | "training" | "paused" | "solved" | "refused"} State */
 
@@ -49,6 +58,8 @@ const page = {
     /** @type {HardCircuit | null} */ hard: null,
     /** @type {Preset | null} */ preset: null,
     side: "", // of the grid that is trained now
+    /** @type {Uint8Array | null} */ noise: null, // that a rule starts from
+    /** @type {(() => void) | null} */ next: null, // the next circuit to be shown
     looking: false,
 };
 
@@ -59,11 +70,20 @@ function enter(state) {
     button("train").disabled = state === "opening" || state === "refused";
     button("restart").disabled = button("reseed").disabled = !page.trainer || button("train").disabled;
     seed.disabled = state === "training" || state === "paused";
+    // What is learned is not changed by a stray click.
+    const isOwn = Boolean(page.preset?.own);
+    pad.enabled = isOwn && !page.trainer;
+    pad.show();
+    pad.tools.hidden = tools.hidden = !pad.enabled;
+    redraw.hidden = !isOwn || !page.trainer;
     numbers();
 }
 
 const say = (/** @type {string} */ text) => setText(element("status"), text);
-const numbers = () => progress.numbers(page.trainer?.state ?? null, page.side, page.device?.name ?? "–");
+function numbers() {
+    progress.numbers(page.trainer?.state ?? null, page.side, page.device?.name ?? "–");
+    setText(element("left"), page.state === "training" ? progress.left(page.trainer?.state ?? null) : "");
+}
 
 /** @param {{ message: string, kind?: string }} error a sentence for the visitor */
 function refuse(error) {
@@ -80,17 +100,16 @@ function offer({ presets }) {
     const all = Object.values(presets),
         own = all.filter((preset) => preset.own);
     const side = (/** @type {Preset} */ preset) => preset.config.task.width * (page.device?.software ? 1 : -1);
-    // A device in software gets the smaller picture, and the smallest board first.
-    const mine = own.sort((one, other) => side(one) - side(other))[0];
-    const offers = [...all.filter((preset) => !preset.own), ...(mine ? [mine] : [])];
-    if (page.device?.software)
-        offers.sort((one, other) => Number(other.name === "checkerboard-small") - Number(one.name === "checkerboard-small"));
+    // A device in software gets the smaller image, and the smallest board first.
+    const isFirst = (/** @type {Preset} */ preset) => (page.device?.software ? preset.name === "checkerboard-small" : preset.own);
+    const mine = own.sort((one, other) => side(one) - side(other)).slice(0, 1);
+    const offers = [...mine, ...all.filter((preset) => !preset.own)].sort((one, other) => Number(isFirst(other)) - Number(isFirst(one)));
     const told = offers.map((preset) => ({ name: titleOf(preset)[0], about: titleOf(preset)[1], config: preset.config, preset }));
     element("tasks").append(presetCards(told, (/** @type {{ preset: Preset }} */ chosen) => choose(chosen.preset)));
     choose(offers[0]);
 }
 
-const titleOf = (/** @type {Preset} */ preset) => (preset.own ? OWN : (TITLES[preset.name] ?? [preset.name, preset.about, ""]));
+const titleOf = (/** @type {Preset} */ preset) => (preset.own ? OWN : (TITLES[preset.name] ?? [preset.name, preset.about]));
 
 /** @param {Preset} preset */
 async function choose(preset) {
@@ -100,47 +119,51 @@ async function choose(preset) {
     page.preset = preset;
     const picture = targetOf(config.task);
     pad.use(picture ? cellsOf(picture) : new Uint8Array(), height, width, own);
-    element("own").hidden = !own;
-    setText(element("target-words"), titleOf(preset)[2]);
+    figure.aim(picture ? "Target" : `Target, after ${SOUP.steps} steps`);
+    figure.show(null, BEFORE);
+    figure.say("");
     seed.value = String(config.seed);
-    // What both grids start from: noise, one cell or nothing.
-    const middle = (height >> 1) * width + (width >> 1),
-        noise = start === "random" || start === "boards";
-    const cells = soup(height * width).map((cell, i) => (noise ? cell : Number(start === "seed" && i === middle)));
-    for (const id of ["soft", "hard"]) paintState(canvas(id), { height, width, visible: 1 }, cells);
-    if (!picture) {
-        const start = soup(SOUP.side ** 2);
-        paintState(canvas("hard"), rule(start), start);
-        growth.show([rule(start)], () => {});
-    }
-    setText(element("soft-words"), "Each gate is a mixture of all sixteen.");
-    setText(element("hard-words"), "Of each gate the likeliest: the circuit.");
+    // What it starts from: noise, one cell or nothing. A rule has no image: what it makes of noise is the target.
+    const shape = picture ? { height, width, visible: 1 } : { height: SOUP.side, width: SOUP.side, visible: 1 };
+    const noise = Uint8Array.from({ length: shape.height * shape.width }, () => Number(Math.random() < 0.5)),
+        middle = (height >> 1) * width + (width >> 1);
+    const cells = start === "random" || start === "boards" ? noise : noise.map((_, i) => Number(start === "seed" && i === middle));
+    page.noise = picture ? null : noise;
+    const table = tableOf(config.task.rule);
+    if (!picture && table) paintState(figure.target, shape, generations(table, noise, SOUP.side, SOUP.steps)[SOUP.steps]);
+    figure.part(".controls").hidden = true;
+    figure.use({ ...shape, steps: 0, until: 0, advance() {}, again() {}, paint: (canvas) => paintState(canvas, shape, cells) });
     progress.clear();
     say("");
     await before;
     enter(page.device ? "ready" : "refused");
 }
 
-const soup = (/** @type {number} */ cells) => Uint8Array.from({ length: cells }, () => Number(Math.random() < 0.5));
-
-// A rule has no picture: what it makes of noise is the target.
-/** @param {Uint8Array} start */
-function rule(start) {
-    const states = generations(/** @type {Uint8Array} */ (tableOf(page.preset?.config.task.rule)), start, SOUP.side, SOUP.steps);
-    return { canvas: canvas("target"), height: SOUP.side, width: SOUP.side, visible: 1, states };
+// A circuit at work, of a rule on a grid that is worth watching; `shown` is called with each step.
+/** @param {HardCircuit} hard @param {ConstructorParameters<typeof HardWorld>[1]} place @param {(step: number) => void} [shown] */
+function watch(hard, place, shown) {
+    const { noise } = page,
+        { channels } = hard.layout;
+    const start = noise && Uint8Array.from({ length: noise.length * channels }, (_, i) => (i % channels ? 0 : noise[i / channels]));
+    const world = new HardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, start } : place, shown);
+    page.next = null;
+    figure.part(".controls").hidden = false;
+    figure.speed = Math.min(FASTEST, world.last / GROWS);
+    figure.use(world);
+    figure.show(world.circuit);
+    if (mayMove()) figure.play();
+    else world.advance(world.last);
 }
 
-// The picture is another one now, and what was trained is of the last.
-function changed() {
-    if (page.trainer) leave().then(() => enter("ready"));
-    element("refusal").hidden = true;
-}
+// While it learns, a growth is watched to its end before the next circuit begins.
+figure.ended = () => setTimeout(() => page.next?.(), 700);
 
 /** @param {File | null} file */
 async function taken(file) {
     const own = page.plans && [...element("tasks").querySelectorAll("input")].find((input) => input.value === OWN[0]);
     if (!file || !own) return;
     element("refusal").hidden = true;
+    if (page.trainer) return say(LEARNED);
     try {
         if (!own.checked) own.click();
         const cells = await cellsOfFile(file, pad.width, pad.height);
@@ -156,10 +179,8 @@ async function taken(file) {
 
 async function leave() {
     const { trainer } = page;
-    Object.assign(page, { trainer: null, hard: null });
-    growth.stop();
-    element("solved").hidden = element("progress").hidden = element("refusal").hidden = true;
-    alive.srcdoc = "";
+    Object.assign(page, { trainer: null, hard: null, next: null });
+    element("solved").hidden = element("progress").hidden = element("refusal").hidden = element("progress-card").hidden = true;
     await trainer?.close();
 }
 
@@ -195,7 +216,8 @@ const WORDS = {
     compiling: ({ done, total }) =>
         `The graphics driver compiles kernel ${Math.min(done + 1, total)} of ${total}: the first time takes longest.`,
     attempt: ({ number, why }) => (why ? `Attempt ${number} with another wiring, because of the last one: ${why}.` : "It learns."),
-    stage: ({ stage, width, height }) => (stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent),
+    stage: ({ stage, width, height }) =>
+        stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent,
     search: () => "It searches: gates are exchanged as long as more cells are right.",
     repaired: ({ gates }) => `${count(gates)} gates more set the last wrong cells right.`,
     restarted: () => "It begins again.",
@@ -212,7 +234,10 @@ function told(event) {
         compiling: () => Object.assign(element("progress"), { max: event.total, value: event.done }),
         attempt: () => progress.clear(),
         stage: () => (page.side = `${event.width}×${event.height}`),
-        epochs: () => progress.epochs(event),
+        epochs: () => {
+            progress.epochs(event);
+            element("progress-card").hidden = false;
+        },
         evaluation: () => judged(event),
         solved: () => solved(event),
         paused: () => enter("paused"),
@@ -226,8 +251,7 @@ function told(event) {
 
 /** @param {{ epoch: number, wrong: number, values: number }} event */
 function judged(event) {
-    const wrong = `${count(event.wrong)} of ${count(event.values)} values are wrong.`;
-    setText(element("hard-words"), event.wrong ? wrong : "Every value is right.");
+    figure.say(event.wrong ? `${plural(event.wrong, "wrong cell")} of ${count(event.values)}.` : "Every cell is right.");
     progress.evaluation(event);
     look();
 }
@@ -238,23 +262,15 @@ async function look() {
     page.looking = true;
     try {
         const decided = await trainer.decided(),
-            { soft, hard, epoch, ...shape } = await trainer.look();
-        /** @type {Parameters<Growth["show"]>[0]} */
-        const films = [
-            { canvas: canvas("soft"), ...shape, states: soft },
-            { canvas: canvas("hard"), ...shape, states: hard },
-        ];
-        if (preset.config.task.target === "rule") {
-            const start = soup(SOUP.side ** 2),
-                states = (await trainer.circuit()).rollout(start, SOUP.side, SOUP.side, SOUP.steps);
-            films.splice(1, 1, { ...films[1], height: SOUP.side, width: SOUP.side, states }, rule(start));
-        }
-        if (page.trainer !== trainer) return;
+            { soft: states, epoch, circuit, start, ...shape } = await trainer.look();
+        if (page.trainer !== trainer || page.state === "solved") return;
         progress.decided = decided;
         numbers();
-        const step = (/** @type {number} */ at, /** @type {number} */ last) =>
-            films.length > 2 ? "a step of one board" : `step ${at} of ${last}`;
-        growth.show(films, (at, last) => setText(element("soft-words"), `Epoch ${count(epoch)}, ${step(at, last)}.`));
+        const show = () =>
+            watch(circuit, { ...shape, start }, (step) => paintState(soft, shape, states[Math.min(step, states.length - 1)]));
+        const { world } = figure;
+        if (world instanceof HardWorld && world.steps < world.last) page.next = show;
+        else show();
     } catch {
         // Training ends by the same error, and says so.
     } finally {
@@ -277,26 +293,21 @@ async function solved({ epoch, seed: found }) {
         hard = await trainer?.circuit();
     if (!hard || !preset || page.trainer !== trainer) return;
     page.hard = hard;
-    alive.srcdoc = livingPage(hard, preset.own ? "Your own picture" : titleOf(preset)[0]);
+    const { task } = preset.config,
+        starts = count(3 * page.plans?.constants.STARTS);
+    page.state = "solved";
+    watch(hard, task);
+    const what = { rule: "Every neighbourhood is right.", checkerboard: `${starts} fresh starts of ${starts} end in this image.` };
+    const sentence = what[/** @type {keyof typeof what} */ (task.target)] ?? `Every cell is right after ${task.steps} steps.`;
+    figure.say(`${sentence} ${plural(gatesOf(hard.rows), "gate")}.`);
     setText(element("solved-title"), `Solved at epoch ${count(epoch)} with seed ${found}`);
     element("solved").hidden = false;
     enter("solved");
-    say("Solved: every value is right. Below it lives: damage it with the brush.");
-    look();
+    say("Solved: every cell is right. Click on it to damage it.");
 }
 
 /** @param {string} name @param {string} type @param {string | undefined} text */
 const save = (name, type, text) => give(name, new Blob([text ?? ""], { type }));
-
-// The living page is as high as it is, and its brush damages.
-alive.addEventListener("load", () => {
-    const inner = alive.contentDocument,
-        brush = /** @type {HTMLSelectElement | null} */ (inner?.getElementById("brush"));
-    if (!inner || !brush) return;
-    brush.value = "damage";
-    inner.getElementById("train-it")?.remove(); // this is done already
-    new ResizeObserver(() => (alive.style.blockSize = `${inner.body.offsetHeight}px`)).observe(inner.body);
-});
 
 // --- begin
 
@@ -306,14 +317,34 @@ listen("restart", () => restart(page.trainer?.state.seed ?? 0));
 listen("reseed", () => restart(Math.floor(Math.random() * 1e6)));
 listen("save-circuit", () => save("circuit.json", "application/json", page.hard?.json()));
 listen("save-config", () => save("config.toml", "application/toml", page.hard?.config()));
-listen("save-page", () => save("automaton.html", "text/html", alive.srcdoc));
-element("own").append(pad.tools, zone.element);
+listen("save-page", () =>
+    save("automaton.html", "text/html", page.hard && page.preset ? livingPage(page.hard, titleOf(page.preset)[0]) : ""),
+);
+/** @type {HTMLElement} */ (figure.target.parentElement).append(cursor);
+figure.part(".aim").append(tools, redraw);
+figure.target.addEventListener("pointerdown", () => redraw.hidden || say(LEARNED));
 document.addEventListener("paste", (event) => taken(event.clipboardData?.files[0] ?? null));
 document.addEventListener("dragover", (event) => event.preventDefault());
 document.addEventListener("drop", (event) => {
     if (!event.defaultPrevented) taken(event.dataTransfer?.files[0] ?? null);
     event.preventDefault(); // else the browser leaves the page for the file
 });
+
+// Without a graphics card a board plays that was trained before.
+/** @param {any} board */
+function recorded(board) {
+    const { height, width } = board.task,
+        target = targetOf(board.task);
+    element("tasks").hidden = element("bar").hidden = true;
+    if (target) pad.use(cellsOf(target), height, width, false);
+    figure.aim("Target");
+    page.preset = null;
+    page.noise = null;
+    watch(HardCircuit.recorded(board), board.task);
+    setText(element("notice"), "Until then, here is a board that was trained before.");
+    element("notice").hidden = false;
+    figure.say(`${board.text} ${plural(gatesOf(board.rows), "gate")}.`);
+}
 
 async function open() {
     say("It unpacks what can be learned, and looks for a graphics card.");
@@ -325,6 +356,7 @@ async function open() {
     }
     say("");
     if (page.plans) offer(page.plans);
+    if (page.plans && !page.device) recorded(page.plans.recorded);
     const { device } = page;
     if (!device) return enter("refused");
     const notice = device.software ? SLOW : matchMedia("(pointer: coarse) and (max-width: 600px)").matches ? PHONE : "";

@@ -16,9 +16,7 @@ function cell(patch, result) {
 function decodePicture(rows, channels) {
     return Uint8Array.from(
         rows.flatMap((row) =>
-            [...row].flatMap((letter) =>
-                Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1),
-            ),
+            [...row].flatMap((letter) => Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1)),
         ),
     );
 }
@@ -40,11 +38,7 @@ function targetOf(task, height, width) {
 function checkedPicture(preset, picture) {
     const { height, width } = preset.config.task,
         fits = picture.length === height && picture.every((row) => row.length === width);
-    if (!fits)
-        throw new RefusedError(
-            "picture",
-            `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`,
-        );
+    if (!fits) throw new RefusedError("picture", `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`);
     if (!picture.every((row) => /^[.0-7]*$/.test(row)))
         throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
     return picture.map((row) => row.replaceAll("0", "."));
@@ -130,6 +124,17 @@ class HardCircuit {
         /** Gates with logits of their own that compute something which an output needs. */
         this.active = new Set(this.rows.map(([bit]) => layout.gates[bit - layout.patchNodes])).size;
         this.compile();
+    }
+
+    /** A circuit that was trained before, in the form of plans.py. @param {any} recorded */
+    static recorded({ channels, periodic, rows, outputs, task }) {
+        const hard = Object.create(HardCircuit.prototype);
+        Object.assign(hard, {
+            preset: { config: { task, model: { periodic } } },
+            layout: { channels, patchNodes: PATCH * channels, gates: rows },
+        });
+        Object.assign(hard, { rows, outputs, added: [] }).compile();
+        return hard;
     }
 
     /** Adds gates behind all others, and changes what the channels become. @param {NonNullable<ReturnType<typeof repairs>>} made */
@@ -221,11 +226,7 @@ class HardCircuit {
             { start } = this.preset.config.task,
             grid = new Uint8Array(height * width * channels);
         if (start === "seed")
-            grid.fill(
-                1,
-                ((height >> 1) * width + (width >> 1)) * channels,
-                ((height >> 1) * width + (width >> 1) + 1) * channels,
-            );
+            grid.fill(1, ((height >> 1) * width + (width >> 1)) * channels, ((height >> 1) * width + (width >> 1) + 1) * channels);
         if (start === "random" || start === "boards")
             return this.planes(
                 grid.map(() => Number(Math.random() < 0.5)),

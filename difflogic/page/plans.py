@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from difflogic.circuits.export import html
+from difflogic.circuits.readers import zoo
 from difflogic.circuits.synthesis import repair
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.fields import hint
@@ -62,8 +64,8 @@ SEEDED = frozenset({"wires", "edges", "logits", "control"})
 
 
 def names() -> list[str]:
-    """What a page may hold."""
-    return [*PRESETS, *OWN]
+    """Return the names of what a page may hold; it opens on the first."""
+    return [*OWN, *PRESETS]
 
 
 def page_config(name: str) -> Config:
@@ -108,12 +110,22 @@ def page_data(chosen: list[str]) -> Data:
         "presets": made,
         "gate_names": list(gates.NAMES),
         "constants": _constants(),
+        "recorded": _recorded_board(),
     }
 
 
 def _kernel(name: str) -> Data:
     access = [binding.access for binding in KERNELS[name].bindings]
     return {"code": load_source(name).text, "access": access}
+
+
+def _recorded_board() -> Data:
+    """Return the checkerboard of the zoo, which a page plays where it cannot train."""
+    board = zoo.entry("checkerboard")
+    netlist = netlist_json.from_data(board["circuit"])
+    task = board["circuit"]["habitat"] | {"target": "checkerboard", "loss_channels": netlist.visible}
+    circuit = {"channels": netlist.channels, "periodic": netlist.periodic, "outputs": netlist.outputs.tolist()}
+    return {**circuit, "rows": html.rows(netlist), "task": task, "text": board["text"]}
 
 
 def _constants() -> Data:

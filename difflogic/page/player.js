@@ -37,7 +37,8 @@ async function openDevice() {
         (await navigator.gpu.requestAdapter({ powerPreference: "high-performance" })) ??
         (await navigator.gpu.requestAdapter({ forceFallbackAdapter: true }));
     if (!adapter) {
-        throw new RefusedError("no-adapter", "This browser has WebGPU, but found no graphics card that it may use.");
+        const advice = "switch on hardware acceleration in its settings, update the card's driver, or use another browser";
+        throw new RefusedError("no-adapter", `This browser has WebGPU, but found no graphics card that it may use: ${advice}.`);
     }
     try {
         return new PageDevice(adapter, await adapter.requestDevice());
@@ -52,10 +53,7 @@ function refusal(error) {
         const advice = "close other tabs, or choose a smaller preset";
         return new RefusedError("memory", `The graphics card has not enough free memory for this training: ${advice}.`);
     }
-    return new RefusedError(
-        "validation",
-        `This browser refuses a part of the training: ${said(error).split("\n")[0]}.`,
-    );
+    return new RefusedError("validation", `This browser refuses a part of the training: ${said(error).split("\n")[0]}.`);
 }
 
 /** A device, what was compiled for it, and what crossed its bus. */
@@ -64,8 +62,7 @@ class PageDevice {
         const info = /** @type {any} */ (adapter.info ?? {});
         this.handle = handle;
         this.queue = handle.queue;
-        this.name =
-            info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
+        this.name = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
         this.software = Boolean(info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter);
         /** Bytes by purpose. @type {Record<string, number>} */
         this.read = {};
@@ -79,9 +76,7 @@ class PageDevice {
         this.lost = new Promise((resolve) => {
             handle.lost.then(({ message, reason }) => {
                 const why = message.split("\n")[0] || reason;
-                resolve(
-                    new RefusedError("lost", `The graphics card was lost (${why}): reload the page to train again.`),
-                );
+                resolve(new RefusedError("lost", `The graphics card was lost (${why}): reload the page to train again.`));
             });
             handle.addEventListener("uncapturederror", ({ error }) => resolve(refusal(error)));
         });
@@ -125,11 +120,7 @@ class PageDevice {
         return pipeline;
     }
 
-    write(
-        /** @type {GPUBuffer} */ buffer,
-        /** @type {ArrayBufferView<ArrayBuffer>} */ data,
-        /** @type {string} */ purpose,
-    ) {
+    write(/** @type {GPUBuffer} */ buffer, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
         this.queue.writeBuffer(buffer, 0, data.buffer, data.byteOffset, data.byteLength);
         this.sent[purpose] = (this.sent[purpose] ?? 0) + data.byteLength;
     }
@@ -166,9 +157,7 @@ class StageModel {
     /** Makes everything; `tell(done, total, kernel)` hears of each pipeline. Throws RefusedError. */
     async open(/** @type {(done: number, total: number, kernel: string) => void} */ tell) {
         const { plan, device } = this;
-        this.buffers = await device.within(() =>
-            plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)),
-        );
+        this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)));
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
             if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents), "task");
         });
@@ -176,12 +165,10 @@ class StageModel {
             plan.groups.map((/** @type {any[]} */ [kernel, bound]) =>
                 device.handle.createBindGroup({
                     layout: device.layout(kernel, this.kernels[kernel].access),
-                    entries: bound.map(
-                        (/** @type {number[]} */ [buffer, offset, size], /** @type {number} */ binding) => ({
-                            binding,
-                            resource: { buffer: this.buffers[buffer], offset, size },
-                        }),
-                    ),
+                    entries: bound.map((/** @type {number[]} */ [buffer, offset, size], /** @type {number} */ binding) => ({
+                        binding,
+                        resource: { buffer: this.buffers[buffer], offset, size },
+                    })),
                 }),
             ),
         );

@@ -2,7 +2,7 @@
 
 import { Chart } from "../serve/web/chart.js";
 import { numberList } from "../serve/web/dom.js";
-import { count, loss, rate } from "../serve/web/format.js";
+import { count, duration, loss, rate } from "../serve/web/format.js";
 import { Window } from "../serve/web/window.js";
 
 const write = { tick: (/** @type {number} */ value) => String(Number(value.toPrecision(3))), value: loss };
@@ -17,14 +17,14 @@ export class Progress {
         figures.append(this.list.element);
         this.span = new Window();
         this.loss = new Chart(this.span, {
-            title: "Loss of a cell",
+            title: "Soft loss",
             label: "Curve of the soft loss of a cell, by epoch.",
             height: 190,
             write,
         });
         this.wrong = new Chart(this.span, {
-            title: "Wrong values",
-            label: "Curve of the wrong values of the hard circuit, by epoch.",
+            title: "Hard loss: wrong cells",
+            label: "Curve of the wrong cells of the hard circuit, by epoch.",
             height: 190,
             write,
         });
@@ -60,8 +60,15 @@ export class Progress {
     /** @param {number} epoch the last one */
     draw(epoch) {
         this.span.extend(0, Math.max(10, epoch));
+        this.loss.element.hidden = !this.losses.length;
+        this.wrong.element.hidden = !this.wrongs.length;
         this.loss.show([{ name: "soft", style: "soft", points: this.losses }]);
         this.wrong.show([{ name: "hard", style: "hard", points: this.wrongs, dots: true }]);
+    }
+
+    /** Returns the time that an attempt may still take. @param {{ epoch: number, epochs: number } | null} state */
+    left(state) {
+        return state && this.perSecond ? `${duration((state.epochs - state.epoch) / this.perSecond)} left at most in this attempt` : "";
     }
 
     /**
@@ -73,7 +80,7 @@ export class Progress {
         this.list.fill([
             ["Epoch", state ? `${count(state.epoch)} of ${count(state.epochs)}` : "–"],
             ["Speed", rate(this.perSecond)],
-            ["Gates decided", percent(this.decided)],
+            ["Converged gates", percent(this.decided)],
             ["Attempt", state ? `${state.attempt}, seed ${state.seed}` : "–"],
             ["Grid", state ? grid : "–"],
             ["Device", device],

@@ -171,8 +171,7 @@ class LocalSearch {
             const own = polynomial(gate).map((on) => -on);
             for (const { to, lane } of changed.get(layout.gates[bit - patchNodes]) ?? []) {
                 const bit = 1 << lane;
-                for (const [place, on] of polynomial(to).entries())
-                    own[place] = on ? own[place] | bit : own[place] & ~bit;
+                for (const [place, on] of polynomial(to).entries()) own[place] = on ? own[place] | bit : own[place] & ~bit;
             }
             masks.set(own, 4 * n);
         }

@@ -130,8 +130,7 @@ function initialCircuit(config, seed, constants) {
     /** @type {{id: number, logit: number}[]} */
     const starts = [];
     for (const width of widths.slice(1)) {
-        for (let gate = 0; gate < model.kernels * width; gate++)
-            starts.push({ id: PASS_THROUGH, logit: initial.logit });
+        for (let gate = 0; gate < model.kernels * width; gate++) starts.push({ id: PASS_THROUGH, logit: initial.logit });
     }
     if (model.all_round) {
         const lastLayer = starts.length - model.kernels * widths.at(-1);
@@ -176,9 +175,7 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
             [neighbours[here], neighbours[there]] = [neighbours[there], neighbours[here]];
         });
     });
-    return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) =>
-        places.length > 1 ? [kernel] : [],
-    );
+    return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) => (places.length > 1 ? [kernel] : []));
 }
 
 /** As `_passed_on`. @param {number[][][]} layers @param {number} bit */
@@ -315,8 +312,7 @@ function kernelTables(layout, plan) {
     });
     const edges = new Uint32Array(8 * (instances + patchNodes)),
         outputs = levels[levels.length - 1].count;
-    const lastSlot = (/** @type {number} */ nodes) =>
-        Math.max(...Array.from({ length: nodes }, (_, node) => places.fanout(node)[1]));
+    const lastSlot = (/** @type {number} */ nodes) => Math.max(...Array.from({ length: nodes }, (_, node) => places.fanout(node)[1]));
     if (lastSlot(patchNodes + instances - inner) !== plan.every_slot || (plan.split && lastSlot(patchNodes) !== plan.slots))
         throw new RefusedError("data", "The wiring of this seed has no place in the plan.");
     order.forEach((i, row) => {
@@ -341,8 +337,7 @@ function nearWires(wires, { patchNodes, levels }, treeLevels) {
     for (let number = roots + 1; number < levels.length; number++) {
         const { first, count } = levels[number],
             before = levels[number - 1].first - (treeLevels ? levels[roots].first : 0);
-        for (let i = 2 * first; i < 2 * (first + count); i++)
-            if (near[i] >= patchNodes) near[i] += ((number - 1) % 2) * odd - before;
+        for (let i = 2 * first; i < 2 * (first + count); i++) if (near[i] >= patchNodes) near[i] += ((number - 1) % 2) * odd - before;
     }
     return near;
 }

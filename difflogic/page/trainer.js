@@ -26,9 +26,7 @@ class Trainer {
         this.plans = plans;
         this.picture = picture;
         this.tell = tell;
-        this.models = preset.stages.map(
-            (/** @type {any} */ stage) => new StageModel(device, stage, plans.kernels, plans.constants),
-        );
+        this.models = preset.stages.map((/** @type {any} */ stage) => new StageModel(device, stage, plans.kernels, plans.constants));
         /** @type {Promise<any>} one piece of work on the device at a time */
         this.busy = Promise.resolve();
         /** @type {(() => void) | null} */
@@ -153,8 +151,7 @@ class Trainer {
     async attempt(number, why) {
         const { constants } = this.plans,
             { train } = this.preset.config;
-        const seed =
-            number === 1 ? this.base : foldIn(keyFromSeed(this.base), constants.RESTART_STREAM + number - 2)[1];
+        const seed = number === 1 ? this.base : foldIn(keyFromSeed(this.base), constants.RESTART_STREAM + number - 2)[1];
         Object.assign(this.state, { attempt: number, seed, epoch: 0, stage: 0, solved: false });
         this.losses = [];
         this.judged = [];
@@ -199,11 +196,7 @@ class Trainer {
                 const own = drawProbes({ ...preset.config, task: { ...task, height, width } }, seed, plans.constants);
                 each.fill(
                     "words",
-                    toChunks(
-                        packGrids(own, height * width * model.channels),
-                        model.channels,
-                        new Uint32Array(each.size("words") / 4),
-                    ),
+                    toChunks(packGrids(own, height * width * model.channels), model.channels, new Uint32Array(each.size("words") / 4)),
                     "task",
                 );
             }
@@ -215,22 +208,14 @@ class Trainer {
         first.fill("logits", drawn.logits, "state");
         first.zero("mu");
         first.zero("nu");
-        first.fill(
-            "control",
-            Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]),
-            "state",
-        );
+        first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]), "state");
         this.enter();
     }
 
     fillPicture(/** @type {StageModel} */ model) {
         const { task } = this.preset.config,
             target = targetOf(task, task.height, task.width);
-        model.fill(
-            "targets",
-            toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)),
-            "task",
-        );
+        model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)), "task");
         model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])), "task");
     }
 
@@ -274,9 +259,7 @@ class Trainer {
     async searchOnce(search) {
         const began = performance.now();
         if (!this.gates) {
-            this.gates = Uint8Array.from(
-                new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit"))),
-            );
+            this.gates = Uint8Array.from(new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit"))));
             this.tell({ kind: "search", epoch: this.state.epoch });
         }
         await search.search(this.gates, ++this.state.epoch);
@@ -339,30 +322,22 @@ class Trainer {
     async circuit() {
         if (this.repaired) return this.repaired;
         const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
-        return new HardCircuit(
-            this.preset,
-            /** @type {any} */ (this.layout),
-            ids,
-            this.state.seed,
-            this.picture,
-            this.plans.gate_names,
-        );
+        return new HardCircuit(this.preset, /** @type {any} */ (this.layout), ids, this.state.seed, this.picture, this.plans.gate_names);
     }
 
-    /** The share of gates one of whose sixteen probabilities is large. */
+    /** Returns the share of converged gates: one of their sixteen probabilities is large. */
     async decided() {
         const logits = new Float32Array(await this.locked(() => this.model.download("logits", "look")));
         let decided = 0;
         for (let first = 0; first < logits.length; first += 16) {
             const row = logits.subarray(first, first + 16),
                 most = Math.max(...row);
-            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED)
-                decided++;
+            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED) decided++;
         }
         return decided / (logits.length / 16);
     }
 
-    /** The last batch's first sample as it grew, soft, and what the hard circuit makes of the same start. */
+    /** Returns the last batch's first sample as it grew, soft, with its start and the hard circuit of now. */
     async look() {
         const { channels } = this.preset.config.model,
             visible = this.preset.config.task.loss_channels,
@@ -375,26 +350,15 @@ class Trainer {
             values[((slot * plan.chunks + (i >> 4)) * channels + c) * CHUNK + (i & 15)];
         const state = (/** @type {number} */ slot, /** @type {number} */ seen) =>
             Float32Array.from({ length: cells * seen }, (_, n) => at(slot, Math.floor(n / seen), n % seen));
-        const hard = (await this.circuit()).rollout(
-            Uint8Array.from(state(plan.states[0], channels)),
-            height,
-            width,
-            steps,
-        );
-        const shown = hard.map((grid) =>
-            Uint8Array.from(
-                { length: cells * visible },
-                (_, n) => grid[Math.floor(n / visible) * channels + (n % visible)],
-            ),
-        );
         return {
             epoch,
             height,
             width,
             steps,
             visible,
+            circuit: await this.circuit(),
+            start: Uint8Array.from(state(plan.states[0], channels)),
             soft: plan.states.map((/** @type {number} */ slot) => state(slot, visible)),
-            hard: shown,
         };
     }
 

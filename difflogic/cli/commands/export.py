@@ -98,19 +98,19 @@ def page(presets: tuple[str, ...], out: Output | None) -> None:
 
     The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
     solved, with other wiring whenever training stalls. It hands over circuit.json and config.toml, which every
-    command takes. Without a PRESET it is checkerboard-small. The page shows the first one.
+    command takes. Without a PRESET it holds all of them. The page opens on the first one.
 
     \b
+    draw, draw-small                    an image of the visitor's own, 16x16 or 12x12 cells in eight colours
     checkerboard-small, checkerboard    a board, from noise
     game-of-life                        Conway's rule
-    colored-g, lizard                   a picture
-    draw, draw-small                    a picture of the visitor's own, 16x16 or 12x12 cells in eight colours
+    colored-g, lizard                   an image
 
     Example: difflogic export-page checkerboard-small game-of-life draw
     """  # noqa: D301
-    from difflogic.page.export import DEFAULT, training_page
+    from difflogic.page.export import training_page
 
     out = out or Output(inside(Path("train.html"), Path()), forced())
-    text = training_page(presets or (DEFAULT,)).encode()
+    text = training_page(presets or None).encode()
     out.write(text)
     echo(f"{out}: {len(text) / 1e3:.0f} kB, {len(gzip.compress(text)) / 1e3:.0f} kB as servers send it")

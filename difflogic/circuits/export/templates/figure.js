@@ -82,7 +82,7 @@ export class Figure {
         this.draw();
     }
 
-    /** Draws a circuit, or says why there is none. @param {import("./drawing.js").Circuit | null} circuit @param {string} [otherwise] */
+    /** Draws a circuit, or says why there is none. @param {Parameters<typeof drawing>[0] | null} circuit @param {string} [otherwise] */
     show(circuit, otherwise = `With more than ${MOST_DRAWN} gates it is too large to be drawn.`) {
         this.rows = circuit && gatesOf(circuit.rows) <= MOST_DRAWN ? circuit.rows : null;
         if (circuit && this.rows) this.circuit.innerHTML = drawing(circuit);

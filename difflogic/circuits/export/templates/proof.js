@@ -154,7 +154,7 @@
             neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
             cell(patch, result);
             const values = withGates(circuit.lines, automaton.inputs(y, x));
-            proof.outputs.forEach((bit, c) => check(values[bit] === ((result[c] >>> (x & 31)) & 1), `the wires of channel ${c} show its value`));
+            circuit.outputs.forEach((bit, c) => check(values[bit] === ((result[c] >>> (x & 31)) & 1), `the wires of channel ${c} show its value`));
         }
     }
 
