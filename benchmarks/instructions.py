@@ -6,7 +6,8 @@
 Needs Mesa's Vulkan drivers on Linux (Debian's mesa-vulkan-drivers). The kernels of a card's plan are compiled as in
 `card.py`, with and without the sizes of the plan in their text and bounds checks, for the driver llvmpipe, which writes
 down the SPIR-V that it is given. RADV then compiles that for a card of AMD that is not there, and says how many
-instructions it has. Loops count once: the numbers compare kernels, and say nothing about their time.
+instructions it has, in all and in a turn: the gates of a level that an invocation of a fused step takes at once. Loops
+count once: the numbers compare kernels, and say nothing about their time.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from difflogic.engine.job import make_job
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import KERNELS
+from difflogic.gpu.launch import FUSED
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.gpu.recording import RecordedPipeline, RecordingDevice
@@ -74,14 +76,28 @@ def shaders(preset: str, variant: str, folder: Path) -> Iterator[tuple[str, Path
         yield made.kernel, file, kinds
 
 
-def count(file: Path, kinds: str, family: str) -> int:
-    """Return the number of instructions that RADV makes of a shader for a family of cards."""
+def count(file: Path, kinds: str, family: str) -> tuple[int, int]:
+    """Return the number of instructions that RADV makes of a shader for a family of cards, and of a turn in it."""
     command = [sys.executable, "-m", "benchmarks.instructions", "--compile", str(file), kinds]
     driver = {"VK_ICD_FILENAMES": str(RADV), "RADV_FORCE_FAMILY": family}
-    environment = os.environ | driver | {"RADV_DEBUG": "shaderstats,nocache"}
+    environment = os.environ | driver | {"RADV_DEBUG": "cs,asm,shaderstats,nocache"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found = re.findall(r"^Instructions: (\d+)$", run.stdout + run.stderr, re.MULTILINE)
-    return int(found[-1])
+    output = run.stdout + run.stderr
+    found = re.findall(r"^Instructions: (\d+)$", output, re.MULTILINE)
+    return int(found[-1]), turn(output)
+
+
+def turn(assembly: str) -> int:
+    """Return the instructions of half of the shortest loop with two barriers, where two turns are written out."""
+    _, *blocks = re.split(r"^BB(?=\d+:)", assembly, flags=re.MULTILINE)
+    places = {block[: block.index(":")]: at for at, block in enumerate(blocks)}
+    sizes = []
+    for end, block in enumerate(blocks):
+        for start in (places[name] for name in re.findall(r"branch\S* BB(\d+)", block)):
+            body = "".join(blocks[start : end + 1])
+            if start <= end and body.count("s_barrier") == 2:
+                sizes.append(len(re.findall(r"^\t[a-z]", body, re.MULTILINE)))
+    return min(sizes, default=0) // 2
 
 
 def measure(preset: str, family: str) -> Iterator[Line]:
@@ -96,7 +112,8 @@ def measure(preset: str, family: str) -> Iterator[Line]:
             run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
             made = [json.loads(line) for line in run.stdout.splitlines()]
             counts = {kernel: count(Path(file), kinds, family) for kernel, file, kinds in made}
-        yield {"contender": variant, "instructions": counts, **here}
+        turns = {f"{kernel}, a turn": counts[kernel][1] for kernel in FUSED}
+        yield {"contender": variant, "instructions": {name: each for name, (each, _) in counts.items()} | turns, **here}
 
 
 def _struct(**fields: Any) -> ctypes.Structure:
