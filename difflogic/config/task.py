@@ -84,6 +84,11 @@ class TaskConfig(Section):
         default=0.0,
     )
     stuck_at: str = field("Value of what is stuck: 0, 1, or either, at random", one_of(STUCK_AT), default="either")
+    stays: bool = field(
+        "Whether attempts at an image end with a clock and a latch in each cell, by which it stays and returns after "
+        "damage; for start zeros and at least as many steps as a side has cells",
+        default=False,
+    )
     stuck_list: tuple[str, ...] = field('Cells that are always stuck, "ROW,COLUMN=VALUE", counted from 0', default=())
 
     def __post_init__(self) -> None:
@@ -97,6 +102,12 @@ class TaskConfig(Section):
         self._check_pictures()
         self._check_rule()
         self._check_steps()
+        is_plain = self.target == "picture" and self.start == "zeros" and not self.loss_steps and not self.disturbed
+        require(
+            not self.stays or (is_plain and self.steps >= max(self.height, self.width)),
+            "An image stays if it grows from zeros, undisturbed, in at least as many steps as a side has cells: set "
+            "stays = false, or other steps.",
+        )
         for cell in self.stuck_list:
             found = _CELL.fullmatch(cell)
             require(

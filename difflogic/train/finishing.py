@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from difflogic.circuits.synthesis import copies, invariant, repair
+from difflogic.circuits.synthesis import copies, held, invariant, repair
 from difflogic.circuits.synthesis.convert import lean, to_xag
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.prune import pruned
@@ -52,34 +52,52 @@ class Finishing:
         gates = max(0, len(repaired.gates) - len(before.gates))
         lines = [line("Repaired", f"{counted(wrong, 'wrong cell')}, {counted(gates, 'gate')} added")] if wrong else []
         shown = job.fixed_target(self.complete.task)
-        if task != self.complete.task:
+        if task.picture != self.complete.task.picture:
             repaired = copies.widened(repaired, copies.sources(shown))
             lines.append(
                 line("Learned", f"{task.loss_channels} of {shown.shape[-1]} channels, the others are copies or dark")
             )
-        made = layered(to_xag(repaired), self.config.model.periodic, self.config.model.neighbourhood)
+        made = self._layered(repaired)
         made = pruned(made, shown.shape[-1]) if prune else made
+        if self.complete.task.stays:
+            learned = lean(CellNetlist.of_run(made, fitted(self.complete, made)))
+            holding = held.held(learned, task.steps)
+            made, share = self._layered(holding), held.returns(holding, shown, task.steps)
+            if share is None:
+                return None
+            gates = len(holding.gates) - len(learned.gates)
+            lines += [
+                line("Stays", f"from step {task.steps} on, for ever (the states repeat: proved)"),
+                line("Held", f"by a clock and a latch in each cell, {counted(gates, 'gate')} added"),
+                line(
+                    "Returns",
+                    f"from {100 * share:.1f} % of the places of a {held.SQUARE}x{held.SQUARE} square of zeros",
+                ),
+            ]
         config = fitted(self.complete, made).with_(seed=seed)
         if not np.array_equal(_shown(CellNetlist.of_run(made, config), task.steps), shown):
             return None
         state = replace(TrainState.initial(job.make_job(config, made)), epoch=epoch)
         return ModelState(config, made, state, best=0), lines
 
+    def _layered(self, netlist: CellNetlist) -> Circuit:
+        return layered(to_xag(netlist), self.config.model.periodic, self.config.model.neighbourhood)
+
 
 def learned_once(config: Config) -> Config:
-    """Return the configuration that learns each of an image's identical channels once, and no dark one.
+    """Return the configuration that learns each of an image's identical channels once, no dark one, and one moment.
 
-    It is `config` itself if no two are identical and none is dark, or if its circuit cannot be finished. A start image
-    has its own channels, in order.
+    It is `config` itself if nothing is left for the passes, or if its circuit cannot be finished. A start image has its
+    own channels, in order.
     """
     if not can_be_finished(config) or config.task.start == "picture":
         return config
-    target = job.fixed_target(config.task)
+    target, once = job.fixed_target(config.task), config.with_(task={"stays": False})
     shown = copies.sources(target)
     first = [shown.index(each) for each in range(max(shown) + 1)]
     if len(first) in (0, len(shown)):
-        return config
-    return config.with_(task={"picture": text_picture.encode(target[..., first]), "loss_channels": len(first)})
+        return once
+    return once.with_(task={"picture": text_picture.encode(target[..., first]), "loss_channels": len(first)})
 
 
 def can_be_finished(config: Config) -> bool:

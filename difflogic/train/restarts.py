@@ -133,7 +133,7 @@ def train(
     # A GPU may be faster than anything that could be said of it here.
     if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
         observer.noticed(short)
-    if request.until_solved and isinstance(config, Config):
+    if isinstance(config, Config):
         some, all_ = finishing.learned_once(config).task.loss_channels, config.task.loss_channels
         if some < all_:
             rest = "the others are dark, or copied from identical ones at the end"
@@ -292,7 +292,7 @@ class _Series:
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
         complete = config = schedule.attempt_of(record.config, attempt.number - 1, attempt.epochs)
-        if record.restarts is None and isinstance(config, Config):
+        if isinstance(config, Config):
             config = finishing.learned_once(config)
         request = replace(self.request, config=config, **SINGLE)
         trainer: Trainer[Any] = Trainer(request, self.placement)
