@@ -62,7 +62,7 @@ PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs",
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
 
   difflogic train checkerboard-small --until-solved   teach them a board
-  difflogic train lizard --target cat.png             teach them your picture
+  difflogic train --target cat.png                    teach them your picture
   difflogic serve                                     do all this on a page
 
 difflogic --help lists every command."""

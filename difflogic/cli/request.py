@@ -111,7 +111,8 @@ def axes(over: Sequence[str]) -> dict[str, str]:
 def check_source(given: Mapping[str, Any]) -> None:
     """Raise UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
     named = [given["preset"], given["config_file"]].count(None)
-    if named == 0 or (named == 2 and given["data"] is None and given["from_film"] is None):
+    targets = ("target", "rule", "rule_table", "data", "from_film")
+    if named == 0 or (named == 2 and all(given[name] is None for name in targets)):
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
         )

@@ -61,6 +61,9 @@ def configure(request: Asked) -> Configured[Asked]:
     changed, notices = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
     config = base.with_(**merged(changed, fields))
     config = recipes.applied(str(request.recipe), config).with_(**fields)
+    if request.preset is None and request.config is None and "name" not in fields and request.data is None:
+        file = request.target or request.rule_table
+        config = config.with_(name=str(request.rule).replace("/", "")[:100] if file is None else named(file))
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
     made = replace(request, preset=None, config=config)
@@ -97,7 +100,9 @@ def base_of(request: TrainRequest) -> Config:
         return presets.get(request.preset)
     if request.data is not None and request.preset is None:
         return presets.of_samples(request.data)
-    raise UsageError("Say what to train: either preset or config.")
+    if request.preset is None and (request.target or request.rule or request.rule_table) is not None:
+        return presets.image() if request.target is not None else presets.game_of_life()
+    raise UsageError("Say what to train: preset, config, target, rule or data, and not both of the first two.")
 
 
 def _check(request: TrainRequest) -> None:
@@ -135,7 +140,7 @@ def changes(
         given = load_rule(request.rule_table) if request.rule_table is not None else str(request.rule)
         _aim_at_rule(changed, config, given, fixed)
     elif request.data is not None and request.data.sha256 != config.data.sha256:
-        changed["task"] |= {"picture": [], "start_picture": [], "rule": "", "start": "zeros"}
+        changed["task"] |= {"picture": [], "start_picture": [], "rule": "", "start": "zeros", "stays": False}
         changed["pool"]["size"] = 0
         changed = merged(changed, request.data.fields())
     if request.start is not None:
@@ -159,7 +164,9 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
         "width": width,
         "loss_channels": loss_channels,
     }
-    return task | ({"start": "seed"} if config.task.start == "boards" else {})
+    # An alarm crosses the longer side.
+    grows = {"steps": max(config.task.steps, height, width)} if config.task.stays else {}
+    return task | grows | ({"start": "seed"} if config.task.start == "boards" else {})
 
 
 def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int, int] | None) -> None:
@@ -188,6 +195,7 @@ def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int,
         "damage_side": 0,
         "damage_steps": [],
         "stuck_list": [],
+        "stays": False,
     }
     changed["model"]["periodic"] = is_periodic
     changed["train"]["fire_rate"] = 1.0
@@ -197,6 +205,7 @@ def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int,
 def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int) -> tuple[str, ...]:
     """Set another initial state, and return the notices of its image."""
     start = str(request.start)
+    changed["task"]["stays"] = False
     if start in STARTS and start != "picture":
         changed["task"] |= {"start": start, "start_picture": []}
         if start == "zeros":  # an empty torus looks the same from every cell

@@ -177,6 +177,13 @@ def heart_steady() -> Config:
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 
+def image() -> Config:
+    """Return a heart that stays by a clock and a latch: 1048 gates, which suit images of up to 24x24 cells."""
+    model = layered(32, 4, PERCEIVE, (256, 256, 256, 128, 64))
+    task = TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=12, stays=True)
+    return Config("image", model, task, TrainConfig(epochs=2000, batch=1))
+
+
 SAMPLED_CELLS = 4096
 """Most cells of a train step on samples, unless one sample has more."""
 
@@ -227,6 +234,7 @@ PRESETS = {
     "checkerboard-healing": Preset(checkerboard_healing, "the small board, damaged on the way"),
     "heart-persistent": Preset(heart_persistent, "a picture that stays, by a sample pool"),
     "heart-steady": Preset(heart_steady, "a picture that stays, by several losses"),
+    "image": Preset(image, "your picture: it stays, and returns after damage"),
 }
 """Presets of automata by the names that `difflogic train` takes."""
 

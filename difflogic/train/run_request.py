@@ -66,11 +66,12 @@ def fit(
         >>> run.config.train.epochs
         2
 
-    An image is learned by `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16))`, an environment by
+    An image is learned by `difflogic.fit(target=Path("cat.png"), size=(16, 16))`, an environment by
     `difflogic.fit("Acrobot-v1")`, and `difflogic.fit(resume="runs/NAME")` continues a run.
 
     Args:
-        what: The name of a preset or of an environment, or a configuration. Without one, `data` or `table` is the task.
+        what: The name of a preset or of an environment, or a configuration. Without one, `target`, `rule`, `data`
+            or `table` is the task.
         epochs: The total number; None: as the configuration says.
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as `--engine` takes it.

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config import presets
-from difflogic.config.customise import changes
+from difflogic.config.customise import changes, configure
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture
@@ -43,6 +43,19 @@ def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
     assert target[6, 8] == 0
     unchanged = config.with_(task=presets.lizard().task)
     assert unchanged == presets.lizard()
+
+
+def test_image_or_rule_chooses_its_preset(tmp_path: Path) -> None:
+    path = picture(tmp_path, 14, 9)
+    config = configure(TrainRequest(target=path)).config
+    assert (config.name, config.model.channels, config.task.start) == ("14x9", presets.image().model.channels, "zeros")
+    assert (config.task.steps, config.task.stays, config.search.begin > 0) == (14, True, True)
+    assert not configure(TrainRequest(target=path, start="seed")).config.task.stays
+    assert configure(TrainRequest(rule="B36/S23")).config.name == "B36S23"
+    with pytest.raises(ConfigError, match="An image stays if it grows from zeros"):
+        configure(TrainRequest(target=path, set={"task": {"steps": 9}}))
+    with pytest.raises(UsageError, match="Say what to train"):
+        configure(TrainRequest())
 
 
 def test_size_is_the_grid_and_the_picture_is_in_its_middle(tmp_path: Path) -> None:

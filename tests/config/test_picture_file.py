@@ -25,7 +25,7 @@ def save(path: Path, rows: object, mode: str = "RGBA", **options: object) -> Pat
 
 
 def test_black_and_white(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.png", [[WHITE, BLACK, CLEAR], [RED, (60, 67, 0, 255), (60, 66, 0, 255)]])
+    path = save(tmp_path / "a.png", [[WHITE, BLACK, BLACK], [RED, (60, 67, 0, 255), (60, 66, 0, 255)]])
     assert picture_file.load(path, 2).bits[..., 0].tolist() == [[1, 0, 0], [1, 1, 0]]
     assert picture_file.load(path, 2, threshold=0.999).bits[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
 
@@ -55,7 +55,7 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
         ([RED, (80, 0, 0, 255), BLACK], "11.", ["The picture's 3 colours become 2."]),
         ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the picture off: `threshold` is 0.26.",
                                                     "The picture's 3 colours become 2."]),
-        ([(255, 170, 85, 255), BLACK], "B.", []),
+        ([(255, 170, 85, 255), BLACK], "h.", []),
     ],
     ids=["white", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
 )  # fmt: skip
@@ -166,7 +166,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_picture_without_anything_in_it(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.png", [[CLEAR, BLACK]])
+    path = save(tmp_path / "a.png", [[BLACK, BLACK]])
     with pytest.raises(DataError, match=r"^Every pixel of .*a\.png is transparent or too dark to count"):
         picture_file.load(path, 8)
 

@@ -34,6 +34,7 @@ from difflogic.train import budget, finishing, restarts
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
+from difflogic.train.run import Run
 from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
@@ -344,6 +345,19 @@ def test_finishing_repairs_an_image_of_which_little_is_wrong(
     )
     with pytest.raises(UsageError, match="has ended"):
         restarts.resume(tmp_path / "run", fast)
+
+
+@pytest.mark.parametrize("options", [{"until_solved": True}, {"restarts": 3}], ids=["until solved", "restarts"])
+def test_preset_image_stays_and_returns(options: dict[str, Any], fast: Placement, tmp_path: Path) -> None:
+    made = restarts.train(configure(TrainRequest("image", **options)).request, fast, tmp_path / "run")
+    best = made.best
+    assert isinstance(best, Run)
+    assert (made.solved, best.best.config.task) == (True, presets.image().task)
+    assert "Stays:           from step 12 on, for ever" in made.summary
+    assert "Returns:         from 100.0 %" in made.summary
+    netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
+    states = netlist.rollout(start_of(netlist), 40)[12:, ..., :1]
+    assert (states == fixed_target(presets.image().task)).all()
 
 
 @pytest.mark.parametrize(

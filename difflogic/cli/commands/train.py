@@ -26,7 +26,7 @@ def command(**options: Any) -> int:
 
     \b
     Example: difflogic train checkerboard --gpu
-    Example: difflogic train lizard --target cat.png --size 24x24 --within 10m
+    Example: difflogic train --target cat.png --size 24x24 --within 10m
     Example: difflogic train --data species.csv --label species
 
     PRESET is a name that `difflogic presets` lists, or the name of an environment, such as Acrobot-v1. The command
