@@ -141,11 +141,12 @@ async function choose(preset) {
 
 // A circuit at work, of a rule on a grid that is worth watching; `shown` is called with each step.
 /** @param {HardCircuit} hard @param {ConstructorParameters<typeof HardWorld>[1]} place @param {(step: number) => void} [shown] */
-function watch(hard, place, shown) {
+function watch(hard, place, shown, stays = false) {
     const { noise } = page,
         { channels } = hard.layout;
     const start = noise && Uint8Array.from({ length: noise.length * channels }, (_, i) => (i % channels ? 0 : noise[i / channels]));
     const world = new HardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, start } : place, shown);
+    if (stays) world.until = Infinity;
     page.next = null;
     figure.part(".controls").hidden = false;
     figure.speed = Math.min(FASTEST, world.last / GROWS);
@@ -296,7 +297,7 @@ async function solved({ epoch, seed: found }) {
     const { task } = preset.config,
         starts = count(3 * page.plans?.constants.STARTS);
     page.state = "solved";
-    watch(hard, task);
+    watch(hard, task, undefined, task.target !== "picture");
     const what = { rule: "Every neighbourhood is right.", checkerboard: `${starts} fresh starts of ${starts} end in this image.` };
     const sentence = what[/** @type {keyof typeof what} */ (task.target)] ?? `Every cell is right after ${task.steps} steps.`;
     figure.say(`${sentence} ${plural(gatesOf(hard.rows), "gate")}.`);
@@ -340,7 +341,7 @@ function recorded(board) {
     figure.aim("Target");
     page.preset = null;
     page.noise = null;
-    watch(HardCircuit.recorded(board), board.task);
+    watch(HardCircuit.recorded(board), board.task, undefined, true);
     setText(element("notice"), "Until then, here is a board that was trained before.");
     element("notice").hidden = false;
     figure.say(`${board.text} ${plural(gatesOf(board.rows), "gate")}.`);
