@@ -142,28 +142,15 @@ placement_option = click.option(
 agent_options = together(
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
     click.option(
-        "--policy",
-        type=click.Choice(ACTORS),
-        help="The kind of an agent's policy: gates, an automaton of gates, or a neural network [the preset's].",
+        "--policy", type=click.Choice(ACTORS), help="Gates, an automaton of them, or a network [the preset's]."
     ),
-    click.option(
-        "--steps", type=int, help="Environment steps, or rows of a table, in total, including those before --resume."
-    ),
+    click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
 """Options for agents alone, which `cli.request.agents` reads."""
 
 table_options = together(
-    click.option(
-        "--label",
-        metavar="COLUMN",
-        help="Train a classifier: --data is a table, .csv, .npz or IDX, and this column is learned.",
-    ),
-    click.option(
-        "--test",
-        type=PATH,
-        metavar="FILE",
-        help="Evaluate the classifier on this table at the end, and learn all rows of --data.",
-    ),
+    click.option("--label", metavar="COLUMN", help="Train a classifier of this column of --data, .csv, .npz or IDX."),
+    click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set; all rows of --data are learned."),
 )
 """Options for classifiers alone."""
 

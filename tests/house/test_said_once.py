@@ -109,7 +109,7 @@ print(json.dumps({
     "form": told,
     "kept": [each.get("patience") for each in kept],
     "refused": refused["error"]["message"],
-    "reference": ["Wait so many turns" in page() for page in (reference.commands_page, reference.http_page)],
+    "reference": ["Wait so many turns" in page for page in (reference.commands_page("Train"), reference.http_page())],
     "sweep": [Spec.from_dict(spec.to_dict()).request.patience, spec.to_dict()["patience"]],
 }))
 """

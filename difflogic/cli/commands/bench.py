@@ -51,15 +51,14 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
 
     With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
-    `train` uses what was measured on a hardware GPU and on the CPU engine to choose between them.
-    The engines take turns in each round, and so do the points of a curve. So a machine whose speed drifts treats
-    all alike. Quote medians and ratios. The command does not need a GPU. Rows are reported on standard error as they
-    come; Ctrl-C ends the run with these rows, which --out then holds, and the exit code is 130.
+    `train` uses what was measured on a hardware GPU and on the CPU engine to choose between them. The engines take
+    turns in each round, and so do the points of a curve, so that a machine whose speed drifts treats all alike. Rows
+    are reported on standard error as they come. Ctrl-C ends the run with these rows, which --out then holds, and the
+    exit code is 130.
 
-    --gradients compares the gradients of the engines with the reference in float32 and float64, with finite
-    differences of the float64 loss for some logits, and with the model in JAX and PyTorch if these are installed: of
-    RUN with its trained circuit, otherwise before the first epoch. The exit code is 1 if two differ by more than 1e-4
-    of the largest gradient of a layer, and by more than float32 rounding explains.
+    --gradients compares the gradients of the engines with the reference in float32 and float64, with finite differences
+    of the float64 loss for some logits, and with the model in JAX and PyTorch if these are installed. The exit code is
+    1 if two differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 rounding explains.
 
     Files are compared if they are of the same machine, adapters and drivers.
 

@@ -57,9 +57,9 @@ def command(
     no adapter that failed. The exit code is 1 if something that training needs does not work.
 
     With PRESET or RUN, the command prints the device memory that its training would take instead, by strategy, and
-    which is chosen. A strategy is `kept` if the forward pass keeps every gate's value for the backward pass. It is
-    `recomputed` if only the states are kept, or every 2nd, 3rd, ... state, and each step is computed again. The
-    results are the same. A population too large for one binding is trained in groups, one after another.
+    which is chosen. A strategy is `kept` if the forward pass keeps every gate's value for the backward pass, and
+    `recomputed` if only each, or every 2nd, 3rd, ... state is kept, and the steps are computed again with the same
+    results. A population too large for one binding is trained in groups, one after another.
 
     Example: difflogic doctor
     """

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import (
-    PATH,
-    asked_engine,
-    engine_options,
-    force_option,
-    json_option,
-    output_option,
-    quick_option,
-)
+from difflogic.cli import options as shared
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.result import kept, show
@@ -32,9 +24,9 @@ SHARE = click.FloatRange(0, 1)
 
 
 @click.command("evaluate")
-@click.argument("runs", type=PATH, nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", type=shared.PATH, nargs=-1, required=True, metavar="RUN...")
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
-@click.option("--data", type=PATH, help="Test on the samples in this file instead of those that the run held out.")
+@click.option("--data", type=shared.PATH, help="Test on the samples in this file, not on those that were held out.")
 @click.option("--label", metavar="COLUMN", help="For a classifier: the column of --data with the labels [the other].")
 @click.option(
     "--set",
@@ -44,7 +36,7 @@ SHARE = click.FloatRange(0, 1)
     help="For a task in Python: change a setting for the fresh samples. May be repeated.",
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
-@quick_option
+@shared.quick_option
 @click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: zero this many cells each time.")
 @click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy when bits flip, up to this rate.")
 @click.option(
@@ -57,11 +49,11 @@ SHARE = click.FloatRange(0, 1)
     metavar="N",
     help="Accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
 )
-@output_option("--html", help="Write a report with curves and films to one HTML file.")
-@output_option("--curves", help="Of several runs: draw their robustness over all steps into one picture, a .png file.")
-@force_option
-@json_option
-@engine_options
+@shared.output_option("--html", help="Write a report with curves and films to one HTML file.")
+@shared.output_option("--curves", help="Of several runs: draw their robustness over all steps into a .png file.")
+@shared.force_option
+@shared.json_option
+@shared.engine_options
 def command(
     runs: tuple[Path, ...],
     data: Path | None,
@@ -74,22 +66,19 @@ def command(
 ) -> int:
     """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
 
-    RUN is a run folder or a checkpoint; of a population, its best model. Tests that do not fit the run's task are
-    left out. The paper's figures are printed beside ours. The results are saved in the run folder, in
-    evaluation.json. Every engine gives exact rollouts. By default the command uses the run's hardware GPU if there
-    is one, otherwise the CPU engine.
+    RUN is a run folder or a checkpoint; of a population the best model is tested. The results are printed next to the
+    paper's, those of several RUNs side by side, and saved in each run folder as evaluation.json. Every engine gives
+    exact rollouts. By default the command uses the run's hardware GPU if there is one, otherwise the CPU engine.
 
     --flip, --stuck-cells and --stuck-gates measure faults: bits that flip before a step, and cells and gates that
     are stuck at 0 or 1. Their curves are in the run folder's faults.png and in the report.
 
-    For agents or a controller.json the command plays --starts new episodes [100]. It also prints the returns of
-    random and constant agents. With --damage it plays them again, and sets this many random cells of the automaton
-    to zero for each decision: first before one of its steps, then before each of them.
+    For agents or a controller.json the command plays --starts new episodes [100], and prints the returns of random and
+    constant agents too. --damage sets this many random cells of the automaton to zero for each decision: first before
+    one of its steps, then before each of them.
 
-    For a classifier the command prints its accuracy on the rows that its run held out, or on those of a table --data,
-    in all and for each class. A file of a function that names classes needs --data.
-
-    Of several RUNs the results are printed side by side, and kept in the folder of each.
+    For a classifier the command prints its accuracy, in all and for each class, on the rows that its run held out or on
+    those of a table --data, which a file of a function needs.
 
     Example: difflogic evaluate runs/NAME --html report.html
 
@@ -109,7 +98,7 @@ def command(
         "faults": FaultTests(*(options[name] for name in ("flip", "stuck_cells", "stuck_gates"))),
         "html": html is not None,
     }
-    engine = asked_engine(*(options[name] for name in ("engine", "gpu", "require_hardware")))
+    engine = shared.asked_engine(*(options[name] for name in ("engine", "gpu", "require_hardware")))
     found = {str(run): evaluate(run, engine, **asked) for run in dict.fromkeys(runs)}
     if len(found) == 1:
         [only] = found.values()

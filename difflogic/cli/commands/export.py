@@ -31,14 +31,12 @@ A controller (controller.json) takes an observation and gives the number of an a
 point and in fixed point. digitaljs, golly and wgsl cannot hold one.
 
 With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
-and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every start of
-the run should end in one picture, it also holds the claim that the picture is there after the task's steps, and
-stays.
+and written byte by byte or bit by bit. aiger then holds the values of the grid as latches, and, if every start of
+the run should end in one image, the claim that the image is there after the task's steps, and stays.
 
-The same circuit always gives the same bytes. All formats but json leave out what does not matter:
-pass-throughs, constants, duplicate gates, gates that no output needs, and channels that never influence the
-picture. With --verify the exit code is 1 if an export differs from the circuit, or if the program that checks
-it is not installed.
+The same circuit always gives the same bytes. All formats but json leave out what does not matter: pass-throughs,
+constants, duplicate gates, gates that no output needs, and channels that never influence the image. With --verify
+the exit code is 1 if an export differs from the circuit, or if the program that checks it is not installed.
 
 Example: difflogic export runs/NAME --format c --verify
 

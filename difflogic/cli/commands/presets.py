@@ -101,13 +101,13 @@ def _of_tasks() -> list[dict[str, Any]]:
 def _row(name: str, about: str, config: Config) -> dict[str, Any]:
     from difflogic.config import presets
 
-    model, task, train = config.model, config.task, config.train
+    board, model, task, train = presets.get("checkerboard"), config.model, config.task, config.train
     grid: dict[str, Any] = {"height": task.height, "width": task.width, "periodic": model.periodic}
     sizes: dict[str, Any] = {"channels": model.channels, "kernels": model.kernels, "gates": model.gates}
     sizes |= {"steps": task.steps, "batch": train.batch}
-    costs: dict[str, Any] = {"epochs": train.epochs, "gate_evaluations_per_epoch": _evaluations(config)}
-    # In units of the checkerboard's.
-    costs |= {"cost": round(_cost(config) / _cost(presets.get("checkerboard")), 3)}
+    each, of_board = _evaluations(config), _evaluations(board) * board.train.epochs
+    costs: dict[str, Any] = {"epochs": train.epochs, "gate_evaluations_per_epoch": each}
+    costs |= {"cost": round(each * train.epochs / of_board, 3)}
     return {"preset": name, "about": about, **grid, **sizes, **costs, "recipes": _recipes(name, config)}
 
 
@@ -129,10 +129,6 @@ def _evaluations(config: Config) -> int:
     from difflogic.bench.work import work_of
 
     return work_of(config).soft_evaluations
-
-
-def _cost(config: Config) -> int:
-    return _evaluations(config) * config.train.epochs
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

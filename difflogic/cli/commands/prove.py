@@ -48,17 +48,15 @@ def command(
 ) -> int:
     """Prove what a run's circuit does from every start, or that two circuits compute the same.
 
-    For one run: --every-start simulates the circuit from a grid in which every value is unknown. Values that become
-    known are the same for all starts. If that is not enough, a SAT solver searches for a start that goes wrong.
-    --judge berkeley-abc uses ABC's model checker pdr instead. It decides whether the picture is right after the
-    task's steps, and for ever after, from every start. Without --every-start the claim fits the task: every start
-    if starts are random, the rollout if there is only one, or each neighbourhood of a rule. The command writes the
-    proof, with the circuit, to proof.json. `--check proof.json` proves it again with the same judge.
+    For one run the claim fits the task: every start if starts are random, the rollout if there is only one, or each
+    neighbourhood of a rule. --every-start simulates the circuit from a grid in which every value is unknown: values
+    that become known are the same for all starts. If that is not enough, a SAT solver searches for a start that goes
+    wrong. --judge berkeley-abc uses ABC's model checker pdr instead. The command writes the proof, with the circuit, to
+    proof.json. `--check proof.json` proves it again with the same judge.
 
-    For two circuits ONE and OTHER, runs or files: do they compute the same next state of a cell? The judge
-    `network` compares a run's trained network in the NumPy reference with its gates. `difflogic` tries all
-    neighbourhoods of a channel with at most 20 inputs, and uses a SAT solver for others. `berkeley-abc` and `yosys`
-    decide independently if they are installed.
+    For two circuits ONE and OTHER, runs or files: do they compute the same next state of a cell? The judge `network`
+    compares a run's trained network in the NumPy reference with its gates. `difflogic` tries all neighbourhoods of a
+    channel with at most 20 inputs, and uses a SAT solver for others. `berkeley-abc` and `yosys` decide independently.
 
     The exit code is 1 if the claim is wrong, if the circuits differ, or if no judge could decide.
 

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import (
-    PATH,
-    asked_engine,
-    engine_options,
-    force_option,
-    grid_size,
-    output_option,
-    tell_choice,
-)
+from difflogic.cli import options as shared
 from difflogic.cli.request import written
 from difflogic.cli.screen.echo import echo
 from difflogic.config.choices import BOUNDARIES, DRAWINGS
@@ -71,8 +63,8 @@ def channel(text: str) -> Any:
 
 
 @click.command("render")
-@click.argument("run", type=PATH)
-@output_option(required=True, help="The file to write. .gif and .apng are animations. .png is a strip of steps.")
+@click.argument("run", type=shared.PATH)
+@shared.output_option(required=True, help="The file to write. .gif and .apng are animations. .png is a strip of steps.")
 @click.option(
     "--what",
     type=click.Choice(DRAWINGS),
@@ -81,7 +73,7 @@ def channel(text: str) -> Any:
     help="rollout: the running automaton. gates: the gate functions in each layer. loss: the loss curves.",
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
-@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
+@click.option("--size", type=shared.grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
 @click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture [the run's].")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of start, masks and damage [the run's].")
@@ -101,8 +93,8 @@ def channel(text: str) -> Any:
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [so that a film has 512].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
-@force_option
-@engine_options
+@shared.force_option
+@shared.engine_options
 def command(
     run: Path,
     out: Output,
@@ -133,9 +125,9 @@ def command(
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
         raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
-    asked = asked_engine(engine, gpu, require_hardware)
+    asked = shared.asked_engine(engine, gpu, require_hardware)
     size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
-    tell_choice(chosen.load(run, member).told)
+    shared.tell_choice(chosen.load(run, member).told)
     echo(f"Written: {out}, {size / 1000:.1f} kB")
     return 0
 

@@ -41,10 +41,8 @@ def command(
 
     yosys maps the module that `export --format verilog --grid` writes. If nextpnr is installed, it places and
     routes the module, and finds Fmax, the fastest clock. All cells take one step per clock. The number of pins does
-    not depend on the grid or the channels, because the state is read and written byte by byte.
-
-    A function or a controller is mapped alone. Fmax is then the clock of registers before and behind it, of which
-    one sample goes through per clock.
+    not depend on the grid or the channels, because the state is read and written byte by byte. A function or a
+    controller is mapped alone; Fmax is then the clock of registers before and behind it, one sample per clock.
 
     Simplify the circuit first: this command only removes its pass-throughs.
 

@@ -46,24 +46,18 @@ effort_option = click.option(
 def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **asked: Any) -> int:
     """Make CIRCUIT smaller: a run, or a file that holds a circuit.
 
-    The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
-    the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
-    proof fails.
+    Gates that read two inputs are counted; constants, pass-throughs and NOT are free. The result computes the same
+    visible channels in every step from every start. This is proved at the end; the exit code is 1 if the proof fails.
 
     Three options allow smaller circuits, because the result has to be the same in fewer cases. With --from-start it
-    is the same from the task's own start, on grids of any size and for any order of updates. This is proved by
+    is the same from the task's own start, on grids of any size and for any order of updates, which is proved by
     induction. With --from-start and --size it is the same on a grid of that size with all cells updated in each
-    step. This is proved by following both circuits until their states repeat. With --task it is the same on rollouts
-    of the run's task. This is tested, not proved.
+    step, which is proved by following both circuits until their states repeat. With --task it is the same on rollouts
+    of the run's task, or of agents in 100 episodes, which is tested, not proved.
 
-    Each pass is reported on standard error. Ctrl-C ends the search or the proof. The circuit found so far is then
-    printed and written, and the exit code is 130.
-
-    For agents or a controller.json the result gives the same action for every observation, which is proved. With
-    --task it gives the same actions in 100 episodes, and is tested in 100 others.
-
-    A rule, in every form that `train --rule` takes, may stand for CIRCUIT, as in simulate, prove, export, report and
-    show. `difflogic build` makes its circuit, simplified and proved.
+    Each pass is reported on standard error. Ctrl-C ends the search or the proof: the circuit found so far is printed
+    and written, and the exit code is 130. A rule, in every form that `train --rule` takes, may stand for CIRCUIT, as in
+    simulate, prove, export, report and show.
 
     Example: difflogic simplify runs/NAME -o small.json
     """

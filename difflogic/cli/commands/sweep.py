@@ -47,11 +47,10 @@ def _workers(text: str) -> int | str:
 def command(what: str | None, resume: Path | None, trials: int | None, as_json: bool, **options: Any) -> int:
     """Train many runs that differ in some fields, and compare them.
 
-    Give a PRESET of automata or agents, --config FILE, or the file of a sweep. Each trial is a run folder. The
-    command writes tables, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for
-    bit, and extends it if --trials is larger. Metrics: tts is the cost of a solution in billions of gate
-    evaluations, or in steps of agents. hard_loss counts wrong cells. gates counts the gates per cell of solved trials.
-    return is the mean return of agents.
+    Give a PRESET of automata or agents, --config FILE, or the file of a sweep. Each trial is a run folder. The command
+    writes tables, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for bit, and extends it
+    if --trials is larger. Metrics: tts is the cost of a solution in billions of gate evaluations, or in steps of
+    agents; hard_loss counts wrong cells; gates counts those of solved trials per cell; return is that of agents.
 
     Example: difflogic sweep checkerboard-small --over optimizer.lr=0.05,0.1,0.2 --over seed=0..7 --metric tts
     """

@@ -79,13 +79,10 @@ def policy(**options: Any) -> int:
     Example: difflogic train-policy cartpole --until-solved
     Example: difflogic train-policy Acrobot-v1 --policy mlp --steps 300000
 
-    Presets are cartpole, cartpole-automaton, cartpole-memory, acrobot, pendulum and lunarlander. `difflogic train` does
-    the same, and takes names that end with -v and a number.
-
-    By default the policy is a circuit of two-input gates. Observations become thermometer bits, and each action
-    counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It also
-    scores the agent on fresh episodes, next to random and constant agents. Ctrl-C stops after the current iteration,
-    skips the evaluation, and saves a checkpoint, from which --resume continues.
+    Presets are cartpole, cartpole-automaton, cartpole-memory, acrobot, pendulum and lunarlander. By default the policy
+    is a circuit of two-input gates. Observations become thermometer bits, and each action counts the bits of its group.
+    The command writes a run folder with metrics, checkpoint, curve and summary, and scores the agent on fresh episodes,
+    next to random and constant agents. Ctrl-C saves a checkpoint, from which --resume continues.
     """  # noqa: D301
     from difflogic.config.agent_presets import PRESETS
 
@@ -118,9 +115,8 @@ def harden(run: Path, search: bool, **options: Any) -> int:
     rate. Training ends at the first evaluation without a wrong cell. Each unconverged gate then becomes its most
     probable function, and the circuit stays right. RUN itself does not change.
 
-    With --search no logits are trained. Instead, gates of the hard circuit change their function one at a time. A
-    change is kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay
-    unconverged.
+    With --search no logits are trained: gates of the hard circuit change their function one at a time, and a change is
+    kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay unconverged.
     """  # noqa: D301
     from difflogic.train.run_request import hardening_request
 

@@ -27,10 +27,9 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     """Find the fastest workgroup sizes for training on an adapter.
 
     PRESET is a name that `difflogic presets` lists [checkerboard], RUN a run folder. Every variant is verified before
-    it is timed. A variant must be 5 % faster to win. The winner is saved in the user's cache for this adapter, driver
-    and shape of work, which includes the number of models. Training then uses it. It does not change the results of
-    training. A second run measures nothing, and shows the saved times of each kernel again. If a run was stopped, the
-    next one continues it.
+    it is timed, and must be 5 % faster to win. The winner is saved for this adapter, driver and shape of work, which
+    includes the number of models. Training then uses it, with the same results. A second run shows the saved times. If
+    a run was stopped, the next one continues it.
 
     Example: difflogic tune lizard
     """
@@ -74,11 +73,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         echo(json.dumps(dataclasses.asdict(outcome) | {"variants": variants}))
         return
     rows = [
-        (
-            str(each["schedule"]["wg"]),
-            str(each["schedule"]["lanes"]),
-            *(f"{1e3 * each['seconds'][k]:.2f}" for k in FUSED),
-        )
+        [*(str(each["schedule"][k]) for k in ("wg", "lanes")), *(f"{1e3 * each['seconds'][k]:.2f}" for k in FUSED)]
         for each in variants
     ]
     table.show(("workgroup size", "chunks", *FUSED), rows, "Milliseconds of a kernel:")

@@ -58,10 +58,7 @@ def _shown(name: str, data: dict[str, Any]) -> str:
     path = zoo.FOLDER / f"{name}.json"
     tables = lut_count(source.function(path) or source.load(path).netlist)
     run = "evaluate {}" if "environment" in data else "simulate {} --live"
-    lines = [*data.get("target", ()), f"Does:    {what(data)}", f"Gates:   {before} at first, {after} simplified"]
-    lines += [
-        f"Tables:  {tables} of three inputs",
-        f"Proof:   {data['text']}",
-        f"Made by: {data['learned']['command']}",
-    ]
-    return "\n".join([*lines, f"Run it:  difflogic {run.format(name)}"])
+    facts = {"Does": what(data), "Gates": f"{before} at first, {after} simplified"}
+    facts |= {"Tables": f"{tables} of three inputs", "Proof": data["text"], "Made by": data["learned"]["command"]}
+    facts |= {"Run it": f"difflogic {run.format(name)}"}
+    return "\n".join([*data.get("target", ()), *(f"{label + ':':8} {text}" for label, text in facts.items())])
