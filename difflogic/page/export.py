@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from difflogic.circuits.export.text import script, template
 from difflogic.errors import UsageError
 from difflogic.model.straight_line import EXPRESSIONS
 from difflogic.page.bundle import as_json, joined, package_text
-from difflogic.page.plans import names, page_data, to_json
+from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
 """In this order, behind the engines of the living page. What the visitor sees is modules beside them: `face.js`."""
@@ -42,7 +43,8 @@ def training_page(presets: Sequence[str] | None = None) -> str:
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
     # Without a time of packing in it, the same presets are the same file.
-    packed = base64.b64encode(gzip.compress(to_json(page_data(list(presets))), mtime=0)).decode()
+    data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
+    packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     marks = {
         "STYLE": "".join(package_text(file) for file in STYLES),
         "DATA": f'<script type="text/plain" id="plans">{packed}</script>',

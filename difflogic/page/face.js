@@ -13,7 +13,7 @@ import { livingPage } from "./living.js";
 import { cellsOf, Pad } from "../serve/web/pad.js";
 import { cellsOfFile } from "./picture.js";
 import { Progress } from "./progress.js";
-import { HardWorld } from "./world.js";
+import { hardWorld } from "./world.js";
 
 /** @type {Record<string, [string, string]>} */
 const TITLES = {
@@ -59,6 +59,7 @@ const page = {
     /** @type {Preset | null} */ preset: null,
     side: "", // of the grid that is trained now
     /** @type {Uint8Array | null} */ noise: null, // that a rule starts from
+    last: 0, // step of a growth
     /** @type {(() => void) | null} */ next: null, // the next circuit to be shown
     looking: false,
 };
@@ -129,6 +130,7 @@ async function choose(preset) {
         middle = (height >> 1) * width + (width >> 1);
     const cells = start === "random" || start === "boards" ? noise : noise.map((_, i) => Number(start === "seed" && i === middle));
     page.noise = picture ? null : noise;
+    page.last = 0;
     const table = tableOf(config.task.rule);
     if (!picture && table) paintState(figure.target, shape, generations(table, noise, SOUP.side, SOUP.steps)[SOUP.steps]);
     figure.part(".controls").hidden = true;
@@ -140,20 +142,21 @@ async function choose(preset) {
 }
 
 // A circuit at work, of a rule on a grid that is worth watching; `shown` is called with each step.
-/** @param {HardCircuit} hard @param {ConstructorParameters<typeof HardWorld>[1]} place @param {(step: number) => void} [shown] */
+/** @param {HardCircuit} hard @param {Parameters<typeof hardWorld>[1]} place @param {(step: number) => void} [shown] */
 function watch(hard, place, shown, stays = false) {
     const { noise } = page,
         { channels } = hard.layout;
     const start = noise && Uint8Array.from({ length: noise.length * channels }, (_, i) => (i % channels ? 0 : noise[i / channels]));
-    const world = new HardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, start } : place, shown);
+    const world = hardWorld(hard, start ? { height: SOUP.side, width: SOUP.side, steps: SOUP.steps, start } : place, shown);
+    page.last = world.until;
     if (stays) world.until = Infinity;
     page.next = null;
     figure.part(".controls").hidden = false;
-    figure.speed = Math.min(FASTEST, world.last / GROWS);
+    figure.speed = Math.min(FASTEST, page.last / GROWS);
     figure.use(world);
-    figure.show(world.circuit);
+    figure.show({ rows: hard.rows, outputs: hard.outputs, channels, visible: hard.preset.config.task.loss_channels });
     if (mayMove()) figure.play();
-    else world.advance(world.last);
+    else world.advance(page.last);
 }
 
 // While it learns, a growth is watched to its end before the next circuit begins.
@@ -269,8 +272,7 @@ async function look() {
         numbers();
         const show = () =>
             watch(circuit, { ...shape, start }, (step) => paintState(soft, shape, states[Math.min(step, states.length - 1)]));
-        const { world } = figure;
-        if (world instanceof HardWorld && world.steps < world.last) page.next = show;
+        if (figure.world && figure.world.steps < page.last) page.next = show;
         else show();
     } catch {
         // Training ends by the same error, and says so.

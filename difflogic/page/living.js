@@ -3,22 +3,10 @@
 import { gatesOf, plain } from "../circuits/export/templates/drawing.js";
 import { plural } from "../serve/web/format.js";
 
-/**
- * @typedef {object} Templates
- * @property {string} page
- * @property {string} style
- * @property {string} engines
- * @property {string} script
- * @property {string} shader
- * @property {string[]} expressions of the sixteen gates, in the operators that JavaScript and WGSL share
- */
-
-/** @returns {Templates} */
-const templates = () => JSON.parse(/** @type {HTMLElement} */ (document.getElementById("living")).textContent ?? "");
-
-/** Its text. @param {HardCircuit} hard @param {string} name */
+/** Returns its text. @param {HardCircuit} hard @param {string} name */
 export function livingPage(hard, name) {
-    const given = templates();
+    /** @type {Record<string, any>} as export.py writes it */
+    const given = JSON.parse(document.getElementById("living")?.textContent ?? "");
     const { channels, visible, periodic, neighbourhood = "moore", habitat, difflogic } = JSON.parse(hard.json());
     const circuit = { rows: hard.rows.map(plain), outputs: hard.outputs, channels, visible };
     const gates = gatesOf(hard.rows);
@@ -31,7 +19,7 @@ export function livingPage(hard, name) {
         periodic,
         neighbourhood,
         origin: Array.from({ length: channels }, (_, c) => c),
-        home: habitat ? { ...habitat, rate: habitat.fire_rate, ones: [] } : null,
+        home: habitat ? { ...habitat, ones: [] } : null,
         shader: fill(given.shader, { ...marks, periodic, body }),
         lines: circuit.rows,
         outputs: hard.outputs,

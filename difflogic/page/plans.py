@@ -6,7 +6,6 @@ What follows from the seed is not in it: wires, first logits, keys and random pr
 
 import base64
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from difflogic.circuits.export import html
@@ -38,7 +37,6 @@ PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "l
 """Those of difflogic that a page holds; asynchronous ones draw fire masks for their probes, which the page does not."""
 OWN = {"draw": 16, "draw-small": 12}
 """Tasks of a page alone: the visitor's own picture of so many cells a side, by the circuit of colored-g."""
-OWN_COLORS = "a picture of your own, {0}x{0} cells in eight colours"
 SMILE = (
     "............",
     "...333333...",
@@ -106,17 +104,15 @@ def page_data(chosen: list[str]) -> Data:
     return {
         "version": 1,
         "difflogic": __version__,
-        "kernels": {name: _kernel(name) for name in sorted(kernels)},
+        "kernels": {
+            name: {"code": load_source(name).text, "access": [each.access for each in KERNELS[name].bindings]}
+            for name in sorted(kernels)
+        },
         "presets": made,
         "gate_names": list(gates.NAMES),
         "constants": _constants(),
         "recorded": _recorded_board(),
     }
-
-
-def _kernel(name: str) -> Data:
-    access = [binding.access for binding in KERNELS[name].bindings]
-    return {"code": load_source(name).text, "access": access}
 
 
 def _recorded_board() -> Data:
@@ -157,7 +153,7 @@ def preset_data(name: str) -> Data:
     ends = (*config.growth.until, config.search.begin or config.epochs)
     return {
         "name": name,
-        "about": OWN_COLORS.format(OWN[name]) if name in OWN else presets.PRESETS[name].about,
+        "about": "an image of your own" if name in OWN else presets.PRESETS[name].about,
         "own": name in OWN,
         "random": config.task.start == "random",
         "gates": circuit.gates,
@@ -228,8 +224,3 @@ def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | No
     if buffer.contents is None or not any(buffer.contents):
         return None
     return base64.b64encode(buffer.contents).decode()
-
-
-def to_json(data: Mapping[str, Any]) -> bytes:
-    """The data as the file holds it, before it is packed."""
-    return json.dumps(data, separators=(",", ":")).encode()

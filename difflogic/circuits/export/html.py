@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -72,18 +73,11 @@ def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
     # A start that is a picture is sent as its ones, for most of it is 0; all others the page makes by itself.
     own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
-    return {
-        "start": scenario.start,
-        "height": scenario.height,
-        "width": scenario.width,
-        "steps": scenario.steps,
-        "rate": scenario.fire_rate,
-        "ones": ones,
-    }
+    return {name: value for name, value in asdict(scenario).items() if name != "picture"} | {"ones": ones}
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Bit, gate, a, b of each gate, of which the page finds all computed: what is not read is a bit that is there."""
+    """Return bit, gate, a, b of each gate; what a gate does not read is a bit that is there."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 

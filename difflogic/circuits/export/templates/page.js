@@ -117,15 +117,12 @@ function beginAgain() {
 
 function fillRandom() {
     const last = lastWord(automaton.width), words = automaton.words();
-    automaton.state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
-    automaton.past = [];
-    Object.assign(automaton, { steps: 0, until: Infinity });
+    const state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
+    Object.assign(automaton, { past: [], state, steps: 0, until: Infinity });
 }
 
 function clear() {
-    automaton.past = [];
-    automaton.state = new Uint32Array(automaton.state.length);
-    Object.assign(automaton, { steps: 0, until: Infinity });
+    Object.assign(automaton, { past: [], state: new Uint32Array(automaton.state.length), steps: 0, until: Infinity });
 }
 
 function oneCell() {
@@ -281,20 +278,22 @@ function atHome(home) {
         sizes.push([home.height, home.width]);
         sizes.sort((one, other) => one[0] * one[1] - other[0] * other[1]);
     }
-    if (home.rate < 1) Object.assign(element("rate"), { value: Math.round(100 * home.rate) });
-    element("update").value = home.rate < 1 ? "async" : "sync";
+    if (home.fire_rate < 1) Object.assign(element("rate"), { value: Math.round(100 * home.fire_rate) });
+    element("update").value = home.fire_rate < 1 ? "async" : "sync";
     Object.assign(automaton, { height: home.height, width: home.width });
 }
 
-element("engine").addEventListener("change", async (event) => {
+async function compute(name) {
     try {
         await automaton.busy;
-        await automaton.use(event.target.value);
+        await automaton.use(name);
         element("message").textContent = "";
     } catch (error) {
         say("WebGPU cannot be used (" + error.message + "): JavaScript computes.", "js");
     }
-});
+}
+
+element("engine").addEventListener("change", (event) => compute(event.target.value));
 
 const TEXTS = {
     speed: (value) => `${SPEEDS[value]} ${value > 0 ? "steps" : "step"} a second`,
@@ -379,11 +378,7 @@ async function begin() {
     figure.say(`${what} Every cell follows the same ${circuit.gates} gate${circuit.gates === 1 ? "" : "s"}. Click to damage it.`);
     new ResizeObserver(() => parent.postMessage({ difflogic: "height", height: document.body.offsetHeight }, "*")).observe(document.body);
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) figure.play();
-    try {
-        await automaton.use("gpu");
-    } catch (error) {
-        element("engine").options[0].disabled = true;
-        say("WebGPU cannot be used here (" + error.message + "): JavaScript computes.", "js");
-    }
+    await compute("gpu");
+    element("engine").options[0].disabled = automaton.engine.name !== "gpu";
 }
 const ready = begin();
