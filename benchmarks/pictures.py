@@ -1,11 +1,13 @@
-"""Pictures of one's own, grown from a cell: each by the command as a user gives it, then judged here.
+"""Custom images: each is learned by the command as a user gives it, and evaluated here.
 
 python -m benchmarks.pictures 52001                     # the twenty of a generator seed; --save keeps the rows
 python -m benchmarks.pictures 52001 --only 0,3          # some of them
 python -m benchmarks.pictures 52001 --draw FOLDER       # only the pictures, as files
+python -m benchmarks.pictures 52001 --stays             # twenty smaller ones, with the preset of images
 
-Each is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`. The circuit that the command
-leaves is read from circuit.json, run by NumPy from a single cell, and compared with the picture itself.
+Each is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`, with `--stays` without a
+preset. NumPy runs circuit.json from a single cell, or from zeros, and compares it with the picture. With `--stays` it
+also follows the states until they repeat, and sets 3x3 squares at random places to zero.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -25,7 +28,11 @@ from benchmarks.store import Line, append
 
 Pixels = npt.NDArray[np.uint8]
 Generator = np.random.Generator
-COUNT, SIDES, COLORS, SECONDS = 20, (12, 32), (2, 8, 64), 240
+COUNT, SECONDS = 20, 240
+BLOCKS = {False: ((12, 32), (2, 8, 64)), True: ((12, 24), (2, 8))}
+"""Sides and numbers of colours, of pictures that need not stay and of those that should."""
+SQUARE, PLACES = 3, 25
+"""Side of a square that is set to zero, and its number of random places."""
 KINDS = ("shapes", "letters", "emoji", "gradient")
 FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
 EMOJI = [*range(0x1F600, 0x1F641), 0x1F42D, 0x1F42E, 0x1F431, 0x1F435, *range(0x2600, 0x2624), *range(0x2654, 0x2670)]
@@ -37,10 +44,12 @@ BRIGHT = {2: (255,), 8: (0, 255), 64: (0, 85, 170, 255)}
 class Picture:
     """One of a block: `number` and `colors` say its kind, and `pixels [H, W, 3]` are what a user has."""
 
-    def __init__(self, rng: Generator, number: int) -> None:
-        self.colors = COLORS[number % len(COLORS)]
+    def __init__(self, rng: Generator, number: int, stays: bool = False) -> None:
+        sides, colors = BLOCKS[stays]
+        # With two numbers of colours each kind has both.
+        self.colors = colors[(number // len(KINDS) + number) % 2 if stays else number % len(colors)]
         kind = KINDS[number % len(KINDS)]
-        height, width = rng.integers(SIDES[0], SIDES[1] + 1, 2).tolist()
+        height, width = rng.integers(sides[0], sides[1] + 1, 2).tolist()
         self.name = f"{kind} {width}x{height}"
         page = Image.new("RGB", (width, height))
         getattr(self, f"_{kind}")(rng, ImageDraw.Draw(page), page)
@@ -99,35 +108,63 @@ class Picture:
         page.paste(Image.fromarray(made.astype(np.uint8)))
 
 
-def pictures(seed: int) -> list[Picture]:
-    """The twenty of a seed."""
-    rng = np.random.default_rng(seed)
-    return [Picture(rng, number) for number in range(COUNT)]
+def pictures(seed: int, stays: bool = False) -> list[Picture]:
+    """Return the twenty of a seed."""
+    rng, block = np.random.default_rng(seed), list[Picture]()
+    while len(block) < COUNT:
+        picture = Picture(rng, len(block), stays)
+        # One of a single colour is refused, and one on white is inverted.
+        white = (picture.pixels == 255).all(axis=-1)
+        if not stays or (np.ptp(picture.pixels, axis=(0, 1)).any() and white.mean() < 0.5):
+            block.append(picture)
+    return block
 
 
-def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Line:
-    """Train on the picture, and judge the circuit by it."""
+def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS, stays: bool = False) -> Line:
+    """Train on the picture, and evaluate the circuit by it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "picture.png")
         Image.fromarray(picture.pixels).save(file)
-        asked = ["lizard", "--target", str(file), "--colors", str(picture.colors)]
+        asked = ["--target", str(file)] if stays else ["lizard", "--target", str(file), "--colors", str(picture.colors)]
         circuit, attempts, line = trained(asked, Path(folder, "run"), number, seconds)
-        repaired = "Repaired:" in Path(folder, "run", "summary.txt").read_text(encoding="utf-8")
-    target = picture.bits
+        summary = Path(folder, "run", "summary.txt").read_text(encoding="utf-8")
+    target, steps = picture.bits, circuit["habitat"]["steps"]
+    target = target[..., : circuit["visible"]]  # one channel for white alone
     state = np.zeros((1, *target.shape[:2], len(circuit["outputs"])), dtype=np.uint8)
-    state[:, target.shape[0] // 2, target.shape[1] // 2] = 1
-    for _ in range(circuit["habitat"]["steps"]):
+    if not stays:
+        state[:, target.shape[0] // 2, target.shape[1] // 2] = 1
+    for _ in range(steps):
         state = stepped(circuit, state)
+    wrong = state[0, ..., : target.shape[-1]] != target
     return {
         "seed": seed,
         "picture": picture.name,
         "colors": picture.colors,
-        "wrong": int(np.count_nonzero(state[0, ..., : target.shape[-1]] != target)),
+        "wrong": int(np.count_nonzero(wrong)),
         "values": target.size,
-        "repaired": repaired,
+        "repaired": "Repaired:" in summary,
         "tried": [[attempt["epoch"], attempt["wrong"]] for attempt in attempts],
+        **({"preset": "image", **_later(circuit, state, target, number)} if stays else {}),
         **line,
     }
+
+
+def _later(circuit: dict[str, Any], state: Pixels, target: Pixels, number: int) -> Line:
+    """Follow the states until one repeats itself, and then damage it."""
+    steps, channels, stays = circuit["habitat"]["steps"], target.shape[-1], True
+    for _ in range(4 * steps):
+        before, state = state, stepped(circuit, state)
+        stays = stays and np.array_equal(before[0, ..., :channels], target)
+    if not (stays and np.array_equal(before, state)):
+        return {"stays": False}
+    rng, damaged = np.random.default_rng(number), np.repeat(state, PLACES, axis=0)
+    for each in damaged:
+        y, x = (int(rng.integers(side - SQUARE + 1)) for side in target.shape[:2])
+        each[y : y + SQUARE, x : x + SQUARE] = 0
+    for _ in range(4 * steps):
+        damaged = stepped(circuit, damaged)
+    returned = (damaged[..., :channels] == target).all(axis=(1, 2, 3))
+    return {"stays": True, "returns": float(returned.mean())}
 
 
 def main() -> None:
@@ -136,14 +173,15 @@ def main() -> None:
     parser.add_argument("--only", help="only these, counted from 0, with commas")
     parser.add_argument("--within", type=int, default=SECONDS, help="seconds for each")
     parser.add_argument("--draw", type=Path, help="only write the pictures into this folder")
+    parser.add_argument("--stays", action="store_true", help="pictures of 12x12 to 24x24 cells, without a preset")
     parser.add_argument("--save", action="store_true", help="keep the rows in benchmarks/results/pictures.jsonl")
     options = parser.parse_args()
-    block = pictures(options.seed)
+    block = pictures(options.seed, options.stays)
     for number in map(int, options.only.split(",")) if options.only else range(len(block)):
         if options.draw is not None:
             Image.fromarray(block[number].pixels).save(options.draw / f"{number:02}.png")
             continue
-        line = run(block[number], options.seed, number, options.within)
+        line = run(block[number], options.seed, number, options.within, options.stays)
         print(json.dumps(line), flush=True)
         if options.save:
             append("pictures", [line])
