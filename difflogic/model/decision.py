@@ -24,7 +24,10 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.errors import CircuitError
 
 Layer = tuple[npt.ArrayLike, npt.ArrayLike]
-"""Wires int `[2, n]` into the layer before, as a `Circuit` has them, and gate ids `[n]`."""
+"""Wires int `[k, n]` into the layer before, and gate ids `[n]` of k = 2, or the outputs of look-up tables `[n, 2**k]`.
+
+The first wire is the highest bit of an entry's number.
+"""
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as a netlist has them."""
 Pair = tuple[int, int]
@@ -70,17 +73,38 @@ class _Circuit:
         self, number: int, before: list[int], wires: npt.NDArray[np.generic], gates: npt.NDArray[np.generic]
     ) -> list[int]:
         """The bits of a layer of a policy."""
-        if wires.shape != (2, len(gates)) or gates.ndim != 1 or not all(a.dtype.kind in "iu" for a in (wires, gates)):
+        ways = gates.shape[1].bit_length() - 1 if gates.ndim == 2 else 2
+        fits = wires.shape == (ways, len(gates)) and gates.shape[1:] in ((), (1 << ways,))
+        if not fits or not all(a.dtype.kind in "iu" for a in (wires, gates)):
             raise CircuitError(
-                f"Layer {number} needs wires [2, n] and gates [n] of whole numbers, got {list(wires.shape)} and "
-                f"{list(gates.shape)}."
+                f"Layer {number} needs wires [2, n] and gates [n], or [k, n] and [n, 2**k], of whole numbers, got "
+                f"{list(wires.shape)} and {list(gates.shape)}."
             )
         if wires.size and not 0 <= int(wires.min()) <= int(wires.max()) < len(before):
             raise CircuitError(f"The wires of layer {number} lead to bits 0 to {len(before) - 1} of the layer before.")
         if gates.size and not 0 <= int(gates.min()) <= int(gates.max()) < GATE_COUNT:
             raise CircuitError(f"The gates of layer {number} need ids from 0 to {GATE_COUNT - 1}.")
         rows = zip(gates.tolist(), wires.T.tolist(), strict=True)
+        if gates.ndim == 2:
+            return [self.table(table, [before[wire] for wire in places], {}) for table, places in rows]
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
+
+    def table(self, entries: Sequence[int], bits: list[int], known: dict[tuple[int, ...], int]) -> int:
+        """Return the bit of a look-up table by Shannon's expansion; `known` are the bits of its parts so far."""
+        key, half = tuple(entries), len(entries) // 2
+        if key not in known:
+            low, high, rest = key[:half], key[half:], bits[1:]
+            if half <= 2:
+                rows = key if half == 2 else (*low, *low, *high, *high)  # of one input, which is read twice
+                known[key] = self.gate(sum(bit << 3 - row for row, bit in enumerate(rows)), bits[0], bits[-1])
+            elif low == high:
+                known[key] = self.table(low, rest, known)
+            elif all(one != other for one, other in zip(low, high, strict=True)):
+                known[key] = self.gate(_XOR, bits[0], self.table(low, rest, known))
+            else:
+                zero, one = (self.table(part, rest, known) for part in (low, high))
+                known[key] = self.gate(_XOR, zero, self.gate(_AND, bits[0], self.gate(_XOR, zero, one)))
+        return known[key]
 
     def count(self, bits: list[int]) -> list[int]:
         """Return the number of ones as bits, the lowest first."""

@@ -218,11 +218,60 @@ def test_what_export_mode_says_goes_before_what_is_learned() -> None:
     assert np.array_equal(exported.wires, plain.wires)
 
 
+def tables(form: str, ways: int) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Three layers of tables in the arrays of torchlogix or torch-dwn, samples, and the package's answers."""
+    rng = np.random.default_rng(ways)
+    arrays, x = {}, rng.integers(0, 2, (300, 14))
+    samples, numbers = x, np.arange(1 << ways)
+    for layer in range(3):
+        wires, logits = rng.integers(0, x.shape[1], (16, ways)), rng.normal(size=(16, 1 << ways))
+        read = x[:, wires]
+        if form.startswith("dwn"):
+            x = (logits[np.arange(16), (read << np.arange(ways)).sum(axis=2)] > 0).astype(int)
+            scores = 3 * (wires.reshape(-1) == np.arange(max(14, 16 if layer else 14))[:, None]) + rng.random()
+            learned = {f"{layer}._LUTLayer__dummy_mapping": wires, f"{layer}.mapping.weights": scores}
+            arrays |= {f"{layer}.luts": logits, **(learned if form == "dwn learned" else {f"{layer}.mapping": wires})}
+            continue
+        basis = np.ones((300, 16, 1 << ways))
+        for place in range(ways):
+            is_one, value = numbers >> ways - 1 - place & 1, read[:, :, place, None]
+            basis *= np.where(is_one, 1 - 2 * value, 1) if form == "warp" else np.where(is_one, value, 1 - value)
+        totals = (basis * (logits if form == "warp" else logits > 0)).sum(axis=2)
+        x = (totals < 0 if form == "warp" else totals).astype(int)
+        candidates, scores = rng.integers(0, 14, (3, ways, 16)), rng.random((3, ways, 16))
+        candidates[1], scores[1] = wires.T, 2
+        exported = {"_export_lut_ids": (logits > 0) @ (1 << numbers[::-1]), "weight": logits[:, :1]}
+        gates = exported if form == "export mode" else {"weight": logits}
+        gates |= {"connections.weights": scores, "connections.indices": candidates}
+        arrays |= {f"{layer}.{name}": array for name, array in gates.items()} | {"parametrization": np.array(form)}
+    return arrays | {"in_dim": np.array(14)}, samples, x
+
+
+@pytest.mark.parametrize(
+    ("form", "ways"),
+    [("warp", 1), ("warp", 4), ("light", 6), ("light", 2), ("export mode", 4), ("dwn", 6), ("dwn learned", 3)],
+)
+def test_tables_of_other_packages_keep_every_answer(form: str, ways: int, tmp_path: Path) -> None:
+    arrays, samples, answers = tables(form, ways)
+    np.savez(path := tmp_path / "model.npz", **arrays)
+    assert np.array_equal(difflogic.load_function(path)(samples), answers)
+    np.savez(path, classes=4, **arrays)
+    wanted = answers.reshape(300, 4, 4).sum(axis=2).argmax(axis=1)
+    assert np.array_equal(difflogic.load_function(path)(samples), wanted)
+    if ways < 3:
+        small = difflogic.simplify(path)
+        assert small.ok
+        assert np.array_equal(small.netlist(samples), wanted)  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"1.weights": np.zeros((24, 4))}, r"must be 16 finite logits a gate, got \[24, 4\].*export mode"),
-        ({"1.indices": np.zeros((3, 24), int)}, r"must be whole numbers \[2, n\], got \[3, 24\]"),
+        ({"1.indices": np.zeros((4, 24), int)}, r"must be 16 finite logits a gate, got .*add `parametrization`"),
+        ({"1.indices": np.zeros((9, 24), int)}, r"must be whole numbers \[k, n\] of k up to 8, got \[9, 24\]"),
+        ({"1.indices": np.zeros((5, 2, 24), int)}, r"got \[5, 2, 24\]: learned wires need connections.weights"),
+        ({"parametrization": "warp"}, r"must be 4 finite entries a table, got \[24, 16\]"),
         ({"2.indices": None}, r"Layer 2 has gates and no wires: expected 2.indices"),
         ({"1.weights": None}, r"Layer 1 has wires and no gates"),
         ({"3.bias": np.zeros(3)}, "'3.bias' belongs to no layer of gates"),

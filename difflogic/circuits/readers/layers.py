@@ -1,12 +1,17 @@
-"""Layers of logic gates that another program trained, as an npz file or a state dict.
+"""Layers of logic gates or look-up tables that another program trained, as an npz file or a state dict.
 
-Two packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, and `LogicDense` of torchlogix. Their
-gates are numbered as ours are. The arrays of a layer are named as in the state dict, `P.` and a name:
+Three packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, `LogicDense` of torchlogix, and
+`LUTLayer` of torch-dwn. Their gates are numbered as ours are. A table of k inputs becomes gates of two. The arrays of a
+layer are named as in the state dict, `P.` and a name:
 
-    weights or weight              floats [n, 16], the logits of the sixteen gates
+    weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
-    indices, connections.indices   integers [2, n], row 0 input a, row 1 input b. They are in the state dict of
+    indices, connections.indices   integers [k, n], row 0 input a, row 1 input b. They are in the state dict of
       or connections._export_indices  torchlogix; of a LogicLayer, `torch.stack(layer.indices)` is added
+    connections.weights            floats [c, k, n], scores of the candidates in connections.indices [c, k, n]
+    luts, mapping                  torch-dwn: floats [n, 2**k], above 0 for 1, and integers [n, k], the lowest bit first
+    mapping.weights                torch-dwn: floats [inputs, n*k], scores of all inputs, in place of mapping
+    parametrization, no prefix     of weights [n, 2**k]: warp or light
     classes, without a prefix      optional: how many classes the last layer's groups are counted for, or their names
     in_dim, without a prefix       optional: how many inputs there are; else one more than the largest index
 
@@ -15,7 +20,7 @@ gates are numbered as ours are. The arrays of a layer are named as in the state 
 Layers run in the order in which the file lists them. `np.savez` keeps the order of a state dict, which is the order of
 the model. safetensors and sorted dictionaries do not, so layers whose numbers contradict their order are refused.
 
-Thresholds of torchlogix are left out: the function reads the bits that they make.
+Thresholds are left out: the function reads the bits that they make.
 """
 
 import re
@@ -34,13 +39,15 @@ from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist_json import refusal
 from difflogic.system import array_files
 
-GATES = ("_export_lut_ids", "weights", "weight")
-INDICES = ("connections._export_indices", "connections.indices", "indices")
+GATES = ("_export_lut_ids", "luts", "weights", "weight")
+INDICES = ("connections._export_indices", "connections.indices", "indices", "mapping", "mapping.weights")
 """Names in order of precedence: export mode resolves learned wires and other parametrisations."""
-CLASSES, IN_DIM = "classes", "in_dim"
-_ROLE = re.compile(rf"(?P<layer>.*?)\.?(?P<role>{'|'.join(map(re.escape, (*INDICES, *GATES)))})")
-_BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weights?)")
-"""Arrays that are left out: thresholds that make the input bits, and scores of learned wires."""
+SCORES, MOST_WAYS = "connections.weights", 8
+"""Name of the scores of candidates, and most inputs of a table."""
+CLASSES, IN_DIM, PARAMETRIZATION = "classes", "in_dim", "parametrization"
+_ROLE = re.compile(rf"(?P<layer>.*?)\.?(?P<role>{'|'.join(map(re.escape, (SCORES, *INDICES, *GATES)))})")
+_BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weight|_LUTLayer__dummy_mapping)")
+"""Arrays that are left out, such as thresholds that make the input bits."""
 
 
 def is_layers(path: Path) -> bool:
@@ -72,7 +79,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
     """
     layers: dict[str, dict[str, Array]] = {}
     for name, array in arrays.items():
-        if _BESIDE.fullmatch(name) or name in (CLASSES, IN_DIM):
+        if _BESIDE.fullmatch(name) or name in (CLASSES, IN_DIM, PARAMETRIZATION):
             continue
         if (match := _ROLE.fullmatch(name)) is None:
             raise CircuitError(f"The array {name!r:.60} belongs to no layer of gates: leave out what is not one.")
@@ -80,7 +87,8 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
     if not layers:
         raise CircuitError("Expected the gates and wires of layers, got none.")
     _check_order(layers)
-    netlists = [(_wires(name, arrays), _gates(name, arrays)) for name, arrays in layers.items()]
+    form = str(np.asarray(arrays.get(PARAMETRIZATION, "raw")))
+    netlists = [(wires := _wires(name, each), _gates(name, each, len(wires), form)) for name, each in layers.items()]
     least = int(netlists[0][0].max(initial=-1)) + 1
     inputs = int(np.asarray(arrays.get(IN_DIM, least)))
     classes = np.asarray(arrays[CLASSES]).tolist() if CLASSES in arrays else None
@@ -115,31 +123,44 @@ def _check_order(layers: Iterable[str]) -> None:
             highest[key] = (number, name)
 
 
-def _gates(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """Return the gate ids `[n]` of a layer."""
-    array = next((arrays[name] for name in GATES if name in arrays), None)
-    if array is None:
+def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Array:
+    """Return the gate ids `[n]` of a layer, or the outputs of its look-up tables of so many `ways`, `[n, 2**ways]`."""
+    role = next((name for name in GATES if name in arrays), None)
+    if role is None:
         raise CircuitError(f"Layer {layer or 0} has wires and no gates: expected {layer}.weights.")
+    array, entries = arrays[role], 1 << ways
     if array.ndim == 1 and array.dtype.kind in "iu":
-        return array
-    if array.ndim != 2 or array.shape[1] != GATE_COUNT or not np.isfinite(array).all():
+        return array if ways == 2 else array[:, None] >> np.arange(entries)[::-1] & 1
+    is_table = role == "luts" or form in ("warp", "light")
+    width, kind = (entries, "entries a table") if is_table else (GATE_COUNT, "logits a gate")
+    if array.ndim != 2 or array.shape[1] != width or not (is_table or ways == 2) or not np.isfinite(array).all():
         raise CircuitError(
-            f"The weights of layer {layer or 0} must be {GATE_COUNT} finite logits a gate, got {list(array.shape)}: of "
-            "gates that are parametrised otherwise, save the model in its export mode."
+            f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: of others "
+            "add `parametrization`, warp or light, or save the model in its export mode."
         )
-    return np.asarray(array.argmax(axis=1))
+    if form == "warp" and role != "luts":  # Walsh coefficients, of which a negative sum is 1
+        signs = np.array([[1 - 2 * ((i & j).bit_count() & 1) for j in range(entries)] for i in range(entries)])
+        array = -array @ signs
+    return np.asarray(array > 0, dtype=np.uint8) if is_table else np.asarray(array.argmax(axis=1))
 
 
 def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """Return the wires `[2, n]` of a layer."""
-    array = next((arrays[name] for name in INDICES if name in arrays), None)
-    if array is None:
+    """Return the wires `[k, n]` of a layer."""
+    role = next((name for name in INDICES if name in arrays), None)
+    if role is None:
         raise CircuitError(
             f"Layer {layer or 0} has gates and no wires: expected {layer}.indices, as torch.stack(layer.indices)."
         )
-    if array.ndim != 2 or len(array) != 2 or array.dtype.kind not in "iu":
+    array, scores, tables = arrays[role], arrays.get(SCORES), sum(arrays.get("luts", np.empty(0)).shape[:1])
+    if array.ndim == 3 and scores is not None and scores.shape == array.shape:
+        array = np.take_along_axis(array, scores.argmax(axis=0)[None], axis=0)[0]
+    elif role == "mapping.weights" and array.ndim == 2 and tables and array.shape[1] % tables == 0:
+        array = array.argmax(axis=0).reshape(tables, -1)
+    # torch-dwn has a row for each table, whose first wire is the lowest bit.
+    wires = array.T[::-1] if role.startswith("mapping") else array
+    if wires.ndim != 2 or wires.dtype.kind not in "iu" or not 0 < len(wires) <= MOST_WAYS:
         raise CircuitError(
-            f"The wires of layer {layer or 0} must be whole numbers [2, n], got {list(array.shape)}: gates read two "
-            "inputs, and wires that are learned are saved in export mode."
+            f"The wires of layer {layer or 0} must be whole numbers [k, n] of k up to {MOST_WAYS}, got "
+            f"{list(array.shape)}: learned wires need {SCORES}, or export mode."
         )
-    return array
+    return wires
