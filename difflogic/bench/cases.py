@@ -102,6 +102,10 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
             Case(f"population/{models}", "train", board, models, every_engine=False, asked=models > 16)
             for models in (1, 4, 16, 64)
         ),
+        *(
+            Case(f"candidates/{k}", "train", board.with_(model={"candidates": k}), every_engine=False, asked=True)
+            for k in (1, 4, 8)
+        ),
         Case(
             "huge/1024",
             "train",

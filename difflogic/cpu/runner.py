@@ -194,8 +194,7 @@ def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None
     if buffers.hardening.peak:
         # After `coefficients` and for the same gates: it overwrites what that has just written.
         share = growing_share(buffers.hardening, control[c.EPOCH])
-        table, logits = buffers.table, buffers.logits
-        harden(first, last, share, key0, key1, program, table, logits, buffers.coefficients, buffers.shares)
+        harden(first, last, share, key0, key1, program, buffers)
     if buffers.faults.rates.gates:
         stick_gates(buffers.faults.rates, first, last, key0, key1, buffers.probs, buffers.coefficients)
     if item == 0:  # for the steps, and for the evaluation of this batch

@@ -245,11 +245,7 @@ def _gradients(engine: Engine) -> GradientSource:
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:
     """The layers by name, in the order of the flat logits."""
-    return {
-        f"{network} {index}": layer
-        for network in ("perceive", "update")
-        for index, layer in enumerate(gradients[network])
-    }
+    return {f"{network} {index}": layer for network, layers in gradients.items() for index, layer in enumerate(layers)}
 
 
 AUTODIFF = ("jax", "torch")
@@ -293,9 +289,9 @@ def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
 
 
 def _autodiff(name: str, subject: Subject) -> GradientSource:
-    if subject.damage is not None or subject.config.task.loss_steps:
+    if subject.damage is not None or subject.config.task.loss_steps or subject.circuit.candidates > 1:
         raise UsageError(
-            f"The model in {name} supports neither damage nor a loss before the last step: use cpu or gpu."
+            f"The model in {name} supports neither damage, a loss before the last step nor candidates: use cpu or gpu."
         )
     gradients: Callable[..., tuple[float, ArraysByNetwork]]
     try:

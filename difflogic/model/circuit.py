@@ -32,8 +32,8 @@ NETWORKS = ("perceive", "update")
 NOISE_STREAM = 0x6E6F6973
 """`fold_in` data of the noise in start logits ("nois")."""
 
-WIRE_LOGIT = 2.0
-"""Initial logit of a wire's first candidate, the fixed wiring's; the others are 0."""
+WIRE_SHARE = 0.88
+"""Initial share of a wire's first candidate, the fixed wiring's; the logits of the others are 0."""
 FIXED = 1e6
 """The logit of a gate or candidate that is not learned, negative if it is never chosen.
 
@@ -225,7 +225,8 @@ class Circuit:
                 start = np.where(wiring.repeated(layers[number]), -FIXED, 0.0).swapaxes(-3, -2)  # [..., out, 2, k]
                 # A gate that does not learn reads what it read.
                 is_fixed = gate_logits[..., gates.PASS_THROUGH] == FIXED
-                start[..., 0] = np.where(is_fixed, FIXED, WIRE_LOGIT)[..., None]
+                begins = np.log((count - 1) * WIRE_SHARE / (1 - WIRE_SHARE))
+                start[..., 0] = np.where(is_fixed, FIXED, begins)[..., None]
                 logits.append(start.reshape(-1, 2, count))
                 inputs = range(wires.shape[-1])
         arrays = self.logits | {WIRES: [np.concatenate(logits).astype(self.update[0].dtype)]}

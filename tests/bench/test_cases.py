@@ -17,7 +17,7 @@ def test_names_are_unique() -> None:
 
 def test_what_takes_minutes_is_asked_for_by_name() -> None:
     asked = {case.name for case in all_cases()} - set(names())
-    assert asked == {"huge/1024", "population/64", *names("arrays")}
+    assert asked == {"huge/1024", "population/64", *names("arrays"), *names("candidates")}
     assert names("huge") == ["huge/1024"]
     assert names("*") == [case.name for case in all_cases()]
 

@@ -5,10 +5,10 @@ import numpy as np
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.candidates import harden_wires
 from difflogic.cpu.program import Program
 from difflogic.engine.events import HARDENING_STREAM, Hardening
-from difflogic.engine.shape import Array
 
 
 @inlined
@@ -20,23 +20,9 @@ def growing_share(hardening: Hardening, epochs: int) -> int:
 
 
 @inlined
-def harden(
-    first: int,
-    last: int,
-    share: int,
-    key0: int,
-    key1: int,
-    program: Program,
-    table: Array,
-    logits: Array,
-    weights: Array,
-    shares: Array,
-) -> None:
-    """`Hardening.draw` for gates `first` to `last`; what is drawn gets its hard gate's coefficients in `weights [4*G]`.
-
-    With candidates, it gets hard wires in `shares`. `table [4*16]` and `logits [16*P]` as in `coefficients`.
-    """
-    gates = program.gates
+def harden(first: int, last: int, share: int, key0: int, key1: int, program: Program, buffers: Buffers) -> None:
+    """`Hardening.draw` for gates `first` to `last`; what is drawn gets its hard gate's coefficients, and hard wires."""
+    gates, logits = program.gates, buffers.logits
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2
     for gate in range(first, last):
@@ -47,6 +33,6 @@ def harden(
             best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
             # The coefficients alone: `probs` stay those of the softmax, so that the gradient does as well.
             for index in range(4):
-                weights[4 * gate + index] = table[index * GATE_COUNT + best]
+                buffers.coefficients[4 * gate + index] = buffers.table[index * GATE_COUNT + best]
             if program.candidates > 1:
-                harden_wires(gate, program, logits, shares)
+                harden_wires(gate, program, logits, buffers.shares)
