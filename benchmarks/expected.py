@@ -99,6 +99,7 @@ EXPECTED = (
     Expected("- 64 models at once, each", 0.24, "ms", "bench", field("median_ms", 64), "population/64", must=0.25),
     Expected("- 64x64 cells", 3.8, "ms", "bench", MS, "grid/64", must=4),
     Expected("- 1024x1024 cells, batch 1", 560, "ms", "bench", MS, "huge/1024", must=700),
+    Expected("Train step, 8x1500 gates, batch 256", {}, "ms", "bench", MS, "feed-forward/8x1500", must=1),
     Expected("500 epochs, the whole command", 1.5, "s", "checkerboard", field("command_s"), "checkerboard", must=2.5),
     Expected("Product of matrices of 4096x4096", 3.4, "ms", "bench", MS, "arrays/matmul-4096", must=4),
     Expected(

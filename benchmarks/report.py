@@ -32,6 +32,13 @@ RIVALS = {
     "in_c": "the same by hand in C, `-O3 -ffast-math`, OpenMP",
 }
 
+LIBRARIES = {
+    "ours": "this package",
+    "torchlogix": "torchlogix",
+    "torchlogix_compiled": "torchlogix, `torch.compile`",
+    "difflogic": "Petersen's `difflogic`",
+}
+
 PAPER = ("checkerboard", *EXPERIMENTS)
 
 SECTIONS = (
@@ -254,6 +261,23 @@ def _rivals() -> str:
     return table(["contender", "on", "machine", "time", "ours is so many times as fast", "memory"], rows)
 
 
+def _networks() -> str:
+    lines = newest(load("networks"), "case", "contender", "place", "machine", "card")
+    rows = [
+        [
+            f"{line['case'].partition('/')[2]} gates",
+            LIBRARIES[line["contender"]],
+            line["device"],
+            machine(line),
+            f"{line['iterations_per_s']:.3g}",
+            "" if line["ratio_to_ours"] is None else f"{line['ratio_to_ours']:.1f}",
+        ]
+        for line in lines
+    ]
+    headers = ["layers", "contender", "on", "machine", "iterations/s", "times our time"]
+    return table(headers, rows) if rows else "Not measured yet.\n"
+
+
 def _jobs() -> str:
     lines = newest(load("checkerboard"), "engine", "adapter", "driver", "machine")
     rows = [
@@ -361,6 +385,10 @@ Where every epoch is logged instead of none:
 The same train step with the hard loss of its batch, beside others on the same machine in the same run:
 
 {_rivals()}
+Training steps of logic gate networks on 784 bits, with a batch of 256, ten classes and Adam, from
+`python -m benchmarks.rivals.networks`; the ratio compares contenders of one run:
+
+{_networks()}
 The whole command `train-checkerboard --recipe paper`, with evaluations, checkpoints and pictures:
 
 {_jobs()}
@@ -420,6 +448,7 @@ MEASURED = {
     "circuits": "`simplify` beside other programs",
     "simulate": "the simulator",
     "rivals": "the train step in other libraries, and by hand in C",
+    "networks": "logic gate networks in other libraries",
     "growth": "how the work of the processor grows",
     "fpga": "automata on FPGAs, placed and routed on paper",
     "pages": "pages of other programs, clicked through",

@@ -37,17 +37,16 @@ class Process:
 
     name: str
     place: str
-    expected: list[float]
+    command: list[str]
     seconds: list[float] = field(default_factory=list)
     per_round: int = 1
 
     def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "benchmarks.rivals.worker", self.name, self.place, *map(str, self.expected)]
         environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "3"}
         if self.place == "cpu":
             environment |= {"JAX_PLATFORMS": "cpu"}
         self._child = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self.command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.ready = self._answer()
 
@@ -91,7 +90,8 @@ def run(names: list[str], place: str, rounds: int) -> list[dict[str, Any]]:
     with suppress(KeyboardInterrupt):
         for name in names:
             print(f"... {name}", file=sys.stderr)
-            process = Process(name, place, expected)
+            command = [sys.executable, "-m", "benchmarks.rivals.worker", name, place, *map(str, expected)]
+            process = Process(name, place, command)
             if process.failed:
                 print(f"{name}: {process.failed}", file=sys.stderr)
                 process.end()

@@ -1,6 +1,6 @@
-"""Arrays and a network's training step per device: `difflogic.tensor`, and PyTorch beside it where it is installed.
+"""Arrays and training steps of networks per device: `difflogic.tensor`, compared with PyTorch if it is installed.
 
-As with the other cases, what is timed has first computed what NumPy computes in float64.
+Every case is verified before it is timed: arrays against NumPy in float64, logic gate networks against the reference.
 """
 
 import importlib.util
@@ -15,13 +15,15 @@ import numpy.typing as npt
 from difflogic.bench.engines import Bench, OtherEngine
 from difflogic.bench.machine import copy_bytes_per_s
 from difflogic.bench.timed import Timed, WrongResultError
+from difflogic.bench.work import FLOP_PER_EVALUATION
 from difflogic.devices.device import Device
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import LimitError
+from difflogic.model.circuit import Circuit
 from difflogic.system.processor import cores, processor_name
 from difflogic.tensor import Tensor, nn, optim
 
-What = Literal["matmul", "add", "sum", "network"]
+What = Literal["matmul", "add", "sum", "network", "logic"]
 Floats = npt.NDArray[np.floating]
 
 UNITS: dict[What, str] = {
@@ -29,6 +31,7 @@ UNITS: dict[What, str] = {
     "add": "sum of two arrays, entry by entry",
     "sum": "sum of an array",
     "network": "training step of three dense layers, Adam included",
+    "logic": "training step of a logic gate network on 256 samples of 784 bits, Adam included",
 }
 OPERATIONS: dict[What, Callable[..., Any]] = {
     "matmul": lambda a, b: a @ b,
@@ -41,6 +44,8 @@ TOLERANCE = 1e-4
 VERIFIED_ROWS = 16
 BATCH = 256
 """Rows that a network learns from at once."""
+BITS, CLASSES = 784, 10
+"""Inputs and classes of a logic gate network: an image of 28x28 pixels, and a digit."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
 """A repetition, what waits for it, and what reads its result."""
 SOFTWARE_FLOP = 2e10
@@ -54,19 +59,27 @@ class ArrayCase:
     what: What
     size: int
     """Rows and columns, entries, or the width of the layers."""
-    # Class attributes: only if asked for by name, by group or as `*`, however small.
-    asked = True
+    layers: int = 0
+    """Layers of a logic gate network."""
     quick = once = False
-    group = "arrays"
+
+    @property
+    def asked(self) -> bool:
+        """Whether the case is left out unless it is named: one of arrays, however small."""
+        return self.group == "arrays"
+
+    @property
+    def group(self) -> str:
+        return "feed-forward" if self.what == "logic" else "arrays"
 
     @property
     def name(self) -> str:
-        return f"arrays/{self.what}-{self.size}"
+        return f"{self.group}/" + (f"{self.layers}x{self.size}" if self.what == "logic" else f"{self.what}-{self.size}")
 
     @property
     def heat(self) -> str:
         """Sizes of one operation take turns."""
-        return f"arrays/{self.what}"
+        return f"{self.group}/{self.what}"
 
     @property
     def unit(self) -> str:
@@ -78,6 +91,8 @@ class ArrayCase:
         if self.what == "network":
             # Forward, and backward by the weights and by what they were multiplied with: three products a layer.
             return 6 * BATCH * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
+        if self.what == "logic":
+            return FLOP_PER_EVALUATION * BATCH * self.layers * self.size
         return 2 * self.size**3 if self.what == "matmul" else self.size
 
     @property
@@ -88,13 +103,17 @@ class ArrayCase:
 
     @property
     def widths(self) -> list[int]:
-        return [4, self.size, self.size, 1]
+        return [BITS, *[self.size] * self.layers] if self.what == "logic" else [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
         """The same operands every time; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
+        if self.what == "logic":
+            return rng.integers(0, 2, (BATCH, BITS)).astype(np.float32), np.eye(CLASSES)[
+                rng.integers(0, CLASSES, BATCH)
+            ]
         shape = (self.size, self.size) if self.what == "matmul" else (self.size,)
         return _normal(rng, *shape), _normal(rng, *shape)
 
@@ -104,6 +123,7 @@ CASES = (
     ArrayCase("add", 1_000_000),
     ArrayCase("sum", 10_000_000),
     *(ArrayCase("network", size) for size in (64, 1024)),
+    *(ArrayCase("logic", size, layers) for layers, size in ((8, 1500), (4, 16000))),
 )
 
 
@@ -157,7 +177,7 @@ def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
 
 def _in_tensors(case: ArrayCase, device: Device, a: Floats, b: Floats) -> Opened:
     given = Tensor(a, device), Tensor(b, device)
-    if case.what != "network":
+    if case.what in OPERATIONS:
         operation = OPERATIONS[case.what]
         return lambda: operation(*given), device.synchronize, Tensor.numpy
     learn = _learner(case, device)
@@ -165,11 +185,19 @@ def _in_tensors(case: ArrayCase, device: Device, a: Floats, b: Floats) -> Opened
 
 
 def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32) -> Callable[[Tensor, Tensor], Tensor]:
-    net = nn.MLP(case.widths[0], case.widths[1:], device=device, dtype=dtype)
+    net: nn.Logic | nn.MLP
+    if case.what == "logic":
+        net = nn.Logic(Circuit.feed_forward(case.widths, seed=0), device=device)
+        count = nn.GroupSum(CLASSES, tau=(case.size / CLASSES) ** 0.5)
+    else:
+        net = nn.MLP(case.widths[0], case.widths[1:], device=device, dtype=dtype)
     adam = optim.Adam(net.parameters())
 
     def learn(x: Tensor, y: Tensor) -> Tensor:
-        loss = ((net(x) - y) ** 2).mean()
+        if case.what == "logic":
+            loss = -(count(net(x)).softmax(1) * y).sum(1).log().mean()
+        else:
+            loss = ((net(x) - y) ** 2).mean()
         loss.backward()
         adam.step()
         return loss
@@ -179,6 +207,9 @@ def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32)
 
 def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
     """The first rows of the result, or the first loss."""
+    if case.what == "logic":
+        reference = Device("reference")
+        return _learner(case, reference)(Tensor(a, reference), Tensor(b, reference)).numpy()
     wide = a.astype(np.float64), b.astype(np.float64)
     if case.what == "network":
         given = (Tensor(each, dtype="float64") for each in wide)

@@ -137,7 +137,8 @@ def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
     """Return whether a case is one for this engine."""
     kind = bench.engine.info.engine
     if isinstance(case, ArrayCase):
-        return kind != "reference"  # it would be NumPy once more
+        # NumPy runs once. PyTorch has no layers of logic gates; `benchmarks.rivals.networks` runs libraries that do.
+        return kind != "reference" and not (case.what == "logic" and isinstance(bench.engine, OtherEngine))
     if isinstance(bench.engine, OtherEngine) or (kind == "reference" and not case.every_engine):
         return False
     return kind == "gpu" or not case.gpu_only

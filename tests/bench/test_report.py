@@ -123,5 +123,8 @@ def test_rivals_are_shown_with_their_ratio() -> None:
     machine = {"machine": {"processor": "Processor 9", "cores": 2}}
     line = {"contender": "jax_plain", "place": "cpu", "device": "cpu", "median_ms": 850.0, "peak_mb": 1200, **machine}
     store.append("rivals", [{**line, "ratio_to_ours": 60.04}])
+    network = {"case": "feed-forward/8x1500", "iterations_per_s": 2.341, "contender": "torchlogix", "vectors": "AVX2"}
+    store.append("networks", [{**line, **network, "ratio_to_ours": 46.04}])
+    assert "| 8x1500 gates | torchlogix | cpu | Processor 9, 2 cores | 2.34 | 46.0 |" in report.section()
     assert "| JAX, plain | cpu | Processor 9, 2 cores | 850 ms | 60.0 | 1200 MB |" in report.section()
     assert "JAX, tuned by hand" not in report.section()
