@@ -1,12 +1,15 @@
 """The file that trains: what it holds, how large it is, and how it is asked for."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 import difflogic
+from difflogic.circuits.export.drawing import SYMBOLS
+from difflogic.circuits.export.text import template
 from difflogic.cli.main import main
 from difflogic.config import presets, recipes
 from difflogic.errors import UsageError
@@ -15,14 +18,20 @@ from difflogic.page.bundle import joined
 from difflogic.page.export import training_page
 
 MOST = 250_000
-"""Bytes of a page with one preset, as a server sends it."""
+"""Bytes of a page with all presets, as a server sends it."""
 MOST_OF_SCRIPTS = 200_000
 """Characters of all scripts that stand around what trains, before anything packs them."""
 
 
-@pytest.mark.parametrize("name", plans.names())
-def test_a_page_with_one_preset_is_small(name: str) -> None:
-    assert len(gzip.compress(training_page([name]).encode())) < MOST
+def test_page_with_all_presets_is_small_and_opens_on_own_image() -> None:
+    assert len(gzip.compress(training_page().encode())) < MOST
+    assert plans.names()[0] in plans.OWN
+
+
+def test_drawings_name_gates_alike() -> None:
+    (text,) = re.findall(r"const SYMBOLS = \{\n(.*?),\n\};", template("drawing.js"), re.DOTALL)
+    symbols = json.loads(re.sub(r"(\d+):", r'"\1":', f"{{{text}}}"))
+    assert {int(gate): (name, tuple(inverted)) for gate, (name, inverted) in symbols.items()} == SYMBOLS
 
 
 def test_it_is_the_same_file_each_time_and_names_no_other() -> None:

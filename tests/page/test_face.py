@@ -108,6 +108,7 @@ def test_it_can_be_read_before_anything_is_trained(opened: Opened, dark: bool, s
     page = opened(dark=dark, width=size[0], height=size[1])
     assert "No graphics card can be used here" in page.text("#notice")
     assert page.js("document.querySelector('#tasks input:checked').value") == "Board"
+    assert not page.js("document.getElementById('curves').checkVisibility()")
     for name in ("Board", "Life", "Your own"):
         choose(page, name)
         page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
