@@ -221,9 +221,14 @@ def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smil
     page.click("[value=own]")
     page.drop(smile, ".own .drop")
     page.see("30 cells wide, 20 high, 36 on", ".preview")
-    pixel = "[...document.querySelector('.preview canvas').getContext('2d').getImageData({}, {}, 1, 1).data]"
+    pixel = "[...document.querySelector('.sheet canvas').getContext('2d').getImageData({}, {}, 1, 1).data]"
     assert page.js(pixel.format(8, 6)) == [255, 255, 0, 255]
     assert page.js(pixel.format(2, 2)) == [0, 0, 0, 255]
+    invert = "[...document.querySelectorAll('.tools button')].find((each) => each.innerText === 'Invert it').click()"
+    page.js(invert)
+    page.see("600 on", ".preview")  # the file is read anew: what is yellow stays so
+    page.js(invert)
+    page.see("36 on", ".preview")
     say(page, {"size": "15x10"})
     page.see("15 cells wide, 10 high, 9 on", ".preview")
     no_picture = tmp_path / "note.png"
@@ -249,6 +254,10 @@ def test_a_photograph_is_scaled_down_and_grown_by_a_preset_of_pictures(opened, l
     page.click("[value=own]")
     page.drop(photograph, ".own .drop")
     page.see("32 cells wide", ".preview")
+    page.click("[name=seeds]")
+    page.see("Trials\n8", ".preview")
+    page.click("[name=seeds]")
+    page.wait("!document.querySelector('.preview').innerText.includes('Trials')")
     page.click(".preview button")
     page.see("mushroom", "h1")
     (job,) = live.store.jobs("ann", text="mushroom")
@@ -261,8 +270,10 @@ def test_a_film_is_dropped_and_its_rule_is_to_be_learned(opened, live, tmp_path)
     (tmp_path / "gliders.gif").write_bytes(gif(frames(6)))
     page = opened("#/new", allowed=("422",))
     page.click("[name=kind][value=film]")
-    page.see("Drop a film or samples first.", ".preview")
+    page.see("Drop a recording or samples first.", ".preview")
     assert not page.js("document.querySelector('.preview .error').checkVisibility()")  # nothing was done wrong
+    page.click(".film .chip")
+    page.see("19 samples, 16 cells wide, 16 high", ".preview")
     page.drop(tmp_path / "gliders.gif", ".film .drop")
     page.see("5 samples, 8 cells wide, 8 high", ".preview")
     say(page, {"engine": "gpu:9"})
@@ -323,13 +334,15 @@ def test_a_picture_is_drawn_by_mouse_and_keys(opened, live):
     page.click("[value=own]")
     page.see("12 cells wide, 12 high", ".preview")
     page.js("[...document.querySelectorAll('.tools button')].find((each) => each.innerText === 'Clear').click()")
-    page.click(".preview canvas")
+    page.see("Draw something first.", ".preview")
+    assert page.js("document.querySelector('.preview .primary').disabled")
+    page.click(".own canvas")
     page.tab_to("The target")
     page.press("2", "ArrowRight", "Enter")
     page.see("12 cells wide, 12 high, 2 on", ".preview")
     page.click(".preview .primary")
-    page.see("my picture", "h1")
-    (job,) = live.store.jobs("ann", text="my picture")
+    page.see("my image", "h1")
+    (job,) = live.store.jobs("ann", text="my image")
     live.store.ask(job.id, "cancel")
     assert sorted("".join(job.config["task"]["picture"]).replace(".", "")) == ["2", "7"]
 
@@ -342,6 +355,8 @@ def test_a_rule_runs_while_it_is_chosen(opened, rule):
     found = page.js(f"import('/static/growth.js').then(({{ tableOf }}) => [...tableOf('{text}')])")
     assert found == entries.tolist()
     page.click("[name=kind][value=rule]")
+    page.click("[aria-label='Rules to try'] .chip")
+    page.see("One step of B3/S23", ".preview")
     page.fill("[name=rule]", text)
     page.see("One step of", ".preview")
     shot = "document.querySelector('.preview canvas').toDataURL()"
@@ -427,7 +442,7 @@ def test_without_a_mouse(opened, live):
     page.tab_to("Find a setting")
     page.type("the job's name")
     page.tab_to("Name and place")
-    page.tab_to("Name")
+    page.tab_to("The job's name")
     page.type("by keys")
     page.tab_to("Submit")
     page.press("Enter")

@@ -88,7 +88,7 @@ class JobRequest(TrainRequest):
 
     sweep: SweepRequest | None = option("Train many times, with different values in some fields", group="queue")
     label: str | None = option(
-        "The column that a classifier learns; the table is the file `data`",
+        "The column of a table that a classifier learns",
         matching("text of 1 to 200 characters", r"[^\x00-\x1f]{1,200}"), group="table", metavar="COLUMN",
     )  # fmt: skip
     name: str | None = option("The job's name", FILE_NAME, group="queue", usual="the configuration's")

@@ -25,9 +25,9 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         return new Map(kept.map((told) => [told.path, control(told, true)]));
     });
     const groups = [
-        ...[...Map.groupBy([...options.values()].filter(({ told }) => !taken.includes(told.path)), ({ told }) => told.section)].map(([name, all]) => group(GROUPS[name], "", all, more[name])),
+        ...[...Map.groupBy([...options.values()].filter(({ told }) => !taken.includes(told.path)), ({ told }) => told.section)].map(([name, all]) => group(GROUPS[name], all, more[name])),
         ...documents.flatMap((fields) =>
-            [...Map.groupBy(fields.values(), ({ told }) => sectionOf(told.path))].map(([path, all]) => group(path || "In general", path && all[0].told.section, all)),
+            [...Map.groupBy(fields.values(), ({ told }) => sectionOf(told.path))].map(([, all]) => group(all[0].told.section, all)),
         ),
     ];
     const word = h("input", { type: "search", name: "word", placeholder: "Find a setting: seed, lr, size…", "aria-label": "Find a setting", oninput: find });
@@ -42,9 +42,9 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
     );
     let forAgents = false;
 
-    function group(title, about, controls, others = []) {
+    function group(title, controls, others = []) {
         const boxes = h("div", { class: "grid-fields" }, controls.map(({ box }) => box), others);
-        const summary = h("summary", {}, title, about && h("span", { class: "quiet" }, about));
+        const summary = h("summary", {}, title);
         return { element: h("details", { class: "section" }, summary, boxes), summary, controls };
     }
 
@@ -57,9 +57,9 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         const box = h(
             "div",
             { class: "field" },
-            h("div", { class: "label" }, h("label", { for: id }, isField ? name : titled(name)), undo),
+            h("div", { class: "label" }, h("label", { for: id }, told.about.replace(/\.$/, "")), undo),
             input,
-            h("p", { id: hint, class: "hint" }, told.about, isField && told.limits ? ` (${told.limits})` : ""),
+            h("p", { id: hint, class: "hint" }, isField ? told.path : name, isField && told.limits ? `: ${told.limits}` : ""),
         );
         const made = { told, isField, input, undo, box, base: undefined, edited: false };
         input.addEventListener("input", () => {
@@ -178,8 +178,6 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
 
 const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 
-const titled = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
-
 // Of a select the first is for what holds where nothing is said.
 const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].map(([value, words]) => h("option", { value }, words));
 
@@ -190,6 +188,8 @@ function inputOf(told, isField, offered, common) {
         said = { ...common, placeholder: usual, autocomplete: "off", spellcheck: "false" };
     if (isField && names.length) return h("select", common, named(names).map(([value, words]) => h("option", { value }, words)));
     if (offered || names.length) return h("select", common, optionsOf(told, offered ?? named(names)));
+    // An option that decides by itself can be told both.
+    if (kind === "boolean" && !isField && usual) return h("select", common, optionsOf(told, [["true", "yes"], ["false", "no"]]));
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
     if (kind === "table" || (isField && kind === "list")) return h("textarea", { ...said, rows: told.path.includes("picture") ? 6 : 2 });
     return h("input", { ...said, type: "text", inputmode: { number: "decimal", integer: "numeric" }[kind] });
@@ -201,8 +201,9 @@ const plain = (text) => (text === "" || Number.isNaN(Number(text)) ? text : Numb
 // that the server says what it expected.
 function read({ told: { kind, path }, isField, input }) {
     const text = input.value.trim();
-    if (kind === "boolean") return isField ? input.checked : input.checked || undefined;
+    if (kind === "boolean" && input.type === "checkbox") return isField ? input.checked : input.checked || undefined;
     if (!isField && !text) return undefined;
+    if (kind === "boolean") return text === "true";
     if (kind === "text") return isField ? input.value : text;
     if (kind === "table") return tableOf(text);
     if (kind !== "list") return plain(text);
@@ -222,7 +223,7 @@ function rows(text) {
 }
 
 function write({ told: { kind, path }, input }, value) {
-    if (kind === "boolean") input.checked = Boolean(value);
+    if (input.type === "checkbox") input.checked = Boolean(value);
     else if (kind === "table") input.value = Object.entries(value ?? {}).map(lineOf).join("\n");
     else if (Array.isArray(value?.[0])) input.value = value.map((row) => JSON.stringify(row)).join(",\n");
     else if (Array.isArray(value)) input.value = value.join(path.includes("picture") ? "\n" : ", ");

@@ -24,8 +24,9 @@ export class Pad {
      * @param {HTMLCanvasElement} canvas
      * @param {HTMLElement} cursor lies over the cell that keys paint
      * @param {() => void} changed is called when there is another picture
+     * @param {() => boolean} inverted is asked first whether somebody else inverts what the picture was read from
      */
-    constructor(canvas, cursor, changed) {
+    constructor(canvas, cursor, changed, inverted = () => false) {
         this.canvas = canvas;
         this.cursor = cursor;
         this.changed = changed;
@@ -48,7 +49,7 @@ export class Pad {
                 { class: "buttons", role: "group", "aria-label": "Change the picture" },
                 this.undo,
                 h("button", { type: "button", onclick: () => this.change((cells) => cells.fill(0)) }, "Clear"),
-                h("button", { type: "button", onclick: () => this.change((cells) => cells.set(cells.map((cell) => 7 - cell))) }, "Invert"),
+                h("button", { type: "button", onclick: () => inverted() || this.change((cells) => cells.set(cells.map((cell) => 7 - cell))) }, "Invert it"),
             ),
             this.said,
         );
@@ -143,6 +144,21 @@ export class Pad {
         this.remember();
         how(this.cells);
         this.show();
+        this.changed();
+    }
+
+    // As many cells as fit around the middle.
+    /** @param {number} side */
+    resize(side) {
+        const cells = new Uint8Array(side * side),
+            down = (side - this.height) >> 1,
+            right = (side - this.width) >> 1;
+        this.cells.forEach((cell, i) => {
+            const y = Math.floor(i / this.width) + down,
+                x = (i % this.width) + right;
+            if (y >= 0 && y < side && x >= 0 && x < side) cells[y * side + x] = cell;
+        });
+        this.use(cells, side, side, true);
         this.changed();
     }
 

@@ -1,6 +1,6 @@
 // Cells on a canvas: bits unpacked, pictures decoded, colours as everywhere in this project.
 
-import { h } from "./dom.js";
+import { h, s } from "./dom.js";
 
 const ALPHABET = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"; // as in difflogic/core/text_picture.py
 
@@ -98,6 +98,13 @@ export function hexagons(height, width) {
     return drawn.get(key);
 }
 
+const DRAWINGS = {
+    "CartPole-v1": "M4 36H40M12 28H30V36H12ZM21 28L29 8",
+    "Acrobot-v1": "M14 10H30M22 10L14 23L25 35M23.5 10a1.5 1.5 0 1 0-3 0a1.5 1.5 0 1 0 3 0M15.5 23a1.5 1.5 0 1 0-3 0a1.5 1.5 0 1 0 3 0",
+    "Pendulum-v1": "M22 28V10M25 31a3 3 0 1 0-6 0a3 3 0 1 0 6 0M12 12A14 14 0 0 1 32 12M32 12l-1-5M32 12l-5 0",
+    "LunarLander-v3": "M4 38L12 34H32L40 38M15 14H29V24H15ZM17 24L12 31M27 24L32 31M22 24V29",
+};
+
 // A small picture of what a job is to learn; a rule or environment is written as its name, a follow-up as its
 // kind.
 export function thumbnail({ config: given, kind = "" }) {
@@ -105,6 +112,8 @@ export function thumbnail({ config: given, kind = "" }) {
     const target = config?.task ? targetOf(config.task) : null;
     if (!target) {
         const rule = config?.task?.rule.replace("/", "\n") ?? config?.table?.label ?? config?.environment?.id.split("-v")[0];
+        const drawing = DRAWINGS[config?.environment?.id];
+        if (drawing) return h("span", { class: "thumbnail task", "aria-hidden": "true" }, s("svg", { viewBox: "0 0 44 44" }, s("path", { d: drawing })));
         const word = rule?.slice(0, 8) ?? kind;
         return h("span", { class: "thumbnail word", "aria-hidden": "true" }, word);
     }

@@ -12,7 +12,8 @@ const SIDE = 32, // of a rule that runs
 // `more`: what stands below.
 export function previewPanel(signal, ...more) {
     const canvas = h("canvas", { class: "grid", role: "img" }),
-        cursor = h("div", { class: "cursor", hidden: true });
+        cursor = h("div", { class: "cursor", hidden: true }),
+        sheet = h("div", { class: "sheet" }, canvas, cursor);
     const words = h("p", { class: "quiet", role: "status" }),
         notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
@@ -23,7 +24,7 @@ export function previewPanel(signal, ...more) {
         "aside",
         { class: "card preview", "aria-labelledby": "preview-title" },
         h("h2", { id: "preview-title", class: "unseen" }, "What the circuit will see"),
-        h("div", { class: "sheet" }, canvas, cursor),
+        sheet,
         words,
         error,
         numbers.element,
@@ -56,7 +57,8 @@ export function previewPanel(signal, ...more) {
             ...(restarts ? [["Attempts", `up to ${count(restarts + 1)}`]] : []),
             ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
         ]);
-        notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
+        // A button beside the picture does what the notice says of `invert`.
+        notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text.replace(/: set `invert`[^.]*/, ""))));
     }
 
     // A rule as it runs, for it has no picture.
@@ -94,6 +96,7 @@ export function previewPanel(signal, ...more) {
 
     return {
         element,
+        sheet,
         canvas,
         cursor,
         show,

@@ -9,7 +9,8 @@ import { isPolicy, isTable } from "./progress.js";
 import { whatToLearn } from "./what.js";
 
 const WAIT = 300; // milliseconds after the last change
-const WITHIN = "5m"; // of a training until solved, unless somebody says otherwise
+const WITHIN = "5m", // of a training until solved, unless somebody says otherwise
+    SEEDS = 8; // that are compared
 const MADE = ["config", "set"], // by the form itself
     ASKED = ["rule", "label", "until_solved", "within"]; // in its questions
 
@@ -57,7 +58,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     const choices = { init_from: circuits, preset: presets.map(({ name }) => [name, name]) };
     const more = moreFields({ request: request.filter(({ path }) => !MADE.includes(path)), automata, agents }, choices, { target: zones }, ASKED, changed);
     const control = (path) => more.options.get(path);
-    const what = whatToLearn(presets, copy, { rule: control("rule"), label: control("label") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
+    const what = whatToLearn(presets, copy, { rule: control("rule"), label: control("label"), invert: control("invert") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
     zones.append(what.begin);
     const sure = howSure();
     const element = h("form", { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true }, what.element, sure.element, more.element);
@@ -87,6 +88,8 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         within.input.setAttribute("aria-label", "Limit of time");
         const limit = h("span", { class: "inline" }, "at most ", within.input);
         until.input.hidden = true;
+        const several = h("input", { type: "checkbox", name: "seeds", checked: Boolean(copy?.sweep), onchange: compare }),
+            seeds = h("label", { class: "check" }, several, h("span", {}, h("b", {}, `Compare ${SEEDS} seeds`), h("small", {}, "as many runs, which differ in nothing but their random choices")));
         const field = () => (isPolicy(base.config) ? "steps" : "train.epochs");
 
         function pick() {
@@ -98,6 +101,12 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         function say() {
             more.say(field(), number.value, more.fields());
         }
+        function compare() {
+            const seed = Number(more.fields().get("seed").input.value);
+            more.say("sweep.over", several.checked ? { seed: `${seed}..${seed + SEEDS - 1}` } : {});
+            more.say("sweep.metric", several.checked && !isPolicy(base.config) ? "hard_loss" : "");
+            changed();
+        }
         const begin = copy ? Boolean(copy.values.until_solved) : true;
         more.say("within", copy ? (copy.values.within ?? "") : WITHIN);
         (begin ? solved : counted).firstChild.checked = true;
@@ -107,13 +116,14 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
                 "section",
                 { class: "question", "aria-labelledby": "sure-title" },
                 h("h2", { id: "sure-title" }, "How sure?"),
-                h("div", { class: "sure" }, solved, limit, counted, number, until.input),
+                h("div", { class: "sure" }, solved, limit, counted, number, seeds, until.input),
             ),
             show() {
                 const unit = isTable(base.config) ? "rows" : isPolicy(base.config) ? "steps" : "epochs";
                 setText(counted.querySelector("b"), `For a number of ${unit}`);
                 number.setAttribute("aria-label", `Number of ${unit}`);
-                solved.hidden = unit === "rows"; // no accuracy is the one that solves it
+                solved.hidden = seeds.hidden = unit === "rows"; // no accuracy is the one that solves it
+                if (several.checked && unit === "rows") several.click();
                 if (solved.hidden && solved.firstChild.checked) {
                     counted.firstChild.checked = true;
                     pick();
@@ -150,7 +160,8 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         const mine = AbortSignal.any([asking.signal, signal]);
         try {
             const found = await send("/jobs/preview", { signal: mine });
-            if (what.isOwn()) what.sees(found.target);
+            button.disabled = false;
+            if (what.isOwn()) what.sees(found.target, found.notices);
             else what.leave();
             preview.show(found, what.isOwn());
             more.rebase(found.config, isPolicy(base.config), false);
@@ -159,6 +170,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
             place.clear();
         } catch (error) {
             if (mine.aborted) return;
+            button.disabled = Boolean(error.isAwaited);
             preview.fail(error);
             more.mark(error.message);
         }

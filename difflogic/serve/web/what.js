@@ -4,6 +4,7 @@
 import { open as download } from "./api.js";
 import { h } from "./dom.js";
 import { dropZone } from "./drop-zone.js";
+import { generations, tableOf } from "./growth.js";
 import { Pad, cellsOf } from "./pad.js";
 import { targetOf } from "./pixels.js";
 import { presetCards } from "./preset-cards.js";
@@ -25,33 +26,50 @@ const TABLES = ".txt,.npy",
 const TABLE = { name: "classifier", config: { kind: "classifier" } }; // its configuration comes with its rows
 const LARGEST = 128, // cells of a picture a side, at most
     USUAL = 32, // and where a larger one comes
-    SIDE = 12; // of a drawing
+    SIDE = 12, // of a drawing
+    SIZES = [8, 12, 16, 24, 32];
+const RULES = { Life: "B3/S23", HighLife: "B36/S23", "Day & Night": "B3678/S34678", Maze: "B3/S12345", "Rule 30": "30", "Rule 110": "110" };
+
+// Twenty frames of a rule from noise, as NumPy writes them.
+function recording() {
+    const side = 16,
+        states = generations(tableOf(RULES.HighLife), Uint8Array.from({ length: side ** 2 }, () => Number(Math.random() < 0.4)), side, 19);
+    const about = `{'descr': '|u1', 'fortran_order': False, 'shape': (${states.length}, ${side}, ${side}), }`.padEnd(117) + "\n";
+    return new File([Uint8Array.of(0x93), "NUMPY", Uint8Array.of(1, 0, 118, 0), about, ...states], "highlife.npy");
+}
 
 // A file's name without its ending.
 const stem = (file) => (file ? file.name.replace(/\.[^.]*$/, "").slice(0, 100) : "");
 
-// `offers`: presets, and as `copy` one of another kind; `rule`: a control of a request; `canvas` and
-// `cursor` are drawn on; `changed()` hears of each change, `chosen(offer)` of another offer; `write` says an option.
-export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, { changed, chosen, write }) {
+// `offers`: presets, and as `copy` one of another kind; `rule`, `label`, `invert`: controls of a request; the `sheet` of the
+// preview is drawn on, beside the palette; `changed()` hears of each change, `chosen(offer)` of another offer; `write` says an option.
+export function whatToLearn(offers, copy, { rule, label, invert }, { element: aside, sheet, canvas, cursor }, { changed, chosen, write }) {
     const of = (name) => offers.find((offer) => offer.name === name);
     const given = Object.entries(PICTURES).filter(([name]) => of(name)).map(([name, [title, about]]) => ({ ...of(name), title, about }));
     const own = { name: "own", title: "Your own", about: "draw or drop it", mark: "draw" };
     const tasks = offers.filter(({ config }) => isPolicy(config) || config.task.target === "data");
-    const pad = new Pad(canvas, cursor, drawn);
-    const zone = dropZone("Drop a picture here", () => fitted(zone.file())),
+    const pad = new Pad(canvas, cursor, drawn, inverted);
+    const buttons = (name, words, act) => h("div", { class: "buttons", role: "group", "aria-label": name }, Object.entries(words).map(([text, value]) => h("button", { type: "button", class: "chip", onclick: () => act(value) }, text)));
+    const zone = dropZone("Drop an image here", () => fitted(zone.file())),
         table = dropZone("Or drop its table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES),
-        film = dropZone("Drop a film or samples here", changed, FILMS),
+        film = dropZone("Drop a recording or samples here", changed, FILMS),
         rows = dropZone("Drop a table here: .csv, .npz, or images in IDX", columns, ANY),
         labels = dropZone("The labels of these images", changed, ANY),
-        begin = dropZone("Or drop a picture to start from", changed);
-    const ofOwn = h("div", { class: "own", hidden: true }, pad.tools, zone.element);
+        begin = dropZone("Or drop an image to start from", changed);
+    const sizes = buttons("Size", Object.fromEntries(SIZES.map((side) => [`${side}×${side}`, side])), resize);
+    const ofOwn = h("div", { class: "own", hidden: true }, h("div", { class: "stacked" }, sizes, pad.tools, zone.element));
     const pictures = h("div", { class: "stacked" }, presetCards([...given, own], takePicture, "One of these, or your own"), ofOwn);
-    const ofRule = h("div", { class: "stacked" }, rule.box, table.element);
+    const try_ = (text) => {
+        write("rule", text);
+        changed();
+    };
+    const ofRule = h("div", { class: "stacked" }, buttons("Rules to try", RULES, try_), rule.box, table.element);
+    const example = h("button", { type: "button", class: "chip", onclick: () => film.take(recording()) }, "Try one: 20 frames of HighLife");
     const cards = presetCards(tasks, choose, "A task, most for an agent", "task");
     const parts = {
-        picture: ["A picture", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
+        picture: ["An image", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
         rule: ["A rule", ofRule, () => choose(of(RULE))],
-        film: ["A film", h("div", { class: "stacked film" }, film.element, h("p", { class: "quiet" }, "A film, .gif or .npy, or a pattern with its rule, as RLE: that rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
+        film: ["A recording", h("div", { class: "stacked film" }, h("div", { class: "buttons" }, example), film.element, h("p", { class: "quiet" }, "A recording, .gif or .npy, or a pattern with its rule, as RLE: that rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
         table: ["A table", h("div", { class: "stacked" }, rows.element, labels.element, label.box), () => choose(TABLE)],
         task: ["A task", cards, () => choose(offerIn(cards, tasks))],
         ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
@@ -61,7 +79,8 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
     const tabs = h("div", { class: "choices", role: "radiogroup", "aria-label": "What shall it learn?" }, names.map(tab));
     const element = h("section", { class: "question", "aria-labelledby": "what-title" }, h("h2", { id: "what-title" }, "What shall it learn?"), tabs, names.map((name) => parts[name][1]));
     let offer = null,
-        isDrawn = false;
+        isDrawn = false,
+        isInverted = false;
 
     function tab(name, place) {
         const input = h("input", { type: "radio", name: "kind", value: name, checked: copy ? name === "copy" : place === 0, onchange: () => open(name) });
@@ -91,6 +110,7 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
     function choose(other) {
         offer = other;
         isDrawn = false;
+        (isOwn() ? ofOwn : aside).prepend(sheet);
         chosen(offer);
     }
 
@@ -98,11 +118,25 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
         ofOwn.hidden = picture !== own;
         choose(picture === own ? of(OWN) : picture);
         if (picture !== own || zone.file()) return;
-        const { width, ...small } = targetOf(of("heart-steady").config.task),
-            cells = new Uint8Array(SIDE ** 2);
-        cellsOf({ ...small, width }).forEach((cell, i) => (cells[(Math.floor(i / width) + 1) * SIDE + (i % width) + 1] = cell && 1));
-        pad.use(cells, SIDE, SIDE, true);
-        drawn();
+        const heart = targetOf(of("heart-steady").config.task);
+        pad.use(cellsOf(heart).map((cell) => cell && 1), heart.height, heart.width, true);
+        pad.resize(SIDE);
+    }
+
+    // A file is read anew, in another size or with its lightness inverted; a drawing is changed as it is.
+    const isRead = () => Boolean(zone.file()) && !isDrawn;
+
+    function resize(side) {
+        if (!isRead()) return pad.resize(side);
+        write("size", `${side}x${side}`);
+        changed();
+    }
+
+    function inverted() {
+        if (!isRead()) return false;
+        write("invert", !isInverted);
+        changed();
+        return true;
     }
 
     const isOwn = () => kind() === "picture" && !ofOwn.hidden;
@@ -115,7 +149,7 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
     // What is learned of a file that no configuration holds.
     async function samples() {
         if (offer === copy && (isTable(copy.config) || (copy.config.data?.sha256 && !copy.config.plugin.name))) return (await download(`/jobs/${copy.id}/files/data.npz`)).blob();
-        const [zone, words] = { film: [film, "Drop a film or samples first."], table: [rows, "Drop a table first."] }[kind()] ?? [];
+        const [zone, words] = { film: [film, "Drop a recording or samples first."], table: [rows, "Drop a table first."] }[kind()] ?? [];
         if (!zone) return null;
         canvas.hidden = true;
         if (!zone.file()) throw Object.assign(new Error(words), { isAwaited: true });
@@ -148,8 +182,9 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
         },
         isOwn,
         // What the server made of a picture, to be drawn on.
-        sees({ rgb, width, height }) {
+        sees({ rgb, width, height }, notices) {
             if (isDrawn) return;
+            isInverted = invert.input.value === "true" || notices.some((text) => text.includes("is inverted"));
             pad.use(Uint8Array.from(rgb.flat(), ([red, green, blue]) => Number(red > 127) + 2 * Number(green > 127) + 4 * Number(blue > 127)), height, width, true);
         },
         leave: () => pad.use(new Uint8Array(), 1, 1, false),
@@ -160,10 +195,11 @@ export function whatToLearn(offers, copy, { rule, label }, { canvas, cursor }, {
             if (begin.file()) wishes.start = undefined; // the file says it
             // A job about one's own file is called like it.
             const file = { film, table: rows }[kind()]?.file() ?? (isOwn() && !isDrawn && zone.file());
-            if (isOwn() || file) wishes.name = stem(file) || "my picture";
+            if (isOwn() || file) wishes.name = stem(file) || "my image";
             return wishes;
         },
         async files() {
+            if (isOwn() && isDrawn && !pad.cells.some(Boolean)) throw Object.assign(new Error("Draw something first."), { isAwaited: true });
             const picture = isOwn() && (isDrawn ? new File([await pad.png()], "drawing.png", { type: "image/png" }) : zone.file());
             const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file(), data: await samples(), labels: kind() === "table" && labels.file() };
             return isPolicy(offer.config) && !isTable(offer.config) ? [] : Object.entries(files).filter(([, file]) => file);
