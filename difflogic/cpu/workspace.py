@@ -57,10 +57,8 @@ class SoftWorkspace:
 
     def _buffers(self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
-        channels, width = program.channels, grid.tiles * TILE
-        config, data = (None, None) if job is None else (job.config, job.data)
-        gates, rows = circuit.gates, circuit.parameters - circuit.gates
-        damages, pool = len(shape.damage_steps), 0 if config is None else config.pool.size
+        channels, width, gates, damages = program.channels, grid.tiles * TILE, circuit.gates, len(shape.damage_steps)
+        config, data, pool = (None, None, 0) if job is None else (job.config, job.data, job.config.pool.size)
         return Buffers(
             logits=aligned(16 * circuit.parameters),
             mu=aligned(16 * circuit.parameters),
@@ -69,7 +67,7 @@ class SoftWorkspace:
             gradients=aligned(16 * circuit.parameters),
             coefficients=aligned(4 * gates),
             moments=aligned(4 * gates),
-            shares=aligned(16 * rows),
+            shares=aligned(16 * (circuit.parameters - gates)),
             table=aligned(4 * 16),
             states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
             targets=aligned(shape.targets, shape.loss_channels, width),
@@ -92,7 +90,7 @@ class SoftWorkspace:
             # a step reads its neighbours' adjoints while it writes its own: two take turns
             d_patches=aligned(2, program.patch_nodes * grid.stride),
             d_state=aligned(channels * width if given or self.steps.spread.any() else 0),
-            partials=aligned(grid.blocks, program.wire_moments + 16 * rows if rows else 4 * gates),
+            partials=aligned(grid.blocks, program.wire_moments + 16 * (circuit.parameters - gates)),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),

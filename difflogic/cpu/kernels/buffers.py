@@ -66,7 +66,7 @@ class Buffers(NamedTuple):
     d_state: Array
     """float32 `[C * tiles * TILE]`: the adjoint of a state that was spread out, or of the first one, or `[0]`."""
     partials: Array
-    """float32 `[blocks, 4*G]`: moments; with candidates as many as `Program.wire_moments` and 16 for each row."""
+    """float32 `[blocks, Program.wire_moments + 16*(P - G)]`: moments of gates, `4*G`, then of candidates."""
     losses: Array
     """float64 `[tiles]`."""
     squares: Array
