@@ -365,9 +365,10 @@ async function findPicture() {
 // JavaScript computes until the shader is compiled.
 async function begin() {
     await findPicture();
-    const { colours } = picture, isRule = circuit.home?.start === "random" && !colours.length && automaton.height > 1;
+    const { colours } = picture, isRule = circuit.home?.start === "random" && !colours.length;
     // A rule was trained on boards that are too small to watch.
-    await (isRule ? automaton.resize(64, 64) : automaton.resize(automaton.height, automaton.width));
+    if (isRule) Object.assign(automaton, { height: circuit.neighbourhood === "line" ? 1 : 64, width: 64 });
+    await automaton.resize(automaton.height, automaton.width);
     figure.use(automaton);
     figure.show(circuit.lines && { ...circuit, rows: circuit.lines });
     if (colours.length) {
