@@ -19,7 +19,7 @@ READ_OR_FOLDERS = {
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
     "init rule_table", "init target", "prove check", "prove one",
     "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
-    "serve token_file", "show run",
+    "serve log_file", "serve token_file", "show run", "submit test",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
     "build out", "train config_file",
     "train out", "train resume", "train rule_table", "train starts", "train target", "train test",

@@ -43,9 +43,8 @@ def submit(**options: Any) -> int:
     """Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
 
     \b
-    Example: difflogic submit lizard --target cat.png --size 24x24 --watch
+    Example: difflogic submit --target cat.png --watch
     Example: difflogic submit checkerboard --over seed=0..7 --gpu --watch
-    Example: difflogic submit cartpole --steps 200000
     Example: difflogic submit --data species.csv --label species
 
     Say what to train as for `difflogic train`: a preset, a file, an environment, a table, or your own image or rule.
