@@ -102,7 +102,9 @@ class Tuner:
         self.jobs = jobs[models]
         self.measured = Measured(device.adapter, self.plan)
         self.families = families(device, self.plan)
-        self._pending = {each for family in self.families for sweep in family for each in sweep} - set(self.measured)
+        self._pending = {each for family in self.families for sweep in family for each in sweep} - set(
+            self.measured.seconds
+        )
         self._fastest: Seconds = {}
         self._seconds_per_variant: list[float] = []
 
@@ -123,7 +125,9 @@ class Tuner:
         # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
-        return TuningResult(default, self._final(default if best.runs_as(default) else best), len(self.measured))
+        return TuningResult(
+            default, self._final(default if best.runs_as(default) else best), len(self.measured.seconds)
+        )
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
         """The best workgroup size of each fused step by lanes, and a train step's seconds; until more are hopeless."""
@@ -153,7 +157,7 @@ class Tuner:
         with ExitStack() as opened:
             work: Workspace | None = None
             for launch in sweep:
-                seconds = self.measured.get(launch)
+                seconds = self.measured.seconds.get(launch)
                 if seconds is None:
                     # Verified before it is timed: a fast schedule that computes something else is worth nothing.
                     began = time.perf_counter()
@@ -187,14 +191,14 @@ class Tuner:
         self.measured.add(launch, seconds)
         self._pending.discard(launch)
         here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
-        text = f"lanes {launch.chunks_per_workgroup:2}, workgroups of {launch.workgroup_size:3}: {here}"
+        text = f"{launch.chunks:>3} chunk(s), workgroups of {launch.workgroup_size:3}: {here}"
         progress = self._progress()
         self._tell(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
 
     def _progress(self) -> SweepProgress:
         each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
         left = len(self._pending)
-        return SweepProgress(len(self.measured), len(self.measured) + left, each * left)
+        return SweepProgress(len(self.measured.seconds), len(self.measured.seconds) + left, each * left)
 
     def _final(self, best: LaunchConfig) -> Tuned:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""

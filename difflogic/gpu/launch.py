@@ -66,10 +66,12 @@ class LaunchConfig:
     def described(self) -> str:
         """Return the schedule in words."""
         sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
-        chunks = f"{self.chunks_per_workgroup} chunk(s) each"
-        if self.split_chunks:
-            chunks = f"{self.groups_per_tile} workgroups per chunk"
-        return f"workgroups of {sizes} invocations, {chunks}"
+        return f"workgroups of {sizes} invocations, {self.chunks} chunk(s) each"
+
+    @property
+    def chunks(self) -> str:
+        """Chunks of a workgroup in words, such as 8 or 1/4."""
+        return f"1/{self.groups_per_tile}" if self.split_chunks else str(self.chunks_per_workgroup)
 
     def written(self) -> dict[str, int]:
         """The values by the names that files use: manifests, measurements, tuning caches."""

@@ -45,16 +45,8 @@ def make_plan(
 ) -> Plan:
     """Return `work` under `launch`, or under the first schedule of the adapter's kind that fits into the memory.
 
-    Args:
-        adapter: Adapter that decides which schedules are tried.
-        limits: Limits of its device.
-        work: Plan whose launch configuration is to be chosen.
-        launch: The only schedule to try, if given.
-        max_memory: Bytes that all groups may take, as the user limits them.
-        reserved: Bytes of `max_memory` that are left to other work on the device.
-
-    Raises:
-        LimitError: No schedule fits: for the memory, naming the smallest that works, or for the last one tried.
+    Raises LimitError if none does: for the memory, naming the smallest that works, or for the last one tried. The
+    arguments are those of `plan_for`.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:

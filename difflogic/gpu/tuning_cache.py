@@ -12,7 +12,7 @@ The times of each schedule are kept too, so that a sweep that was cut off goes o
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from difflogic.errors import LimitError
@@ -93,29 +93,21 @@ class Measured:
 
     def __init__(self, adapter: Adapter, plan: Plan) -> None:
         self._adapter, self._key = adapter.name, key_of(adapter, plan)
-        self._seconds = self._read()
-
-    def __len__(self) -> int:
-        return len(self._seconds)
-
-    def __iter__(self) -> Iterator[LaunchConfig]:
-        return iter(self._seconds)
-
-    def get(self, launch: LaunchConfig) -> Seconds | None:
-        return self._seconds.get(launch)
+        self.seconds = self._read()
+        """Times of each variant that was measured."""
 
     def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
         """Keep it at once: the next variant may take long, or not end well."""
-        self._seconds[launch] = seconds
+        self.seconds[launch] = seconds
         MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
 
     def variants(self) -> list[Entry]:
         """Return each variant and its times, as the file has them."""
-        return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self._seconds.items()]
+        return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self.seconds.items()]
 
     def forget(self) -> None:
         """Drop the times of a sweep that must not be continued."""
-        self._seconds = {}
+        self.seconds = {}
         MEASURED.drop(self._key)
 
     def _read(self) -> dict[LaunchConfig, Seconds]:

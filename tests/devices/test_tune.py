@@ -181,7 +181,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     stopping = True
 
     def time(self: Tuner, work: Workspace, _: list[Dispatch]) -> float:
-        if stopping and len(self.measured) == 2:
+        if stopping and len(self.measured.seconds) == 2:
             raise KeyboardInterrupt
         return 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
 
@@ -218,7 +218,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
 @pytest.mark.exhaustive
 def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDevice) -> None:
     def stopping(launch: LaunchConfig, kernel: str) -> float:
-        if len(tuning_cache.Measured(device.adapter, stopped.plan)) == 4:
+        if len(tuning_cache.Measured(device.adapter, stopped.plan).seconds) == 4:
             raise KeyboardInterrupt
         return favours(BEST, 2)(launch, kernel)
 
@@ -233,14 +233,14 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDe
         return favours(BEST, 2)(launch, kernel)
 
     again = tuner(watched)
-    before = set(again.measured)
+    before = set(again.measured.seconds)
     assert len(before) == 4
     outcome = again.run()
     assert len(timed) == (6 - 4) + 2  # the others, then the default and the best in turns
     assert outcome.measured == 6
     assert outcome.stored is not None
     assert outcome.stored.launch == BEST
-    assert len(tuning_cache.Measured(device.adapter, again.plan)) == 6
+    assert len(tuning_cache.Measured(device.adapter, again.plan).seconds) == 6
 
 
 @pytest.mark.exhaustive

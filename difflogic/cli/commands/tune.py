@@ -66,15 +66,14 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         with sink:
             outcome = tuner.run()
     except KeyboardInterrupt:
-        tell(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.", None)
+        tell(f"Stopped: {len(tuner.measured.seconds)} variant(s) measured so far are kept; tune again to go on.", None)
         raise
-    variants = tuner.measured.variants()
     if as_json:
-        echo(json.dumps(dataclasses.asdict(outcome) | {"variants": variants}))
+        echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))
         return
     rows = [
-        [*(str(each["schedule"][k]) for k in ("wg", "lanes")), *(f"{1e3 * each['seconds'][k]:.2f}" for k in FUSED)]
-        for each in variants
+        (str(launch.workgroup_size), launch.chunks, *(f"{1e3 * seconds[kernel]:.2f}" for kernel in FUSED))
+        for launch, seconds in tuner.measured.seconds.items()
     ]
     table.show(("workgroup size", "chunks", *FUSED), rows, "Milliseconds of a kernel:")
     echo(_verdict(outcome))
