@@ -108,16 +108,6 @@ def axes(over: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def check_source(given: Mapping[str, Any]) -> None:
-    """Raise UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
-    named = [given["preset"], given["config_file"]].count(None)
-    targets = ("target", "rule", "rule_table", "data", "from_film")
-    if named == 0 or (named == 2 and all(given[name] is None for name in targets)):
-        raise UsageError(
-            "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
-        )
-
-
 def agents(
     given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
 ) -> PolicyConfig | None:

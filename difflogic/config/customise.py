@@ -102,7 +102,9 @@ def base_of(request: TrainRequest) -> Config:
         return presets.of_samples(request.data)
     if request.preset is None and (request.target or request.rule or request.rule_table) is not None:
         return presets.image() if request.target is not None else presets.game_of_life()
-    raise UsageError("Say what to train: preset, config, target, rule or data, and not both of the first two.")
+    raise UsageError(
+        "Say what to train: `preset`, as `difflogic presets` lists them, or `config`; or `target`, `rule` or `data`."
+    )
 
 
 def _check(request: TrainRequest) -> None:

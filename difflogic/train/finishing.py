@@ -54,9 +54,8 @@ class Finishing:
         shown = job.fixed_target(self.complete.task)
         if task.picture != self.complete.task.picture:
             repaired = copies.widened(repaired, copies.sources(shown))
-            lines.append(
-                line("Learned", f"{task.loss_channels} of {shown.shape[-1]} channels, the others are copies or dark")
-            )
+            channels = f"{task.loss_channels} of {shown.shape[-1]} channels"
+            lines.append(line("Learned", f"{channels}, the others are copies or dark"))
         made = self._layered(repaired)
         made = pruned(made, shown.shape[-1]) if prune else made
         if self.complete.task.stays:
@@ -65,15 +64,10 @@ class Finishing:
             made, share = self._layered(holding), held.returns(holding, shown, task.steps)
             if share is None:
                 return None
-            gates = len(holding.gates) - len(learned.gates)
-            lines += [
-                line("Stays", f"from step {task.steps} on, for ever (the states repeat: proved)"),
-                line("Held", f"by a clock and a latch in each cell, {counted(gates, 'gate')} added"),
-                line(
-                    "Returns",
-                    f"from {100 * share:.1f} % of the places of a {held.SQUARE}x{held.SQUARE} square of zeros",
-                ),
-            ]
+            added = counted(len(holding.gates) - len(learned.gates), "gate")
+            lines.append(line("Stays", f"from step {task.steps} on, for ever (the states repeat: proved)"))
+            lines.append(line("Held", f"by a clock and a latch in each cell, {added} added"))
+            lines.append(line("Returns", f"from {100 * share:.1f} % of all places of a 3x3 square set to zero"))
         config = fitted(self.complete, made).with_(seed=seed)
         if not np.array_equal(_shown(CellNetlist.of_run(made, config), task.steps), shown):
             return None

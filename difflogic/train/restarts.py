@@ -133,11 +133,6 @@ def train(
     # A GPU may be faster than anything that could be said of it here.
     if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
         observer.noticed(short)
-    if isinstance(config, Config):
-        some, all_ = finishing.learned_once(config).task.loss_channels, config.task.loss_channels
-        if some < all_:
-            rest = "the others are dark, or copied from identical ones at the end"
-            observer.noticed(f"Attempts learn {some} of the image's {all_} channels: {rest}.")
     request = replace(request, config=config, stop_when_solved=request.solved_models)
     series = _Series(Record(request.resumable), request, placement, observer)
     if out is None:

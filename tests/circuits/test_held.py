@@ -29,12 +29,6 @@ def test_held_circuit_grows_alike_stays_and_returns(seed: int) -> None:
     np.testing.assert_array_equal(made.after(damaged, 2 * STEPS + 1), state)
 
 
-def test_returns_is_none_if_an_image_vanishes() -> None:
-    netlist = random_netlist(np.random.default_rng(0), 0)
-    blinks = replace(netlist, visible=1, scenario=None).with_gates([10], [(4, 4)], [9])
-    assert held.returns(blinks, np.ones((4, 4, 1), np.uint8), 1) is None
-
-
 @pytest.mark.parametrize("steps", [2, 3, 7, 12, 16, 24, 33, 128])
 def test_clock_has_a_state_for_each_step(steps: int) -> None:
     states = held.clock(steps)[1]

@@ -187,10 +187,10 @@ def test_a_recipe_says_whether_it_begins_again(
         assert f"Attempt 1 of at most {attempts}, " in out
 
 
+SOURCES = "Say what to train: PRESET, as `difflogic presets` lists them, or --config; or --target, --rule or --data."
 BAD_INPUT = [
-    (["train"], "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."),
-    (["train", "tiny", "--config", "mine.toml"], "Say what to train: the name of a preset, as `difflogic presets` "
-                                                 "lists them, or --config FILE."),
+    (["train"], SOURCES),
+    (["train", "tiny", "--config", "mine.toml"], SOURCES),
     (["train", "liizard"], "There is no preset 'liizard' (did you mean lizard?): expected one of "
                            f"{', '.join(presets.PRESETS)}, tiny."),
     (["train", "--config", "."], "Cannot read the configuration .: Is a directory."),

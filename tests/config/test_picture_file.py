@@ -49,6 +49,7 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     ("row", "cells", "notices"),
     [
         ([BLACK, WHITE], ".1", []),
+        ([(255, 255, 255, 66), (255, 255, 255, 67)], ".1", []),
         ([CLEAR, BLACK, GREEN], ".72", ["What is opaque is on: 1 dark cell in white."]),
         ([CLEAR, BLACK, WHITE], ".47", ["What is opaque is on: 1 dark cell in blue."]),
         ([CLEAR, BLACK, BLACK], ".11", ["What is opaque is on: 2 dark cells in white."]),
@@ -57,18 +58,13 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
                                                     "The picture's 3 colours become 2."]),
         ([(255, 170, 85, 255), BLACK], "h.", []),
     ],
-    ids=["white", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
+    ids=["white", "opacity", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
 )  # fmt: skip
 def test_picture_is_read_in_its_own_colours_and_losses_are_reported(
     row: list[object], cells: str, notices: list[str], tmp_path: Path
 ) -> None:
     picture = picture_file.load(save(tmp_path / "a.png", [row]))
     assert (*text_picture.encode(picture.bits), *picture.notices) == (cells, *notices)
-
-
-def test_transparent_pixels_are_off_from_a_share_of_opacity(tmp_path: Path) -> None:
-    path = save(tmp_path / "a.png", [[(255, 255, 255, 66), (255, 255, 255, 67)]])
-    assert picture_file.load(path, 2).bits[..., 0].tolist() == [[0, 1]]
 
 
 def test_eight_colours_are_a_bit_of_red_green_and_blue(tmp_path: Path) -> None:

@@ -50,8 +50,6 @@ def submit(**options: Any) -> int:
     Say what to train as for `difflogic train`: a preset, a file, an environment, a table, or your own image or rule.
     The command reads files here, and sends the complete configuration. With --over it submits a sweep as one job.
     """  # noqa: D301
-    if options["label"] is None:
-        request.check_source(options)
     options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
     found, rows, others = policy(options)
     asked = _automata(options) if found is None else _asked(dict(others), preset=None, config=found, set=Table())

@@ -8,7 +8,6 @@ import click
 
 from difflogic.cli import options as shared
 from difflogic.cli import training
-from difflogic.cli.request import check_source
 from difflogic.config.follow_ups import HardenRequest
 from difflogic.errors import UsageError
 
@@ -38,8 +37,6 @@ def command(**options: Any) -> int:
     fifth of the rows, which is held out, or on the rows of --test, is printed at the end. Of a --population the best
     is chosen by other rows, which are not learned either. Tables may be compressed as .gz.
     """  # noqa: D301
-    if options["resume"] is None and options["label"] is None:
-        check_source(options)
     return training.run(options)
 
 
