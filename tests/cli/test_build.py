@@ -90,6 +90,7 @@ def test_rule_is_proved_from_its_folder_and_lives_on_its_grid(
     texts += [difflogic("build", "built", "-o", "again").out]
     assert all(f"on every grid, each step is one generation of {rule}.\n" in text for text in texts), texts
     assert grid in difflogic("simulate", "built", "--steps", 1).out
+    assert load("built").netlist.colours == load("built/circuit.json").netlist.colours
     noise = [each["title"] for each in json.loads(difflogic("evaluate", "built", "--quick", "--json").out)["measures"]]
     assert what != "B3/S23:P30,20" or "30x20 cells of noise, after 10 generations" in noise
 

@@ -197,12 +197,19 @@ def is_of_agents(path: Path) -> bool:
     return controller(path) is not None
 
 
+def _of_run(run: chosen.Chosen) -> CellNetlist:
+    """Return the circuit of a run, of one that was built from a rule of several states in the rule's colours."""
+    netlist, task = CellNetlist.of_run(run.circuit, run.config), run.config.task
+    if not task.rule or task.target != "data":
+        return netlist
+    return replace(netlist, colours=rules.rule_netlist(rules.located(task.rule, run.path), netlist.periodic).colours)
+
+
 def _load(path: Path) -> LoadedCircuit:
     path = zoo.path(path)
     if path.is_dir() or path.suffix == ".safetensors":
         found = chosen.load(path)
-        netlist = CellNetlist.of_run(found.circuit, found.config)
-        return LoadedCircuit(netlist, "run", found.circuit, found.config, found.told)
+        return LoadedCircuit(_of_run(found), "run", found.circuit, found.config, found.told)
     if path.is_file() and zipfile.is_zipfile(path) and not recognised.kind_of(path):
         circuit = notebook.load(path)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
