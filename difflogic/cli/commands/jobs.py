@@ -47,8 +47,8 @@ def submit(**options: Any) -> int:
     Example: difflogic submit checkerboard --over seed=0..7 --gpu --watch
     Example: difflogic submit --data species.csv --label species
 
-    Say what to train as for `difflogic train`: a preset, a file, an environment, a table, or your own image or rule.
-    The command reads files here, and sends the complete configuration. With --over it submits a sweep as one job.
+    Say what to train as for `difflogic train`. The command reads files here, and sends the complete configuration.
+    With --over it submits a sweep as one job.
     """  # noqa: D301
     options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
     found, rows, others = policy(options)

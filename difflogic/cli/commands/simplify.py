@@ -53,7 +53,7 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     is the same from the task's own start, on grids of any size and for any order of updates, which is proved by
     induction. With --from-start and --size it is the same on a grid of that size with all cells updated in each
     step, which is proved by following both circuits until their states repeat. With --task it is the same on rollouts
-    of the run's task, or of agents in 100 episodes, which is tested, not proved.
+    of the run's task, or of agents in 100 episodes, which is tested; without it, agents act the same, which is proved.
 
     Each pass is reported on standard error. Ctrl-C ends the search or the proof: the circuit found so far is printed
     and written, and the exit code is 130. A rule, in every form that `train --rule` takes, may stand for CIRCUIT, as in

@@ -107,10 +107,9 @@ def harden(run: Path, search: bool, **options: Any) -> int:
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000
 
-    This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's). During
-    training more and more gates are evaluated as their most probable function, at half of RUN's first learning
-    rate. Training ends at the first evaluation without a wrong cell. Each unconverged gate then becomes its most
-    probable function, and the circuit stays right. RUN itself does not change.
+    This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's), at half of its
+    first learning rate. More and more gates are evaluated as their most probable function. Training ends at the first
+    evaluation without a wrong cell; each unconverged gate then becomes its most probable function. RUN does not change.
 
     With --search no logits are trained: gates of the hard circuit change their function one at a time, and a change is
     kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay unconverged.
