@@ -129,7 +129,7 @@ def _own_colors(pixels: Bits, channels: int) -> int:
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
-    """Return a pattern as an image of as many colours as `least_colors`."""
+    """Return a pattern as an image of the least number of colours that holds its states."""
     from PIL import Image
 
     states = patterns.read(path, max(CHANNELS.values())).states
