@@ -6,12 +6,14 @@
 // logit's share of row r is half of number r, with the sign of its gate's output there.
 //     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
 // Twin: difflogic/reference/kernels/adamw.py
-// Dispatch: x = ceil(gates / WG); y = model.
-// Shapes, per model: control [8]; gradients, logits, mu, nu [gates, 16]; coefficients [gates]; gate_ids [gates].
+// Dispatch: x = ceil(parameter rows / WG); y = model.
+// Shapes, per model: control [8]; gradients, logits, mu, nu [parameter rows, 16]; coefficients, gate_ids as in
+//     coefficients.wgsl.
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
+#import common/parameters.wgsl
 #import common/power.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
@@ -37,24 +39,24 @@ fn share_of_row(id: u32, row: u32) -> f32 {
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let words = id.y * CONTROL_WORDS;
-    if id.x >= shape.gates || control[words + NONFINITE] != 0u { return; }
-    let gate = id.y * shape.gates + id.x;
+    if id.x >= parameter_rows() || control[words + NONFINITE] != 0u { return; }
+    let row = id.y * parameter_rows() + id.x;
     let mu_scale = 1.0 - power(shape.beta1, control[words + STEP]);
     let nu_scale = 1.0 - power(shape.beta2, control[words + STEP]);
     let lr = learning_rate(control[words + EPOCH]);
-    let input_wise = shape.input_wise != 0u;
+    let input_wise = shape.input_wise != 0u && id.x < shape.gates;
     var directions = array<f32, 16>();
     for (var i = 0u; i < rolled(select(GATES, 4u, input_wise)); i++) {
-        var g = gradients[gate][i];
+        var g = gradients[row][i];
         if input_wise {
             g = 0.0;
-            for (var id = 0u; id < rolled(GATES); id++) { g += gradients[gate][id] * share_of_row(id, i); }
+            for (var id = 0u; id < rolled(GATES); id++) { g += gradients[row][id] * share_of_row(id, i); }
         }
         g = clamp(g, -shape.clip, shape.clip);
-        let m = shape.beta1 * mu[gate][i] + (1.0 - shape.beta1) * g;
-        let n = shape.beta2 * nu[gate][i] + (1.0 - shape.beta2) * g * g;
-        mu[gate][i] = m;
-        nu[gate][i] = n;
+        let m = shape.beta1 * mu[row][i] + (1.0 - shape.beta1) * g;
+        let n = shape.beta2 * nu[row][i] + (1.0 - shape.beta2) * g * g;
+        mu[row][i] = m;
+        nu[row][i] = n;
         let direction = (m / mu_scale) / (sqrt(n / nu_scale) + shape.epsilon);
         if input_wise {
             for (var id = 0u; id < rolled(GATES); id++) { directions[id] += direction * share_of_row(id, i); }
@@ -63,10 +65,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         }
     }
     for (var i = 0u; i < rolled(GATES); i++) {
-        let p = logits[gate][i];
-        logits[gate][i] = p - lr * (directions[i] + shape.weight_decay * p);
+        let p = logits[row][i];
+        logits[row][i] = p - lr * (directions[i] + shape.weight_decay * p);
     }
-    let moved = logits[gate];
-    coefficients[gate] = mixture(moved);
-    gate_ids[gate] = hard_gate(moved);
+    put_parameters(id.y, id.x, logits[row]);
 }

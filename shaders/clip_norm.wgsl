@@ -1,13 +1,14 @@
 // Clip by the global norm: gradients that are longer than the bound, all of a model together, are shortened to it.
 //
-//     s = sum over gates and kinds of (g / clip)^2    g = g / sqrt(s) where s > 1
+//     s = sum over all parameters of (g / clip)^2    g = g / sqrt(s) where s > 1
 // A sum that is not finite raises the flag, as a gradient does that is not.
 // Twin: difflogic/reference/kernels/clip_norm.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
-// Shapes, per model: gradients [gates, 16]; control [8].
+// Shapes, per model: gradients [parameter rows, 16]; control [8].
 #import common/shape.wgsl
 #import common/finite.wgsl
 #import common/control.wgsl
+#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read_write> gradients: array<array<f32, 16>>;
@@ -19,11 +20,11 @@ var<workgroup> sums: array<f32, SHARERS>;
 
 @compute @workgroup_size(SHARERS)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    let first = workgroup.y * shape.gates;
+    let first = workgroup.y * parameter_rows();
     var sum = 0.0;
-    for (var gate = thread; gate < shape.gates; gate += SHARERS) {
+    for (var row = thread; row < parameter_rows(); row += SHARERS) {
         for (var i = 0u; i < GATES; i++) {
-            let share = gradients[first + gate][i] / shape.clip;
+            let share = gradients[first + row][i] / shape.clip;
             sum += share * share;
         }
     }
@@ -37,7 +38,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if thread == 0u && !is_finite(total) { control[workgroup.y * CONTROL_WORDS + NONFINITE] = 1u; }
     if total <= 1.0 { return; }
     let norm = sqrt(total);
-    for (var gate = thread; gate < shape.gates; gate += SHARERS) {
-        for (var i = 0u; i < GATES; i++) { gradients[first + gate][i] /= norm; }
+    for (var row = thread; row < parameter_rows(); row += SHARERS) {
+        for (var i = 0u; i < GATES; i++) { gradients[first + row][i] /= norm; }
     }
 }

@@ -2,11 +2,13 @@
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
 // Twin: difflogic/reference/kernels/coefficients.py
-// Dispatch: x = ceil(gates / WG); y = model.
-// Shapes, per model: logits [gates, 16]; coefficients [gates]; gate_ids [gates].
+// Dispatch: x = ceil(parameter rows / WG); y = model.
+// Shapes, per model: logits [parameter rows, 16]; coefficients [gates, record]; gate_ids [gates], with candidates
+//     [gates * 3].
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/linear.wgsl
+#import common/parameters.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> logits: array<array<f32, 16>>;
@@ -15,8 +17,6 @@
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x >= shape.gates { return; }
-    let gate = id.y * shape.gates + id.x;
-    coefficients[gate] = mixture(logits[gate]);
-    gate_ids[gate] = hard_gate(logits[gate]);
+    if id.x >= parameter_rows() { return; }
+    put_parameters(id.y, id.x, logits[id.y * parameter_rows() + id.x]);
 }

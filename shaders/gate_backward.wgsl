@@ -10,7 +10,10 @@
 //     [chunks, C, 16] that they follow from; d_next [chunks, C * adjoints,
 //     16], but without perception [chunks, outputs, 16]; d_patches [chunks of a window, patch nodes, 16]; values [workgroups, slots (+ nodes),
 //     LANES] of slots and such nodes, scratch; partials [blocks, 4, instances].
+//     With candidates, an edge has a row for every two of them behind its own, records of coefficients and partials are
+//     longer (common/candidates.wgsl), and slot = share * d_a.
 #import common/shape.wgsl
+#import common/candidates.wgsl
 
 // Of an instance, its two inputs a and b; of a patch node, which reads nothing, only the fanout.
 struct Edge {
@@ -37,7 +40,7 @@ struct Edge {
 #import common/step.wgsl
 
 fn edge_index(model: u32, place: u32) -> u32 {
-    return model * (shape.instances + shape.patch_nodes) + place;
+    return (model * (shape.instances + shape.patch_nodes) + place) * record();
 }
 
 // In the levels of trees an instance is in its own place.
@@ -63,6 +66,7 @@ fn writes_nodes() -> bool {
 #import common/moments.wgsl
 #import common/d_trees.wgsl
 #import common/d_gates.wgsl
+#import common/d_candidates.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -108,7 +112,12 @@ fn main(
                 chunk_barrier();
                 // Backward a level's slots are complete when the levels behind it are done.
                 for (var l = shape.levels; l > shape.tree_levels; l--) {
-                    send_chunks(model, shape.level_table[l - 1u], base, slots, sums, begins, thread);
+                    let level = shape.level_table[l - 1u];
+                    if CANDIDATES > 1u {
+                        send_candidates(model, level, base, slots, sums, begins, thread);
+                    } else {
+                        send_chunks(model, level, base, slots, sums, begins, thread);
+                    }
                     chunk_barrier();
                 }
             }

@@ -3,11 +3,12 @@
 //     node = c0 + ca*a + cb*b + cab*a*b
 // Twin: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
-// Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; coefficients [gates]; masks [T, H*W];
+// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT their places in `near`; coefficients [gates, record]; masks [T, H*W];
 //     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
 //     backward pass, else [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
+#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: StepRange;
@@ -21,6 +22,10 @@
 #import common/soft.wgsl
 #import common/step.wgsl
 #import common/forward.wgsl
+
+fn node_value(node: u32, base: u32, quarter: u32) -> vec4<f32> {
+    return stored_node(node, base, quarter);
+}
 
 fn writes_nodes() -> bool {
     return KEEP == 1u;

@@ -2,11 +2,13 @@
 //
 // The logits of a gate that is stuck in this epoch get none.
 //
+// With candidates, d_w of a share is its own moment, and the logits of wires follow those of gates.
+//
 //     moments = sum over blocks, quarters and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
 // Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree joins them.
 // Twin: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.
-// Shapes, per model: partials [blocks, 4, instances]; logits, gradients [gates, 16]; control [8].
+// Shapes, per model: partials [blocks, 4, instances, record]; logits, gradients [parameter rows, 16]; control [8].
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/finite.wgsl
@@ -14,6 +16,7 @@
 #import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
+#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> partials: array<vec4<f32>>;
@@ -31,14 +34,15 @@ fn level_of(gate: u32) -> vec4<u32> {
     return shape.level_table[l];
 }
 
-fn sum_share(model: u32, gate: u32, share: u32) -> vec4<f32> {
+// `part` of the records: 0 for the moments of functions.
+fn sum_share(model: u32, gate: u32, share: u32, part: u32) -> vec4<f32> {
     let level = level_of(gate);
     let first = level.x + (gate - level.z) * level.w;
     var sum = vec4<f32>();
     // With 5 blocks of 4 quarters, share 0 adds quarters 0, 8 and 16, share 3 3, 11 and 19, share 4 4 and 12.
     for (var quarter = share; quarter < 4u * shape.blocks; quarter += SHARERS) {
         let at = (model * 4u * shape.blocks + quarter) * shape.instances + first;
-        for (var replica = 0u; replica < level.w; replica++) { sum += partials[at + replica]; }
+        for (var replica = 0u; replica < level.w; replica++) { sum += partials[(at + replica) * record() + part]; }
     }
     return sum;
 }
@@ -61,6 +65,36 @@ fn is_stuck(model: u32, gate: u32) -> bool {
     return stuck_gate(vec2<u32>(atomicLoad(&control[words]), atomicLoad(&control[words + 1u])), gate) > 0u;
 }
 
+fn put_gradient(model: u32, row: u32, i: u32, d: f32) {
+    if !is_finite(d) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
+    gradients[model * parameter_rows() + row][i] = d;
+}
+
+// Gradients of a gate's logits of wires, from the moments of its candidates; and 0 behind the last gate's.
+fn put_wire_gradients(model: u32, gate: u32, moments_: array<vec4<f32>, 8>, stuck: bool) {
+    var moments = moments_;
+    for (var side = 0u; side < 2u; side++) {
+        let first = (2u * gate + side) * CANDIDATES;
+        let row = shape.gates + first / GATES;
+        let values = logits[model * parameter_rows() + row];
+        var share = choice(values, first % GATES).share;
+        var mean = 0.0;
+        for (var i = 0u; i < CANDIDATES; i++) {
+            let k = side * CANDIDATES + i;
+            mean += share[first % GATES + i] * moments[k / 4u][k % 4u];
+        }
+        for (var i = 0u; i < CANDIDATES; i++) {
+            let k = side * CANDIDATES + i;
+            let d = share[first % GATES + i] * (moments[k / 4u][k % 4u] - mean);
+            put_gradient(model, row, first % GATES + i, select(d, 0.0, stuck));
+        }
+    }
+    if gate + 1u < shape.gates { return; }
+    for (var i = 2u * CANDIDATES * shape.gates; i < (parameter_rows() - shape.gates) * GATES; i++) {
+        gradients[model * parameter_rows() + shape.gates + i / GATES][i % GATES] = 0.0;
+    }
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -69,19 +103,23 @@ fn main(
     let model = workgroup.y;
     let gate = (workgroup.x * WG + thread) / SHARERS;
     let share = thread % SHARERS;
-    sums[thread] = vec4<f32>();
-    if gate < shape.gates { sums[thread] = sum_share(model, gate, share); }
-    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
-        workgroupBarrier();
-        if share < reach { sums[thread] += sums[thread + reach]; }
+    var of_function = vec4<f32>();
+    var of_wires = array<vec4<f32>, 8>();
+    for (var part = 0u; part < record(); part++) {
+        if part > 0u { workgroupBarrier(); }
+        sums[thread] = vec4<f32>();
+        if gate < shape.gates { sums[thread] = sum_share(model, gate, share, part); }
+        for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
+            workgroupBarrier();
+            if share < reach { sums[thread] += sums[thread + reach]; }
+        }
+        if part == 0u { of_function = sums[thread]; } else { of_wires[part - 1u] = sums[thread]; }
     }
     if share == 0u && gate < shape.gates {
-        let at = model * shape.gates + gate;
-        var d = logit_gradients(softmax(logits[at]), sums[thread]);
-        if is_stuck(model, gate) { d = array<f32, 16>(); }
-        for (var i = 0u; i < GATES; i++) {
-            if !is_finite(d[i]) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
-        }
-        gradients[at] = d;
+        let stuck = is_stuck(model, gate);
+        var d = logit_gradients(softmax(logits[model * parameter_rows() + gate]), of_function);
+        if stuck { d = array<f32, 16>(); }
+        for (var i = 0u; i < GATES; i++) { put_gradient(model, gate, i, d[i]); }
+        if CANDIDATES > 1u { put_wire_gradients(model, gate, of_wires, stuck); }
     }
 }

@@ -3,10 +3,12 @@
 //     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
 // Twin: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
-// Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; gate_ids [gates]; masks [T, H*W];
+// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT their places in `near`; gate_ids as in
+//     coefficients.wgsl; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
+#import common/candidates.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: StepRange;
@@ -30,9 +32,15 @@ fn gate(c: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
 
 // Of the outputs for 00, 01, 10 and 11, bits 3 to 0 of the id: each coefficient as a whole word, since 0 - 1 is all ones.
 fn form_of(model: u32, id: u32) -> vec4<u32> {
-    let f = gate_ids[model * shape.gates + id];
+    let f = gate_ids[id_at(model, id)];
     let bits = vec4<u32>(f >> 3u, (f >> 3u) ^ (f >> 1u), (f >> 3u) ^ (f >> 2u), countOneBits(f));
     return vec4<u32>() - (bits & vec4<u32>(1u));
+}
+
+// An input with candidates is the chosen one.
+fn mixed(model: u32, gate: u32, place: u32, side: u32, base: u32, quarter: u32) -> vec4<u32> {
+    let chosen = gate_ids[id_at(model, shape.gates + 2u * gate + side)];
+    return stored_node(candidate(model, place, chosen)[side], base, quarter);
 }
 
 fn state_value(index: u32) -> u32 {

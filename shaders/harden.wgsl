@@ -1,17 +1,19 @@
 // Coefficients of an epoch with hardening or stuck gates: of the constant where a gate is stuck, of the hard gate where
-// it is drawn, else of the softmax.
+// it is drawn, else of the softmax. A hard gate has hard wires.
 //
 //     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
 //     share = peak * min(max(epoch - first, 0), length) / length, all whole numbers
 // Twin: difflogic/reference/kernels/harden.py
-// Dispatch: x = ceil(gates / WG); y = model.
-// Shapes, per model: control [8]; logits [gates, 16]; coefficients [gates].
+// Dispatch: x = ceil(parameter rows / WG); y = model.
+// Shapes, per model: control [8]; logits [parameter rows, 16]; coefficients [gates, record].
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/threefry.wgsl
 #import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
+#import common/candidates.wgsl
+#import common/shares.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -34,16 +36,26 @@ fn is_drawn(gate: u32, epoch: u32, train_key: vec2<u32>) -> bool {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x >= shape.gates { return; }
-    let gate = id.y * shape.gates + id.x;
+    if id.x >= parameter_rows() { return; }
+    let row = id.y * parameter_rows() + id.x;
     let words = id.y * CONTROL_WORDS;
     let train_key = vec2<u32>(control[words + TRAIN_KEY], control[words + TRAIN_KEY + 1u]);
+    let epoch = control[words + EPOCH];
+    if id.x >= shape.gates {
+        for (var first = 0u; first < GATES; first += CANDIDATES) {
+            let wire = ((id.x - shape.gates) * GATES + first) / CANDIDATES;
+            if wire >= 2u * shape.gates { return; }
+            put_shares(id.y, wire, first, choice(logits[row], first), is_drawn(wire / 2u, epoch, train_key));
+        }
+        return;
+    }
+    let to = (id.y * shape.gates + id.x) * record();
     let stuck = stuck_gate(train_key, id.x);
     if stuck > 0u {
-        coefficients[gate] = vec4<f32>(f32(stuck - 1u), 0.0, 0.0, 0.0);
-    } else if is_drawn(id.x, control[words + EPOCH], train_key) {
-        coefficients[gate] = gate_coefficients(hard_gate(logits[gate]));
+        coefficients[to] = vec4<f32>(f32(stuck - 1u), 0.0, 0.0, 0.0);
+    } else if is_drawn(id.x, epoch, train_key) {
+        coefficients[to] = gate_coefficients(hard_gate(logits[row]));
     } else {
-        coefficients[gate] = mixture(logits[gate]);
+        coefficients[to] = mixture(logits[row]);
     }
 }

@@ -126,7 +126,7 @@ class GpuFunction(CircuitFunction):
         else:
             arrays.copy_to(last, adjoints)
         arrays.run(self._back, work)
-        gradients = arrays.copy_of(work.buffers["gradients"], (self._circuit.gates, 16), (16, 1))
+        gradients = arrays.copy_of(work.buffers["gradients"], (self._circuit.parameters, 16), (16, 1))
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:

@@ -145,6 +145,7 @@ class KernelSpec:
             "KEEP": launch.store_activations,
             "TREES": plan.trees,
             "PERCEIVES": plan.perceives,
+            "CANDIDATES": plan.layout.candidates,
         }
         return {name: int(given[name]) for name in self.overrides}
 
@@ -153,17 +154,18 @@ def _chunks(plan: Plan) -> int:
     return plan.chunks
 
 
-def _gates(plan: Plan) -> int:
-    return plan.layout.gates
+def _parameters(plan: Plan) -> int:
+    return plan.parameters
 
 
-_ALL_OVERRIDES = ("KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
+_ALL_OVERRIDES = ("CANDIDATES", "KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
+_ROWS = ("WG", "CANDIDATES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. Kernels of one workgroup sum up a model in a fixed tree.
 _SPECS = (
-    KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_gates)),
-    KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_gates)),
+    KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_parameters), _ROWS),
+    KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_parameters), _ROWS),
     KernelSpec("seed_grid", bindings("shape", "control", "state"), Linear(lambda plan: -(-plan.state_values // 2))),
     KernelSpec("seed_boards", bindings("shape", "control", "state"), Linear(lambda plan: plan.shape.cells)),
     KernelSpec("same_start", bindings("shape", "same", "state"), Linear(lambda plan: plan.state_values)),
@@ -227,11 +229,17 @@ _SPECS = (
         "gradients",
         bindings("shape", "partials logits", "gradients control"),
         Linear(lambda plan: plan.layout.gates * 8),
+        overrides=_ROWS,
         workgroup_bytes_per_invocation=16,
     ),
-    KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, (), 4),
+    KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, _ROWS[1:], 4),
     KernelSpec("commit", bindings("shape", "loss_partials", "control history"), _ONE_WORKGROUP, (), 4),
-    KernelSpec("adamw", bindings("shape", "control gradients", "logits mu nu coefficients gate_ids"), Linear(_gates)),
+    KernelSpec(
+        "adamw",
+        bindings("shape", "control gradients", "logits mu nu coefficients gate_ids"),
+        Linear(_parameters),
+        _ROWS,
+    ),
     KernelSpec(
         "sample_losses",
         bindings("shape", "state targets", "sample_losses"),
@@ -259,7 +267,7 @@ _SPECS = (
         "hard_forward",
         bindings("shape at", "wires gate_ids masks words", "next_words values"),
         Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        _ALL_OVERRIDES[1:],
+        tuple(name for name in _ALL_OVERRIDES if name != "KEEP"),
     ),
     KernelSpec(
         "hard_loss",

@@ -96,6 +96,17 @@ class Plan:
         return self.wirings[0].layout
 
     @property
+    def record(self) -> int:
+        """Groups of four values of a gate in `coefficients` and `partials`: see `shaders/common/candidates.wgsl`."""
+        return 1 + self.layout.candidates // 2
+
+    @property
+    def parameters(self) -> int:
+        """Rows of 16 parameters of a model."""
+        layout = self.layout
+        return layout.gates + (_divided(2 * layout.candidates * layout.gates, 16) if layout.candidates > 1 else 0)
+
+    @property
     def trees(self) -> bool:
         """Return whether perception is computed as trees."""
         return self.wirings[0].trees
@@ -308,10 +319,10 @@ class Plan:
         masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {
             # Sizes in bytes: two indices of 4 bytes to an instance; 16 logits, 4 coefficients and one id to a gate.
-            "wires": each * layout.instances * 8,
-            "logits": each * layout.gates * 64,
-            "coefficients": each * layout.gates * 16,
-            "gate_ids": each * layout.gates * 4,
+            "wires": each * layout.instances * layout.candidates * 8,
+            "logits": each * self.parameters * 64,
+            "coefficients": each * layout.gates * self.record * 16,
+            "gate_ids": each * layout.gates * (1 if layout.candidates == 1 else 3) * 4,
             "masks": masks,
             "states": each * self.chunks * max(shape.channels, self.outputs) * chunk_bytes,
             "scratch": self._scratch_chunks() * chunk_bytes,
@@ -320,11 +331,11 @@ class Plan:
             sizes["kept"] = each * self.chunks * self.nodes * chunk_bytes
         if self.training:
             sizes |= {
-                "edges": each * (layout.instances + layout.patch_nodes) * 32,
-                "gradients": each * layout.gates * 64,
+                "edges": each * (layout.instances + layout.patch_nodes) * self.record * 32,
+                "gradients": each * self.parameters * 64,
                 "control": each * 32,
                 "d_patches": each * self.chunks * max(shape.channels * self.adjoints, self.outputs) * chunk_bytes,
-                "partials": each * self.blocks * layout.instances * 64,
+                "partials": each * self.blocks * layout.instances * self.record * 64,
             }
             sizes |= self._given_bytes() if self.given else self._loss_bytes()
             if self.gathers:
@@ -348,14 +359,14 @@ class Plan:
         adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
         if self.perceives and not self.gathers:
             adjoints["d_start"] = states
-        return adjoints | {"one_hot": self.layout.gates * 16}
+        return adjoints | {"one_hot": self.layout.gates * self.record * 16}
 
     def _loss_bytes(self) -> dict[str, int]:
         """Buffers of the optimiser and of the loss, and of what not every task asks for."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
-            "mu": each * self.layout.gates * 64,
-            "nu": each * self.layout.gates * 64,
+            "mu": each * self.parameters * 64,
+            "nu": each * self.parameters * 64,
             "history": each * HISTORY * 8,
             "targets": each * shape.targets * self.chunks * shape.loss_channels * chunk_bytes,
             "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,

@@ -173,7 +173,7 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
         raise LimitError(f"{plan.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
     _check_kernels(plan, limits)
     if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
-        raise LimitError("A layer reads one that is not the layer before it: no chunk is split.")
+        raise LimitError("A layer reads one that is not the layer before it, or among candidates: no chunk is split.")
 
 
 def _most_bytes(limits: Mapping[str, int]) -> int:

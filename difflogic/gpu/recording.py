@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.job import Job, TrainState
+from difflogic.errors import UsageError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import Binding
 from difflogic.gpu.model import GpuModel
@@ -130,7 +131,9 @@ class RecordedRun(NamedTuple):
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """Record a training, planned for an adapter of that kind with default limits. Raises LimitError."""
+    """Record a training, planned for an adapter of that kind with default limits. Raises LimitError, UsageError."""
+    if jobs[0].circuit.candidates > 1:
+        raise UsageError("A page trains fixed wiring: set model.candidates to 1.")
     device = RecordingDevice(software)
     model = GpuModel(device, jobs, plan_for(device, jobs))
     model.fill(states)

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core.wiring import CENTRE, PATCH
-from difflogic.errors import UsageError
 from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
@@ -37,10 +36,8 @@ def are_trees(layout: Layout) -> bool:
 
 
 def wired(layouts: Sequence[Layout]) -> list[Wiring]:
-    """The wirings of models that run in the same dispatches. Raises UsageError for learned wiring."""
-    if any(layout.candidates > 1 for layout in layouts):
-        raise UsageError("The GPU engine takes fixed wiring, candidates = 1, so far: use --cpu for learned wiring.")
-    trees = all(map(are_trees, layouts))
+    """The wirings of models that run in the same dispatches."""
+    trees = all(layout.candidates == 1 and are_trees(layout) for layout in layouts)
     return [Wiring(layout, trees) for layout in layouts]
 
 
@@ -73,7 +70,10 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """uint32 `[instances, 2]`: the nodes that an instance reads; in a tree above its leaves, the gates."""
+        """uint32 `[instances, 2]`: the nodes that an instance reads; in a tree above its leaves, the gates.
+
+        With candidates `[instances, 2, k]`, and so are `sends` and `slots`.
+        """
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
             return layout.wires
@@ -121,7 +121,7 @@ class Wiring:
     def sends(self) -> npt.NDArray[np.bool_]:
         """bool `[instances, 2]`: inputs whose adjoint leaves the tree; to the cell itself a first leaf sends."""
         layout = self.layout
-        sends = np.ones((layout.instances, 2), dtype=np.bool_)
+        sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
             # inner gates pass adjoints on in registers; of the four leaves that read the cell itself as b, the one that
             # is reached by input a all the way down sends their sum
@@ -142,7 +142,8 @@ class Wiring:
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
-        read = np.where(level_of < self.tree_levels, 0, self.wires[:, 0])
+        first = self.wires.reshape(self.layout.instances, -1)[:, 0]
+        read = np.where(level_of < self.tree_levels, 0, first)
         return np.lexsort((read, level_of))
 
     @cached_property
@@ -152,7 +153,7 @@ class Wiring:
         layout = self.layout
         levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
         firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]
-        slots = np.zeros((layout.instances, 2), dtype=np.uint32)
+        slots = np.zeros(layout.wires.shape, dtype=np.uint32)
         read = self.wires[self.sends]
         slots[self.sends], fanout = slot_places(read, layout.patch_nodes, [*firsts, self.nodes])
         return slots, fanout
@@ -179,7 +180,9 @@ class Wiring:
 
     @cached_property
     def reads_near(self) -> bool:
-        """Whether every level after the trees reads only the level before it and the patch."""
+        """Whether chunks may be split: levels read the level before and the patch, by fixed wiring."""
+        if self.layout.candidates > 1:
+            return False
         patch, levels = self.layout.patch_nodes, self.layout.levels[max(0, self.tree_levels - 1) :]
         for before, level in itertools.pairwise(levels):
             read = self.wires[level.first_instance : level.first_instance + level.count]
@@ -198,12 +201,12 @@ class Wiring:
             is_split: Whether chunks are split. Then the slots of levels lie after those of the patch of any model.
 
         Returns:
-            uint32 `[instances + patch nodes, 8]`.
+            uint32 `[instances + patch nodes, 8]`, with candidates `[instances + patch nodes, record, 8]`.
         """
         layout = self.layout
         edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
         own, patch = np.split(edges, [layout.instances])
-        own[:, 0:2], own[:, 2:4] = self.wires, self.slots
+        own[:, 0:2], own[:, 2:4] = (each.reshape(len(own), 2, -1)[..., 0] for each in (self.wires, self.slots))
         own[self.inner :, 4:6] = self.fanout[layout.patch_nodes :]
         patch[:, 4:6] = self.fanout[: layout.patch_nodes]
         if is_split:
@@ -215,4 +218,9 @@ class Wiring:
             own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
         own[:] = own[self.order]  # a whole row moves; what others point at are slots and nodes, never rows
-        return edges
+        if layout.candidates == 1:
+            return edges
+        # Two candidates to a row: each has two nodes and two slots.
+        candidates = np.concatenate([self.wires, self.slots], axis=1).swapaxes(1, 2).reshape(layout.instances, -1, 8)
+        rows = np.pad(candidates[self.order], [(0, layout.patch_nodes), (0, 0), (0, 0)])
+        return np.concatenate([edges[:, None], rows], axis=1)

@@ -63,7 +63,7 @@ class Workspace:
             raise
         self._uniforms(fire_rate, hardening)
         wires = [each.near_wires if plan.launch.split_chunks else each.wires for each in plan.wirings]
-        device.upload(self.buffers["wires"], np.stack(wires), "circuit")
+        device.upload(self.buffers["wires"], np.stack(wires).swapaxes(2, -1), "circuit")
         if plan.training:
             edges = [each.edges(plan.slots, plan.launch.split_chunks) for each in plan.wirings]
             device.upload(self.buffers["edges"], np.stack(edges), "circuit")

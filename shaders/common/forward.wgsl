@@ -2,7 +2,11 @@
 
 // Forward every instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {
-    return wires[model * shape.instances + place];
+    return candidate(model, place, 0u);
+}
+
+fn candidate(model: u32, place: u32, i: u32) -> vec2<u32> {
+    return wires[(model * shape.instances + place) * CANDIDATES + i];
 }
 
 fn instance_at(model: u32, place: u32) -> u32 {

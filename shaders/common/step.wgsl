@@ -3,7 +3,7 @@
 // hard_forward.py
 // Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`, `wire(model, place)`,
 // `instance_at(model, place)`, `near_input(level, node)`: where an input of a gate of that level lies in `near`,
-// `state_value(index)`, and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
+// `mixed(model, gate, place, side, base, quarter)`: an input with candidates, `state_value(index)`, and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
@@ -110,6 +110,14 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         let level = shape.level_table[l];
         for (var i = worker(thread); i < level.y; i += workers()) {
             let g = gate_at(model, level, i);
+            if CANDIDATES > 1u {
+                let id = gate_of(level, g.instance);
+                for (var j = 0u; j < rolled(4u); j++) {
+                    let a = mixed(model, id, level.x + i, 0u, base, j);
+                    put_node(node_of(g.instance), 0u, base, j, gate(g.form, a, mixed(model, id, level.x + i, 1u, base, j)));
+                }
+                continue;
+            }
             let places = g.inputs * LANES + base;
             let node = base + node_of(g.instance) * LANES;
             for (var j = 0u; j < rolled(4u); j++) { values[node][j] = gate(g.form, values[places.x][j], values[places.y][j]); }

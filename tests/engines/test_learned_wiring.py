@@ -12,6 +12,7 @@ from difflogic.core import wiring
 from difflogic.cpu.engine import CpuEngine
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Job
+from difflogic.gpu.engine import GpuEngine
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
@@ -27,9 +28,9 @@ REFERENCE = ReferenceEngine()
 LEARNED = wiring.CANDIDATES[1:]
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return CpuEngine(threads=3)
+@pytest.fixture(scope="module", params=["cpu", pytest.param("gpu", marks=pytest.mark.exhaustive)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return CpuEngine(threads=3) if request.param == "cpu" else GpuEngine(request.getfixturevalue("device"))
 
 
 # circuit, grid [B, H, W], steps, loss channels, masked

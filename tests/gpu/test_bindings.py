@@ -29,6 +29,8 @@ LEADING = {"shape", "hyper", "fire_rate", "hardening", "rates", "resets", "sampl
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
+RECORDS, IN_RECORDS = {"parameters": "coefficients"}, ("candidates", "shares")
+"""Arguments of twins for what kernels find in the records of `coefficients` and behind the gates' logits."""
 WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "d_start": {"at"}}
 """Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and
 `d_start` may gather from some of the patches at a time."""
@@ -101,8 +103,8 @@ def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:
     module = importlib.import_module(f"difflogic.reference.kernels.{spec.name}")
     assert f"Twin of `{spec.name}.wgsl`" in module.__doc__
     arguments = list(inspect.signature(getattr(module, spec.name)).parameters)
-    ours = [name for name in arguments if name not in LEADING]
-    behind = arguments[arguments.index(next(name for name in ours if name != "at")) :]
+    ours = [RECORDS.get(name, name) for name in arguments if name not in LEADING | set(IN_RECORDS)]
+    behind = arguments[arguments.index(next(name for name in arguments if name not in LEADING | {"at"})) :]
     assert not LEADING & set(behind)
     skipped = WIRING | WITHOUT_TWIN.get(spec.name, set())
     assert ours == [binding.name for binding in spec.bindings if binding.name not in skipped]

@@ -16,7 +16,7 @@ from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
-from tests.gpu.rig import PAIRED, SAMPLE, on_device, train_alone
+from tests.gpu.rig import PAIRED, RECOMPUTING, SAMPLE, on_device, train_alone
 from tests.jobs import assert_same, make_job, outcomes, start
 from tests.sampled import sampled
 
@@ -37,6 +37,15 @@ def test_each_model_is_what_it_is_alone(device: GpuDevice, fire_rate: float, lau
     assert len({state.logits.tobytes() for state, _, _ in found}) == len(jobs)
     for job, got in zip(jobs, found, strict=True):
         assert_same(got, train_alone(device, job, start(job), 3, launch=launch))
+
+
+@pytest.mark.parametrize("launch", sampled((*SAMPLE, *RECOMPUTING[:2], LaunchConfig(16, 4)), SAMPLE[:1]), ids=str)
+def test_models_with_learned_wiring_are_what_they_are_alone(device: GpuDevice, launch: LaunchConfig) -> None:
+    jobs = [make_job(seed, batch=7, fire_rate=0.6, model={"candidates": 4}) for seed in SEEDS[:2]]
+    together = on_device(device, jobs, [start(job) for job in jobs], launch)
+    together.train(3)
+    for job, outcome in zip(jobs, outcomes(together), strict=True):
+        assert_same(outcome, train_alone(device, job, start(job), 3))
 
 
 def test_a_skipped_model_does_not_hold_the_others_back(device: GpuDevice) -> None:

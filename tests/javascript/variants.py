@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from difflogic.circuits.export import wgsl
 from difflogic.config import presets
+from difflogic.core.wiring import CANDIDATES
 from difflogic.devices import tune
 from difflogic.engine.job import make_job
 from difflogic.engine.shape import Shape
@@ -103,6 +104,9 @@ def plans() -> Iterator[Plan]:
         circuit = Circuit.feed_forward([9, 20, 12], seed=0)
         shape = Shape.of(circuit, (2, 1, 40, 9), 1)
         kinds = [plan, plain, replace(plan, wirings=tuple(wired([flat_layout(circuit)])), shape=shape)]
+        for candidates in CANDIDATES[1:]:
+            layout = flat_layout(circuit.with_candidates(candidates, seed=0))
+            kinds.append(replace(kinds[-1], wirings=tuple(wired([layout]))))
         for each, launch in itertools.product(kinds, dict.fromkeys(tried)):
             if _runs(each, launch):
                 yield replace(each, launch=launch)

@@ -1,0 +1,39 @@
+// Learned wiring: each input of a gate is chosen among CANDIDATES nodes. Needs `shape`.
+//
+// A gate's record in `coefficients` and `partials` is one vec4 for its function, and behind it, with k candidates, the
+// numbers of its candidates: k of input a, then k of input b, in k / 2 vec4s.
+
+// 1: the wiring is fixed, and a record is one vec4.
+override CANDIDATES: u32 = 1u;
+
+// Length of a record, in vec4s; of an edge, in rows: two candidates to a row behind the first.
+fn record() -> u32 { return 1u + CANDIDATES / 2u; }
+
+// Rows of 16 parameters of a model: one to a gate, then all logits of wires, gate by gate.
+fn parameter_rows() -> u32 {
+    return shape.gates + select((2u * CANDIDATES * shape.gates + GATES - 1u) / GATES, 0u, CANDIDATES == 1u);
+}
+
+// Place of a gate's id in `gate_ids`. Behind the ids of a model lie the chosen candidates, two to a gate.
+fn id_at(model: u32, gate: u32) -> u32 {
+    return model * shape.gates * select(3u, 1u, CANDIDATES == 1u) + gate;
+}
+
+struct Choice { share: array<f32, 16>, best: u32 }
+
+// The softmax of the logits [first, first + CANDIDATES); of equals, the best is the first.
+fn choice(logits: array<f32, 16>, first: u32) -> Choice {
+    var values = logits;
+    var best = first;
+    for (var i = first; i < first + CANDIDATES; i++) {
+        if values[i] > values[best] { best = i; }
+    }
+    let largest = values[best];
+    var sum = 0.0;
+    for (var i = first; i < first + CANDIDATES; i++) {
+        values[i] = exp(values[i] - largest);
+        sum += values[i];
+    }
+    for (var i = first; i < first + CANDIDATES; i++) { values[i] /= sum; }
+    return Choice(values, best - first);
+}

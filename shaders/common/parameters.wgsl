@@ -1,0 +1,18 @@
+// A row of parameters -> what passes compute by. Needs `coefficients`, `gate_ids`, common/gates.wgsl.
+#import common/candidates.wgsl
+#import common/shares.wgsl
+
+fn put_parameters(model: u32, row: u32, logits: array<f32, 16>) {
+    if row < shape.gates {
+        coefficients[(model * shape.gates + row) * record()] = mixture(logits);
+        gate_ids[id_at(model, row)] = hard_gate(logits);
+        return;
+    }
+    for (var first = 0u; first < GATES; first += CANDIDATES) {
+        let wire = ((row - shape.gates) * GATES + first) / CANDIDATES;
+        if wire >= 2u * shape.gates { return; }
+        let made = choice(logits, first);
+        put_shares(model, wire, first, made, false);
+        gate_ids[id_at(model, shape.gates + wire)] = made.best;
+    }
+}

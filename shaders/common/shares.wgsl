@@ -1,0 +1,12 @@
+// The shares of candidates. Needs `coefficients`, common/candidates.wgsl.
+
+// Write the shares of a wire, which is twice its gate, and 1 more for input b: of the logits, or of the best alone.
+fn put_shares(model: u32, wire: u32, first: u32, made: Choice, is_hard: bool) {
+    var share = made.share;
+    let to = wire % 2u * CANDIDATES;
+    let row = (model * shape.gates + wire / 2u) * record() + 1u;
+    for (var i = 0u; i < CANDIDATES; i++) {
+        let value = select(share[first + i], f32(i == made.best), is_hard);
+        coefficients[row + (to + i) / 4u][(to + i) % 4u] = value;
+    }
+}
