@@ -73,7 +73,12 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     done, best = live.store.job(job), hand.best
     assert best is not None
     found = {"trial": best.number, "value": best.value, "values": dict(best.values)}
-    assert done.result == {"metric": "hard_loss", "failed": 0, "best": found}
+    assert done.result is not None
+    assert {name: done.result[name] for name in ("metric", "failed", "best", "ended")} == {
+        "metric": "hard_loss", "failed": 0, "best": found, "ended": 4
+    }  # fmt: skip
+    rows = json.loads(client.get(f"/jobs/{job}/files/sweep.json").text)["trials"]
+    assert [len(each["curve"]) for each in rows] == [5] * 4
     names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
     assert names >= {"sweep.toml", "trials.csv", "index.html", "sweep.html", "config.toml", "circuit.json"}
     page = client.get(f"/jobs/{job}/files/sweep.html")

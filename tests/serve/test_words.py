@@ -89,6 +89,12 @@ def job(store, spec) -> JobRecord:
             },
         ),
         (
+            {"kind": "sweep", "status": "done", "result": {"metric": "hard_loss", "failed": 0, "solved": 1, "ended": 8,
+                "best": {"trial": 4, "value": 0, "values": {"seed": 5}},
+                "nearest": {"wrong": 96.0, "values": {"seed": 2}}}},
+            {"standing": "1 of 8 trials solved; nearest: seed 2, 96 wrong cells"},
+        ),
+        (
             {"kind": "sweep", "status": "done", "result": {"metric": "tts", "failed": 2, "best": {
                 "trial": 7, "value": 1.23456, "values": {"optimizer.lr": 0.1}}}},
             {

@@ -272,9 +272,14 @@ def _results(job: JobRecord) -> Iterator[str]:
 
 def _trials(found: Mapping[str, Any]) -> Iterator[str]:
     metric, best = METRICS.get(found["metric"], found["metric"]), found["best"]
-    if best is None:
+    if "solved" in found and found["metric"] != "return":  # version 0.1.0 did not count them
+        near = found["nearest"]
+        which = "" if near is None else ", ".join(f"{path} {value}" for path, value in near["values"].items())
+        nearest = "" if near is None else f"; nearest: {which}, {_wrong_cells(round(near['wrong']))}"
+        yield f"{found['solved']} of {found['ended']} trials solved{nearest}."
+    elif best is None:
         yield "No trial is solved yet." if found["metric"] in ("tts", "gates") else f"No trial has a {metric} yet."
-    else:
+    if best is not None and (found["metric"] != "hard_loss" or "solved" not in found):
         values = ", ".join(f"{path} {value}" for path, value in best["values"].items())
         yield f"The best is trial {best['trial']}, {metric} {_number(best['value'])}, with {values}."
     if found["failed"]:

@@ -1,20 +1,58 @@
-// The trials of a sweep as a table and a drawing, as the sweep itself writes them: {element, update(job)}.
+// The trials of a sweep, a row each: how it ended, and its wrong cells while it learned. Behind a fold how the
+// result depends on the fields, as the sweep itself draws it: {element, update(job)}.
 
-import { card, h } from "./dom.js";
+import { get } from "./api.js";
+import { card, h, headedTable, s, scroll } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
-import { atCheckpoints } from "./fold.js";
-import { empty } from "./notices.js";
+import { atCheckpoints, fold } from "./fold.js";
+import { count, loss, plural } from "./format.js";
+import { empty, errorPlace } from "./notices.js";
+
+const SPARK = { width: 120, height: 28 };
 
 export function sweepPanel(job, signal) {
-    const frame = h("iframe", { class: "trials", title: `Trials of ${job.name}`, sandbox: "allow-scripts", hidden: true });
-    const nothing = empty("No trial has ended yet", "Each trial that ends adds a row to the table and a line to the plot.");
-    const look = atCheckpoints(() => (frame.src = fileAddress(job.id, "sweep.html")), signal);
+    const place = errorPlace(),
+        body = h("tbody", {});
+    const frame = h("iframe", { class: "trials", title: `Trials of ${job.name}`, sandbox: "allow-scripts" });
+    const depends = fold("depends", "How it depends on the fields", () => (frame.src = fileAddress(job.id, "sweep.html")), frame);
+    const table = scroll("Trials", headedTable("trials-of", [names(Object.keys(job.config.over)), "Result", "Wrong cells"], body));
+    const nothing = empty("No trial has ended yet", "Each trial that ends adds a row.");
+    const look = atCheckpoints(async () => {
+        try {
+            const { trials } = await get(`/jobs/${job.id}/files/sweep.json`, { signal });
+            body.replaceChildren(...trials.map(row));
+            depends.look();
+        } catch (error) {
+            place.show(error);
+        }
+    }, signal);
+
+    function row(trial) {
+        const which = Object.keys(job.config.over).map((path) => trial[path]).join(", ");
+        return h("tr", {}, h("th", { scope: "row" }, which), h("td", {}, result(trial)), h("td", {}, spark(trial.curve)));
+    }
+
     return {
-        element: card("trials", "Trials", nothing, frame),
+        element: h("div", { class: "stacked" }, card("trials", "Trials", place.element, nothing, table), depends.element),
         update(now) {
             nothing.hidden = now.progress > 0;
-            frame.hidden = !now.progress;
+            table.hidden = depends.element.hidden = !now.progress;
             if (now.progress) look(now);
         },
     };
+}
+
+const names = (paths) => paths.map((path) => path.split(".").at(-1)).join(", ");
+
+function result({ status, solved, wrong, gates, score, error }) {
+    if (status === "failed") return error || "failed";
+    if (solved) return ["solved", gates && plural(Math.round(gates), "gate")].filter(Boolean).join(", ");
+    return score === null ? `${count(wrong)} wrong` : `mean return ${loss(score)}`;
+}
+
+function spark(curve) {
+    if (curve.length < 2) return "";
+    const most = Math.max(1, ...curve);
+    const points = curve.map((wrong, i) => `${(i / (curve.length - 1)) * SPARK.width} ${2 + (SPARK.height - 4) * (1 - wrong / most)}`);
+    return s("svg", { class: "spark", viewBox: `0 0 ${SPARK.width} ${SPARK.height}`, role: "img", "aria-label": `From ${curve[0]} to ${curve.at(-1)} wrong cells` }, s("path", { class: "line hard", d: `M${points.join("L")}` }));
 }

@@ -2,16 +2,21 @@
 
 Its folder is the job's run folder, and it goes on there, whatever ended it.
 
-    result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}}}
+    result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}},
+             "solved": 5, "ended": 8, "nearest": {"wrong": 96, "values": {"optimizer.lr": 0.2}}}
 
-The table and the drawing are written while it goes on, to `sweep.html` among the job's files.
+The drawing of all trials, and a row for each with its curve, are written while it goes on, to `sweep.html`
+and `sweep.json` among the job's files.
 """
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from difflogic.runs import jsonl
+from difflogic.runs.journal import JSONL
 from difflogic.serve.store.files import SWEEP_PAGE
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
@@ -24,6 +29,9 @@ from difflogic.sweeps.spec import NAME
 from difflogic.system import files
 from difflogic.train.signals import Stop
 
+SWEEP_ROWS = "sweep.json"
+MOST_CURVES, MOST_POINTS = 200, 40
+"""Most trials with a curve, and most points of it."""
 SHARE = 0.05
 """The part of the time that writing the page may take."""
 
@@ -50,13 +58,29 @@ def result_of(done: Sweep) -> dict[str, Any]:
     best = done.best
     found = None if best is None else {"trial": best.number, "value": best.value, "values": dict(best.values)}
     failed = sum(each.status == "failed" for each in done.trials)
-    return {"metric": done.spec.metric, "failed": failed, "best": found}
+    missed = [each for each in done.trials if each.status == "complete" and not each.outcome.solved]
+    near = min(missed, key=lambda each: each.outcome.wrong or 0, default=None)
+    nearest = (
+        None if near is None or not near.outcome.wrong else {"wrong": near.outcome.wrong, "values": dict(near.values)}
+    )
+    solved = sum(each.outcome.solved > 0 for each in done.trials)
+    return {"metric": done.spec.metric, "failed": failed, "best": found, "solved": solved, "ended": len(done.trials),
+            "nearest": nearest}  # fmt: skip
+
+
+def _curve(run: Path) -> list[int]:
+    """Return the wrong values of a trial at some of its evaluations, of the last attempt."""
+    attempts = sorted(run.glob(f"attempt-*/{JSONL}"), key=lambda path: path.stat().st_mtime)
+    path = (attempts or [run / JSONL])[-1]
+    rows = json.loads(jsonl.thinned(path, MOST_POINTS)) if path.is_file() else []  # else it failed before it began
+    return [row["hard_loss"] for row in rows if row.get("hard_loss") is not None]
 
 
 class _Teller(SweepObserver):
     def __init__(self, folder: Path, tell: Tell) -> None:
         self._folder, self._tell = folder, tell
         self._trials: list[Trial] = []
+        self._curves: dict[int, list[int]] = {}
         self._drawn_until = 0.0
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
@@ -80,5 +104,10 @@ class _Teller(SweepObserver):
         begun = time.monotonic()
         self._folder.mkdir(parents=True, exist_ok=True)
         files.write_atomically(self._folder / SWEEP_PAGE, html(so_far, is_alone=True).encode())
+        for each in so_far.trials[:MOST_CURVES]:
+            if each.number not in self._curves:
+                self._curves[each.number] = _curve(so_far.path / each.folder)
+        rows = [row | {"curve": self._curves.get(row["trial"], [])} for row in table.trial_rows(so_far)]
+        files.write_atomically(self._folder / SWEEP_ROWS, json.dumps({"trials": rows}).encode())
         ended = time.monotonic()
         self._drawn_until = ended + (ended - begun) / SHARE
