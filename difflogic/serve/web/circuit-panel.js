@@ -91,7 +91,7 @@ export function circuitPanel(job, signal, { alive: tellAlive, proved }) {
     // Of a training that is solved its own circuit, until there is a smaller one.
     async function own(now) {
         const { files } = await get(`/jobs/${now.id}/files`, { signal });
-        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind !== "train" ? now.words.standing : isAgents(job) ? "Push it, and see which wires carry a 1." : "Paint on it, damage it, point at a cell to see its wires.");
+        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind !== "train" ? now.words.standing : isAgents(job) ? "Push it, and see which wires carry a 1." : "Click to damage it, and point at a cell to see its wires.");
     }
 
     repeat(() => isOpen && look(), EVERY, signal);

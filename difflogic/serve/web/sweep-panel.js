@@ -23,7 +23,8 @@ export function sweepPanel(job, signal) {
             body.replaceChildren(...trials.map(row));
             depends.look();
         } catch (error) {
-            place.show(error);
+            if (error.status !== 404) place.show(error);
+            else depends.element.open = true; // a sweep of version 0.1.0 has the drawing alone
         }
     }, signal);
 
