@@ -155,7 +155,7 @@ def _chunks(plan: Plan) -> int:
 
 
 def _parameters(plan: Plan) -> int:
-    return plan.parameters
+    return plan.layout.parameters
 
 
 _ALL_OVERRIDES = ("CANDIDATES", "KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")

@@ -230,7 +230,7 @@ class GpuModel:
     def states(self) -> list[TrainState]:
         self._collect()
         download = self.workspace.download
-        shape = (self.plan.models, self.plan.parameters, 16)
+        shape = (self.plan.models, self.plan.layout.parameters, 16)
         floats = [download(name, np.float32, "checkpoint").reshape(shape) for name in ("logits", "mu", "nu")]
         words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)
         return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]

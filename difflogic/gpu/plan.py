@@ -19,24 +19,18 @@ CHUNK = 16
 """Cells that one invocation treats at once."""
 MAX_BLOCKS = 128
 """Partial sums per instance at most; above that, blocks grow."""
-MAX_LEVELS = 256
-"""Length of the level table in `shaders/common/shape.wgsl`."""
 MAX_SCRATCH_GROUPS = 256
 """Workgroups at most where each needs scratch memory of its own; they loop over the rest."""
 SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes or states are kept where a plan then needs no more than this."""
-CARD_KEEP_BYTES = 16 << 30
-"""The same on a card with memory of its own: a hundred checkerboards. To compute nodes again takes a quarter longer."""
 HARDWARE_WORK = 1 << 30
 """Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
 MAX_WORKGROUPS = 65535
 """Of one dimension of a dispatch, on every device."""
 BACKWARD_WORK = 4
 """Evaluations that a gate costs backward."""
-SAMPLES = ("x", "y")
-"""Buffers of the samples."""
 HISTORY = 64
 """Epochs whose metrics the ring on the device holds."""
 
@@ -101,12 +95,6 @@ class Plan:
         return 1 + self.layout.candidates // 2
 
     @property
-    def parameters(self) -> int:
-        """Rows of 16 parameters of a model."""
-        layout = self.layout
-        return layout.gates + (_divided(2 * layout.candidates * layout.gates, 16) if layout.candidates > 1 else 0)
-
-    @property
     def trees(self) -> bool:
         """Return whether perception is computed as trees."""
         return self.wirings[0].trees
@@ -135,7 +123,7 @@ class Plan:
     def blocks(self) -> int:
         # Rounded up to whole workgroups. Blocks past the last cell hold zeros, which change no sum.
         real = _divided(self.shape.cells, CHUNK * self.chunks_per_block)
-        return _round_up(real, self.launch.chunks_per_workgroup)
+        return _divided(real, self.launch.chunks_per_workgroup) * self.launch.chunks_per_workgroup
 
     @property
     def chunks(self) -> int:
@@ -190,7 +178,8 @@ class Plan:
 
     @property
     def hard_chunks(self) -> int:
-        return _round_up(_divided(self.hard_cells, CHUNK), self.launch.chunks_per_workgroup)
+        lanes = self.launch.chunks_per_workgroup
+        return _divided(self.hard_cells, CHUNK * lanes) * lanes
 
     @property
     def slots(self) -> int:
@@ -320,7 +309,7 @@ class Plan:
         sizes = {
             # Sizes in bytes: two indices of 4 bytes to an instance; 16 logits, 4 coefficients and one id to a gate.
             "wires": each * layout.instances * layout.candidates * 8,
-            "logits": each * self.parameters * 64,
+            "logits": each * self.layout.parameters * 64,
             "coefficients": each * layout.gates * self.record * 16,
             "gate_ids": each * layout.gates * (1 if layout.candidates == 1 else 3) * 4,
             "masks": masks,
@@ -332,7 +321,7 @@ class Plan:
         if self.training:
             sizes |= {
                 "edges": each * (layout.instances + layout.patch_nodes) * self.record * 32,
-                "gradients": each * self.parameters * 64,
+                "gradients": each * self.layout.parameters * 64,
                 "control": each * 32,
                 "d_patches": each * self.chunks * max(shape.channels * self.adjoints, self.outputs) * chunk_bytes,
                 "partials": each * self.blocks * layout.instances * self.record * 64,
@@ -365,8 +354,8 @@ class Plan:
         """Buffers of the optimiser and of the loss, and of what not every task asks for."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
-            "mu": each * self.parameters * 64,
-            "nu": each * self.parameters * 64,
+            "mu": each * self.layout.parameters * 64,
+            "nu": each * self.layout.parameters * 64,
             "history": each * HISTORY * 8,
             "targets": each * shape.targets * self.chunks * shape.loss_channels * chunk_bytes,
             "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,
@@ -409,7 +398,3 @@ class Plan:
 
 def _divided(items: int, size: int) -> int:
     return -(-items // size)
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return _divided(value, multiple) * multiple

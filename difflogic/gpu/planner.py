@@ -14,7 +14,8 @@ from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import DeviceVerbs
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import CARD_KEEP_BYTES, HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
+from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, Plan
+from difflogic.gpu.uniforms import MAX_LEVELS
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.cache import warn
@@ -24,6 +25,10 @@ T = TypeVar("T")
 
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
+SAMPLES = ("x", "y")
+"""Buffers of the samples."""
+CARD_KEEP_BYTES = 16 << 30
+"""As KEEP_BYTES, on a card with memory of its own: a hundred checkerboards."""
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes or states may be kept within this fraction of it."""
 MANY_CHUNKS = 48

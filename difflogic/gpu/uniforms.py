@@ -14,9 +14,11 @@ import numpy.typing as npt
 from difflogic.engine.events import Hardening
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import KernelError
-from difflogic.gpu.plan import HISTORY, MAX_LEVELS, Plan
+from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.shaders import Sizes, load_source
 
+MAX_LEVELS = 256
+"""Length of the level table in `shaders/common/shape.wgsl`."""
 ALIGNMENT = 256
 """Where a uniform binding may begin in its buffer on every device, in bytes."""
 

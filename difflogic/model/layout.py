@@ -74,6 +74,11 @@ class Layout:
         return self.patch_nodes + self.instances
 
     @property
+    def parameters(self) -> int:
+        """Rows of 16 parameters, P: of gates, and of the logits of wires."""
+        return self.gates + (-(-2 * self.candidates * self.gates // 16) if self.candidates > 1 else 0)
+
+    @property
     def candidates(self) -> int:
         return self.wires.shape[2] if self.wires.ndim > 2 else 1
 
