@@ -113,6 +113,6 @@ def test_a_killed_run_says_so(difflogic: Call) -> None:
 def test_an_accuracy_is_of_an_epoch(difflogic: Call) -> None:
     _, out, _ = difflogic("train", "tiny", "--engine", "cpu", "--epochs", 10, "--log-interval", 3, "--out", OUT)
     lines = {line[:10]: line for line in out.splitlines() if line.startswith("Epoch")}
-    assert lines["Epoch    5"].endswith("%")
-    assert lines["Epoch    6"].endswith("% at epoch 5")
+    assert lines["Epoch    5"].endswith("% right)")
+    assert lines["Epoch    6"].endswith("% right) at epoch 5")
     assert checkpoint.load(Path(OUT)).state.epoch == 10

@@ -109,7 +109,7 @@ def spoil(path: Path, old: str, new: str) -> int:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("adamw.wgsl", "let p = logits[gate][i];", "let p = nothing;"),  # behind the imports
+        ("adamw.wgsl", "let p = logits[row][i];", "let p = nothing;"),  # behind the imports
         ("common/gates.wgsl", "var best = 0u;", "var best = 0u"),
         ("common/gates.wgsl", "var mixed = vec4<f32>();", "var mixed: vec4<u32> = 1.0;"),
         ("common/shape.wgsl", "const GATES = 16u;", "const GATES = sixteen;"),

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { count, loss } from "./format.js";
+import { isOver } from "./progress.js";
 import { smoothed } from "./scale.js";
 import { Window } from "./window.js";
 
@@ -67,7 +68,8 @@ const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [
 // {handlers, update(job)}. The stream brings those of the attempt that the job is in.
 export function growing(job, draw, signal) {
     const attempts = new Map();
-    let shown = null;
+    let shown = null,
+        isWhole = false;
     function drawn() {
         const all = new Rows();
         for (const number of [...attempts.keys()].sort((a, b) => a - b)) {
@@ -79,21 +81,26 @@ export function growing(job, draw, signal) {
     async function fetched(number) {
         attempts.set(number, []);
         const { rows } = await get(`/jobs/${job.id}/metrics?attempt=${number}&limit=${MOST_ROWS}`, { signal });
-        if (shown.attempt === number) return;
+        if (shown.attempt === number && !isWhole) return;
         attempts.set(number, rows);
         drawn();
     }
     function update(now) {
-        const isOther = now.attempt !== shown?.attempt;
-        shown = now;
-        if (isOther) attempts.set(now.attempt, []);
-        for (const { number } of now.result?.attempts ?? []) if (!attempts.has(number)) fetched(number).catch(() => attempts.delete(number));
+        // At the end all rows are fetched: the stream is of one attempt, and may end before the last rows of another.
+        const tries = now.result?.attempts ?? [];
+        const isEnd = isOver(now) && tries.length > 0;
+        const isOther = now.attempt !== shown?.attempt || isEnd !== isWhole;
+        if (isEnd && !isWhole) attempts.clear();
+        else if (isOther) attempts.set(now.attempt, []);
+        [shown, isWhole] = [now, isEnd];
+        for (const { number } of tries) if (!attempts.has(number)) fetched(number).catch(() => attempts.delete(number));
         if (isOther) drawn();
     }
     update(job);
     return {
         handlers: {
             rows(found) {
+                if (isWhole) return;
                 attempts.get(shown.attempt).push(...found);
                 drawn();
             },

@@ -25,7 +25,9 @@ from tests.serve.security.asking import CAPS, error, submit
 
 def png(width: int, height: int) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(np.full((height, width), 255, dtype=np.uint8)).save(buffer, "PNG")
+    pixels = np.full((height, width), 255, dtype=np.uint8)
+    pixels[-1] = 0
+    Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
 
 
