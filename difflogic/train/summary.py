@@ -69,6 +69,8 @@ def of_run(
     lines, count = [_verdict(config, members, best)], len(members)
     if best is not None:
         states, sizes = certainty(best.config, best.circuit, best.best)
+        if best.config.task.stays and not finishing:
+            finishing = [line("Held", "no: a run without attempts has no pass that holds an image")]
         if states and not best.best:
             bits = config.task.height * config.task.width * config.model.channels
             evaluation = line("Evaluation", lines[0].removeprefix("Solved: ").removesuffix("."))

@@ -182,6 +182,17 @@ def test_colours_of_a_rule_reach_pictures_and_exports(tmp_path: Path) -> None:
         netlist_json.from_json(netlist_json.to_json(netlist).replace("[9, 8, 255]", "[9, 8]"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_random_table_is_read_back_from_its_rule_file(tmp_path: Path, seed: int) -> None:
+    entries = np.random.default_rng(seed).integers(0, 2, 512, dtype=np.uint8)
+    entries[0] = 0  # Golly has no rule under which empty space is born
+    file = tmp_path / "mine.rule"
+    file.write_text(golly.export(rule.rule_netlist(rules.name(entries), True), "mine")["mine_ca.rule"])
+    grids = rules.patches().reshape(512, 3, 3, 1)
+    found = rule.rule_netlist(str(file), True).rollout(grids, 1)[-1][:, 1, 1, 0]
+    np.testing.assert_array_equal(found, entries)
+
+
 def test_rule_is_found_by_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "expanduser", _homeless)
     assert rule_file.find("No-Such-Rule", tmp_path) is None
