@@ -40,7 +40,7 @@ _BOUNDS = re.compile(r"(.*):([tp])(\d{1,5})(?:,(\d{1,5}))?", re.IGNORECASE)
 _REFUSED = {
     r"r(\d+),.*": "Larger than Life, which reads cells up to {} away",
     r"ms?,?d?(?:\d+[,;]){15}\d+": "a Margolus rule, which changes blocks of 2x2 cells",
-    r"3d[a-z]{0,2}[\d/.,]+.*": "a rule of three dimensions",
+    r"(?![0-9a-f]{128}(?::|$))3d[a-z]{0,2}[\d/.,]+.*": "a rule of three dimensions",
     r".*:k[\d*,+-]+": "on a Klein bottle, not a torus (T) or plane (P)",
     r".*:c[\d,]+": "on a cross-surface, not a torus (T) or plane (P)",
     r".*:s\d+": "on a sphere, not a torus (T) or plane (P)",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import difflogic
@@ -378,6 +378,7 @@ TABLE = st.binary(min_size=64, max_size=64).map(bytes.hex)
 
 @settings(max_examples=60, deadline=None)
 @given(LIFE_LIKE | TABLE | st.integers(0, 255).map(str))
+@example("3d" + 126 * "0")  # no rule of three dimensions
 def test_a_rule_is_built_without_training(rule: str) -> None:
     found = source.load(rule)
     [after] = found.netlist.steps(rules.patches().reshape(-1, 3, 3, 1), 1)
