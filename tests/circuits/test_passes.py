@@ -24,8 +24,18 @@ from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import output_tables
-from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, input_literal, mapped, rebuilt
+from difflogic.circuits.synthesis.truth_tables import all_patterns, output_tables
+from difflogic.circuits.synthesis.xag import (
+    FALSE,
+    TRUE,
+    XAG,
+    Builder,
+    Interrupted,
+    Node,
+    input_literal,
+    mapped,
+    rebuilt,
+)
 from difflogic.core import wiring
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -526,6 +536,17 @@ def test_miter_of_large_counters_is_matched(is_equal: bool) -> None:
     joint = builder.finish([*one, *_counter(builder, inputs, other_xor)])
     found = matched(joint, sweep.biased_words(40)).outputs
     assert (found[:4] == found[4:]) == is_equal
+
+
+@pytest.mark.parametrize("constant", [FALSE, TRUE])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_constant_gates_of_either_circuit_are_matched_with_false(constant: int, is_first: bool) -> None:
+    builder = Builder(3)
+    x, y, z = (input_literal(index) for index in range(3))
+    never = builder.and_(builder.and_(x, y), builder.and_(x ^ 1, z))
+    circuits = [never ^ constant], [constant]
+    joint = builder.finish([*circuits[not is_first], *circuits[is_first]])
+    assert list(matched(joint, all_patterns(3)).outputs) == [constant, constant]
 
 
 def test_budgeted_sweep_merges_equal_nodes_and_leaves_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from difflogic.circuits.synthesis import truth_tables
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, cut_out, rebuilt
 from difflogic.core import gates
 from difflogic.core.bits import unpack_bits
 from difflogic.model.cell_netlist import CellNetlist
@@ -66,6 +66,16 @@ def test_constants_and_opposite_outputs() -> None:
 
 def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
     assert gate_count(CellNetlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
+
+
+def test_cut_out_piece_reads_the_border_and_leaves_false_constant() -> None:
+    builder = Builder(3)
+    both = builder.and_(2, 5)
+    differ = builder.xor(both, 6)
+    last = builder.and_(both ^ 1, differ)
+    piece = cut_out(builder.finish([last]), [differ >> 1, last >> 1], [last ^ 1, FALSE, TRUE, 2])
+    assert piece.reads == [1, 3, both >> 1]
+    assert truth_tables.output_tables(piece.graph) == [0b11110011, 0, 0b11111111, 0b10101010]
 
 
 @pytest.mark.parametrize("inputs", [0, 1, 3, 6, 8])

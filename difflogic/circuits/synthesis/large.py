@@ -7,26 +7,15 @@ one round cannot see across a border another one may.
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
 
 from difflogic.circuits.synthesis.resubstitution import walked_in_windows
 from difflogic.circuits.synthesis.sweep import random_words, swept_by_proof
-from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Piece, cut_out, mapped, rebuilt
 
 PART = 500
 """Number of gates of a part."""
 ROUNDS = ((8, 24, 300), (10, 40, 200))
 """Nodes that a window reads at most, its gates, and the windows of each part, in turns."""
-
-
-class Piece(NamedTuple):
-    """A part as a graph of its own."""
-
-    graph: XAG
-    reads: list[int]
-    """The node of the whole graph that each input is."""
-    outputs: list[int]
-    """The node of the whole graph that each output is."""
 
 
 def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
@@ -70,19 +59,7 @@ def _parts(graph: XAG, number: int, size: int) -> list[Piece]:
         for literal in graph.gates[node - graph.first][1:]:
             if place.get(literal >> 1) != place[node]:
                 readers[literal >> 1] = -1
-    return [_part(graph, nodes, [node for node in nodes if node in readers]) for nodes in members.values()]
-
-
-def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Piece:
-    inside = set(nodes)
-    read = (literal >> 1 for node in nodes for literal in graph.gates[node - graph.first][1:])
-    reads = sorted({node for node in read if node not in inside})
-    builder, literals = Builder(len(reads)), {node: 2 * (1 + index) for index, node in enumerate(reads)}
-    for node in nodes:
-        xor, a, b = graph.gates[node - graph.first]
-        a, b = (literals[each >> 1] ^ (each & 1) for each in (a, b))
-        literals[node] = builder.xor(a, b) if xor else builder.and_(a, b)
-    return Piece(builder.finish(literals[node] for node in outputs), reads, outputs)
+    return [cut_out(graph, gates, [2 * gate for gate in gates if gate in readers]) for gates in members.values()]
 
 
 def _proved(part: XAG, smaller: XAG) -> XAG:
@@ -121,7 +98,7 @@ def _joined(graph: XAG, parts: list[Piece], smaller: list[XAG]) -> XAG:
     """Return the graph with other graphs in place of its parts."""
     builder, literals = Builder(graph.inputs), graph.on_same_inputs()
     for part, made in zip(parts, smaller, strict=True):
-        found = builder.embed(made, [literals[node] for node in part.reads])
-        for node, literal in zip(part.outputs, found, strict=True):
-            literals[node] = literal
+        ends = builder.embed(made, [literals[node] for node in part.reads])
+        for output, end in zip(part.outputs, ends, strict=True):
+            literals[output >> 1] = end
     return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))

@@ -1,8 +1,8 @@
-"""SAT sweeping of the miter of two large circuits: gates of the second are matched with equal gates of the first.
+"""SAT sweeping of the miter of two large circuits: replace gates of the second by equal gates of the first.
 
-Gates are visited in topological order. Where both operands are matched, structural hashing finds the gate in the first
-circuit. Elsewhere candidates are gates with the same values on samples, and equality is proved from the gates just
-below the two, with free variables at their border: equality for all values of a border is equality. No question
+Gates are visited in topological order. If both operands are matched, structural hashing finds the gate in the first
+circuit. Otherwise the candidates are gates with the same values on samples, and equality is proved from the nearest
+gates in the cone of both, with free variables at its border: equality for all values of a border is equality. No query
 reaches the inputs, so that counters of thousands of bits take seconds.
 """
 
@@ -11,19 +11,21 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.xag import XAG, Builder, Node, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, cut_out, mapped, rebuilt
 from difflogic.core.bits import Words
 
 NEAR = (50, 400, 2000)
-"""Numbers of gates above the border, tried in turn."""
+"""Numbers of gates of a cone above its border, tried in turn."""
 CONFLICTS = 200
-"""Conflicts after which a question is given up."""
+"""Limit of conflicts of a query."""
 TRIES = 8
 """Number of candidates that a gate is compared with."""
 
 
 def matched(joint: XAG, words: Words) -> XAG:
     """Return a miter in which gates of the second circuit are replaced by equal gates of the first.
+
+    Gates of either circuit that are never 1, or always, are replaced by constants.
 
     Args:
         joint: Graph of two circuits: the first half of its outputs is the first's.
@@ -39,56 +41,44 @@ def matched(joint: XAG, words: Words) -> XAG:
     levels = [0] * joint.first
     candidates = defaultdict[bytes, list[int]](list)
     for node in range(joint.size):
-        is_new = node < joint.first
-        if not is_new:
+        if node >= joint.first:
             count = len(builder.gates)
             builder.copy(joint, [node], literals)
-            is_new = len(builder.gates) > count
-        if not is_new:
-            continue
-        if node >= joint.first:
+            if len(builder.gates) == count:
+                continue
             levels.append(1 + max(levels[side >> 1] for side in builder.gates[-1][1:]))
         inverted = int(values[node, 0]) & 1
-        alike = candidates[(~values[node] if inverted else values[node]).tobytes()]
+        similar = candidates[(~values[node] if inverted else values[node]).tobytes()]
         literal = literals[node] ^ inverted
-        if node in first:
-            alike.append(literal)
-        else:
-            equal = (
-                other
-                for gates in NEAR
-                for other in alike[:TRIES]
-                if _is_equal_above(builder.gates, levels, (literal, other), gates)
-            )
-            literals[node] = next(equal, literal) ^ inverted
+        others = [other for other in similar[:TRIES] if node not in first or other == FALSE]
+        graph = XAG(builder.inputs, builder.gates, ())
+        proved = (o for most in NEAR for o in others if _is_equal_above(graph, levels, (literal, o), most))
+        equal = next(proved, None)
+        if equal is not None:
+            literals[node] = equal ^ inverted
+        elif node in first:
+            similar.append(literal)
     return rebuilt(builder.finish(mapped(output, literals) for output in joint.outputs))
 
 
-def _is_equal_above(gates: Sequence[Node], levels: Sequence[int], pair: tuple[int, int], most: int) -> bool:
-    """Return whether two literals are equal for all values of a border, below at most so many gates behind them."""
-    first = len(levels) - len(gates)
+def _is_equal_above(graph: XAG, levels: Sequence[int], pair: tuple[int, int], most: int) -> bool:
+    """Return whether two literals are equal for all values of a border, at most `most` gates below them."""
     nodes = {literal >> 1 for literal in pair}
     heap = [(-levels[node], node) for node in nodes]
-    cone, border = list[int](), list[int]()
+    cone = list[int]()
     heap.sort()
-    while heap:
+    while heap and len(cone) < most:
         _, node = heappop(heap)
-        if node < first or len(cone) == most:
-            border.append(node)
+        if node < graph.first:
             continue
         cone.append(node)
-        for side in gates[node - first][1:]:
+        for side in graph.gates[node - graph.first][1:]:
             if side >> 1 not in nodes:
                 nodes.add(side >> 1)
                 heappush(heap, (-levels[side >> 1], side >> 1))
-    builder = Builder(len(border))
-    literals = {0: 0} | {node: 2 * (1 + index) for index, node in enumerate(border)}
-    for node in sorted(cone):
-        xor, a, b = gates[node - first]
-        a, b = (literals[side >> 1] ^ (side & 1) for side in (a, b))
-        literals[node] = builder.xor(a, b) if xor else builder.and_(a, b)
-    one, other = (literals[literal >> 1] ^ (literal & 1) for literal in pair)
+    piece = cut_out(graph, sorted(cone), pair).graph
+    one, other = piece.outputs
     if one == other:
         return True
-    with Solver(builder.finish((one, other)), CONFLICTS) as solver:
+    with Solver(piece, CONFLICTS) as solver:
         return solver.differ(one, other) is False

@@ -124,8 +124,12 @@ def input_literal(index: int) -> int:
     return 2 * (1 + index)
 
 
-def mapped(literal: int, literals: Sequence[int]) -> int:
-    """A literal in another graph, where `literals[node]` is a node there; an inverted edge stays inverted."""
+Places = Sequence[int] | dict[int, int]
+"""Literal in another graph for each node."""
+
+
+def mapped(literal: int, literals: Places) -> int:
+    """Return a literal in another graph, where `literals[node]` stands for a node; an inverted edge stays inverted."""
     return literals[literal >> 1] ^ (literal & 1)
 
 
@@ -174,7 +178,7 @@ class Builder:
             return b ^ inverted
         return self._gate(Node(True, a, b)) ^ inverted
 
-    def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int]) -> None:
+    def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int] | dict[int, int]) -> None:
         """Build these gates of another graph, in order; `literals[node]` says where a node of it is here.
 
         What the gates read must be in `literals`, and they themselves are entered there.
@@ -226,6 +230,30 @@ class Builder:
         if self._known is not None:
             self._known[gate] = literal
         return literal
+
+
+class Piece(NamedTuple):
+    """Part of a graph as a graph of its own, whose outputs are some literals of the complete one."""
+
+    graph: XAG
+    reads: list[int]
+    """Node of the complete graph for each input."""
+    outputs: Sequence[int]
+    """Literal of the complete graph for each output."""
+
+
+def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
+    """Return some gates, in topological order, as a piece; every other node that they or the outputs read is free.
+
+    FALSE stays FALSE.
+    """
+    literals = dict.fromkeys(gates, FALSE) | {FALSE: FALSE}
+    ends = [literal for gate in gates for literal in graph.gates[gate - graph.first][1:]]
+    reads = sorted({literal >> 1 for literal in (*ends, *outputs)} - literals.keys())
+    literals |= {node: input_literal(index) for index, node in enumerate(reads)}
+    builder = Builder(len(reads))
+    builder.copy(graph, gates, literals)
+    return Piece(builder.finish(mapped(output, literals) for output in outputs), reads, outputs)
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
