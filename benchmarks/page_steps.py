@@ -34,10 +34,10 @@ def of_the_engine(engine: GpuEngine, preset: str, epochs: int) -> tuple[list[flo
     (job, state), _ = work(preset)
     model = engine.open([job], [state])
     model.train(epochs // 2)
-    losses = [row.soft_loss for row in model.drain()[0]]
+    losses = [row.soft_loss for row in model.fetch_metrics()[0]]
     began = time.perf_counter()
     model.train(epochs - epochs // 2)
-    model.drain()
+    model.fetch_metrics()
     taken = time.perf_counter() - began
     model.close()
     return losses, 1e3 * taken / (epochs - epochs // 2)

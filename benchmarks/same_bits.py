@@ -107,7 +107,7 @@ def child(engine: str) -> None:
     opened = open_engine(engine)
     model = opened.open([job], [state])
     model.train(EPOCHS)
-    losses = [row.soft_loss for row in model.drain()[0]]
+    losses = [row.soft_loss for row in model.fetch_metrics()[0]]
     logits = np.asarray(model.states()[0].logits, np.float32)
     model.close()
     judge = opened.open([job], [other])

@@ -157,7 +157,7 @@ def _rate(model: Model, seconds: float) -> float:
     while time.perf_counter() - begin < seconds:
         model.train(calls := model.epochs_per_call())
         epochs += calls
-    model.drain()
+    model.fetch_metrics()
     return epochs / (time.perf_counter() - begin)
 
 

@@ -80,7 +80,7 @@ def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
 
 def outcomes(model: Model) -> list[Outcome]:
     """What each run of a model has come to, which is then closed."""
-    results = list(zip(model.states(), model.drain(), model.evaluate(), strict=True))
+    results = list(zip(model.states(), model.fetch_metrics(), model.evaluate(), strict=True))
     model.close()
     return results
 

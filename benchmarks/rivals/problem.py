@@ -63,7 +63,7 @@ class Problem:
         """The soft losses of the first two epochs; the first is the authors'."""
         model = ReferenceModel(self.job, self.state)
         model.train(2)
-        return [FIRST_SOFT_LOSS, model.drain()[0][1].soft_loss]
+        return [FIRST_SOFT_LOSS, model.fetch_metrics()[0][1].soft_loss]
 
 
 def complaint(soft: list[float], hard: list[int], expected: list[float]) -> str | None:

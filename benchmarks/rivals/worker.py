@@ -49,7 +49,7 @@ class Ours:
         soft, hard = [], []
         for _ in range(2):
             self.model.train(1)
-            soft.append(self.model.drain()[0][0].soft_loss)
+            soft.append(self.model.fetch_metrics()[0][0].soft_loss)
             hard.append(self.model.evaluate()[0].train_hard_loss)
         return soft, hard
 
@@ -58,7 +58,7 @@ class Ours:
         for _ in range(count):
             self.model.train(1)
             self.model.evaluate()
-        self.model.drain()
+        self.model.fetch_metrics()
         return (time.perf_counter() - begin) / count
 
 

@@ -87,13 +87,13 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) 
             raise WrongResultError(f"the first hard loss is {got.hard_loss} where it should be {right.hard_loss}")
     begin = time.perf_counter()
     model.train(1)
-    losses = [metrics.soft_loss for metrics in model.drain()[0]]
+    losses = [metrics.soft_loss for metrics in model.fetch_metrics()[0]]
     first_s = time.perf_counter() - begin
     expected = expected_losses(case, job, state)
     # The second loss follows from the first gradients: it shows a backward pass that is wrong.
     for _ in expected[1:]:
         model.train(1)
-        losses += [metrics.soft_loss for metrics in model.drain()[0]]
+        losses += [metrics.soft_loss for metrics in model.fetch_metrics()[0]]
     if wrong := complaint(case, losses, expected):
         raise WrongResultError(wrong)
     contender = Contender(name=name, case=case, model=model, first_loss=losses[0], first_s=first_s)
@@ -104,7 +104,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) 
 
 def _train(model: Model, count: int) -> None:
     model.train(count)
-    model.drain()
+    model.fetch_metrics()
 
 
 def _train_logged(model: Model, count: int) -> None:
@@ -112,7 +112,7 @@ def _train_logged(model: Model, count: int) -> None:
     while count > 0:
         together = min(count, model.epochs_per_call())
         model.train(together)
-        model.drain()
+        model.fetch_metrics()
         count -= together
 
 
@@ -120,7 +120,7 @@ def _train_judged(model: Model, count: int) -> None:
     for _ in range(count):
         model.train(1)
         model.evaluate()
-    model.drain()
+    model.fetch_metrics()
 
 
 def _evaluate(model: Model, count: int) -> None:
@@ -154,7 +154,7 @@ def _first_losses(config: Config) -> tuple[float, ...]:
     job = make_job(config, Circuit.initial(config.model, config.seed))
     model = ReferenceModel(job, TrainState.initial(job))
     model.train(2)
-    return tuple(metrics.soft_loss for metrics in model.drain()[0])
+    return tuple(metrics.soft_loss for metrics in model.fetch_metrics()[0])
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:

@@ -49,7 +49,7 @@ def _work(name: str, engine: str) -> None:
     job = make_job(config, circuit)
     model = open_engine(engine).open([job], [TrainState.initial(job)])
     model.train(2)
-    model.drain()
+    model.fetch_metrics()
     model.evaluate()
     model.close()
 

@@ -56,9 +56,9 @@ class CpuModel:
         rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
         self._waiting += rows
 
-    def drain(self) -> list[list[EpochMetrics]]:
-        drained, self._waiting = self._waiting, []
-        return [drained]
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
+        metrics, self._waiting = self._waiting, []
+        return [metrics]
 
     def epochs_per_call(self) -> int:
         return self._epochs_per_call

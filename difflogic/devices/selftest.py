@@ -138,7 +138,7 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
         model.train(1)
-        ((row,),), (verdict,), (state,) = model.drain(), model.evaluate(), model.states()
+        ((row,),), (verdict,), (state,) = model.fetch_metrics(), model.evaluate(), model.states()
         left.append((row.soft_loss, verdict, np.asarray(state.pool)))
         model.close()
     # Logits do not move at a learning rate of 0, so that hard circuits are the same and verdicts and pool can be

@@ -86,9 +86,9 @@ def speeds(model: ParallelModels) -> list[float]:
 
     def timed(part: Model) -> float:
         part.train(1)
-        members, begin = len(part.drain()), clock()
+        members, begin = len(part.fetch_metrics()), clock()
         part.train(TIMED)
-        part.drain()
+        part.fetch_metrics()
         return members * TIMED / (clock() - begin)
 
     with ThreadPoolExecutor(len(model.models)) as threads:

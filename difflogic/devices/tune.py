@@ -237,7 +237,7 @@ class Tuner:
         model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
             model.train(2)  # compiles, and fills every buffer with real numbers
-            model.drain()
+            model.fetch_metrics()
             yield model
 
     @cached_property

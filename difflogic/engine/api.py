@@ -85,9 +85,9 @@ class Model(Protocol):
         """The engine's, with the variant that these runs really use."""
 
     def train(self, epochs: int) -> None:
-        """Do `epochs` train steps of every run; their metrics wait until `drain`."""
+        """Do `epochs` train steps of every run; their metrics wait until `fetch_metrics`."""
 
-    def drain(self) -> list[list[EpochMetrics]]:
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
         """Metrics of every epoch since the last call, in order; waits for work under way."""
 
     def evaluate(self) -> list[Evaluation]:

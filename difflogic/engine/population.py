@@ -60,8 +60,8 @@ class SequentialModels:
     def train(self, epochs: int) -> None:
         self._each(lambda model: model.train(epochs))
 
-    def drain(self) -> list[list[EpochMetrics]]:
-        return [metrics for drained in self._each(lambda model: model.drain()) for metrics in drained]
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
+        return [rows for metrics in self._each(lambda model: model.fetch_metrics()) for rows in metrics]
 
     def evaluate(self) -> list[Evaluation]:
         return [judged for evaluated in self._each(lambda model: model.evaluate()) for judged in evaluated]

@@ -188,10 +188,10 @@ class GpuModel:
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
         self.workspace.submit_queue.learn(self.train_step, per_epoch)
 
-    def drain(self) -> list[list[EpochMetrics]]:
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
         self._collect()
-        drained, self._waiting = self._waiting, [[] for _ in self._jobs]
-        return drained
+        metrics, self._waiting = self._waiting, [[] for _ in self._jobs]
+        return metrics
 
     def epochs_per_call(self) -> int:
         return self._epochs_per_submit

@@ -133,9 +133,9 @@ class ReferenceModel:
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
 
-    def drain(self) -> list[list[EpochMetrics]]:
-        drained, self._waiting = self._waiting, []
-        return [drained]
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
+        metrics, self._waiting = self._waiting, []
+        return [metrics]
 
     def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self._shape

@@ -95,7 +95,7 @@ class Automata(Session[Replica, Run]):
         # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
         # now.
         before = [last_evaluated(member.metrics) for member in self.members]
-        metrics = self.training.drain()
+        metrics = self.training.fetch_metrics()
         found = self._evaluate() if judged else []
         seconds = self.seconds
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]

@@ -29,17 +29,17 @@ class LocalSearchModel:
         self._jobs = [replace(job, circuit=job.circuit.with_logits(state.logits).chosen) for job, state in pairs]
         self._searches = [open_local_search(job) for job in self._jobs]
         self._states = [replace(state, costs=_costs(job, state)) for job, state in zip(jobs, states, strict=True)]
-        self._drained = states[0].epoch
+        self._fetched = states[0].epoch
 
     def train(self, epochs: int) -> None:
         for _ in range(epochs):
             runs = zip(self._jobs, self._searches, self._states, strict=True)
             self._states = [_searched(*run) for run in runs]
 
-    def drain(self) -> list[list[EpochMetrics]]:
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
         # Epochs of a search leave nothing behind but that they were.
-        first, self._drained = self._drained + 1, self._states[0].epoch
-        return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._drained + 1)] for _ in self._jobs]
+        first, self._fetched = self._fetched + 1, self._states[0].epoch
+        return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._fetched + 1)] for _ in self._jobs]
 
     def evaluate(self) -> list[Evaluation]:
         return [_evaluation(*run) for run in zip(self._jobs, self._searches, self._states, strict=True)]

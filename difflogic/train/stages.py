@@ -164,11 +164,11 @@ class Training:
             self._race.time(self._train_one)
         return self.epoch
 
-    def drain(self) -> list[list[EpochMetrics]]:
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
         """The metrics of every epoch since the last call, in order."""
         self._collect()
-        drained, self._waiting = self._waiting, [[] for _ in self._waiting]
-        return drained
+        metrics, self._waiting = self._waiting, [[] for _ in self._waiting]
+        return metrics
 
     def evaluate(self) -> list[Evaluation]:
         """The hard circuits on the task's own probes, whatever is trained now."""
@@ -198,14 +198,14 @@ class Training:
 
     def _train_one(self) -> None:
         """An epoch, and its metrics, which wait until it is done."""
-        # Draining waits for the epoch. Without it the time would be that of putting work into a device's queue.
+        # Fetching waits for the epoch. Without it the time would be that of putting work into a device's queue.
         self._model.train(1)
         self._collect()
         self.epoch += 1
 
     def _collect(self) -> None:
-        for waiting, drained in zip(self._waiting, self._model.drain(), strict=True):
-            waiting += drained
+        for waiting, metrics in zip(self._waiting, self._model.fetch_metrics(), strict=True):
+            waiting += metrics
 
     def _switch(self, engine: Engine) -> EngineInfo:
         """The exact states to another engine; where that refuses them, nothing has changed."""

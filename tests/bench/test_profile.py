@@ -28,7 +28,7 @@ def open_model(engine: str | GpuEngine) -> Model:
     job = make_job(config, circuit)
     model = opened.open([job], [TrainState.initial(job)])
     model.train(1)
-    model.drain()
+    model.fetch_metrics()
     return model
 
 
@@ -80,7 +80,7 @@ def test_a_profiled_step_trains(name: str) -> None:
     assert epoch > 1
     for _ in range(epoch - 1):
         plain.train(1)
-        plain.drain()
+        plain.fetch_metrics()
     left, right = profiled.states()[0], plain.states()[0]
     assert np.array_equal(left.logits, right.logits)
     assert np.array_equal(left.data_key, right.data_key)

@@ -54,7 +54,7 @@ def test_two_models_at_the_same_time(engine: CpuEngine) -> None:
     for worker in workers:
         worker.join()
     for model, expected in zip(models, alone, strict=True):
-        assert_same((model.states()[0], model.drain()[0], model.evaluate()[0]), expected)
+        assert_same((model.states()[0], model.fetch_metrics()[0], model.evaluate()[0]), expected)
 
 
 def test_the_work_is_done_where_the_system_refuses_threads(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
     model = ReferenceEngine().open([job], [TrainState.initial(job)])
     model.train(1)
     loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)
-    assert model.drain()[0][0].soft_loss == loss
+    assert model.fetch_metrics()[0][0].soft_loss == loss
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch) -> None:

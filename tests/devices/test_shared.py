@@ -91,7 +91,7 @@ class Slow:
     def train(self, epochs: int) -> None:
         CLOCK.now = getattr(CLOCK, "now", 0.0) + self.ticks * epochs * self.members
 
-    def drain(self) -> list[list[object]]:
+    def fetch_metrics(self) -> list[list[object]]:
         return [[]] * self.members
 
     def close(self) -> None:

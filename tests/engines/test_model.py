@@ -71,11 +71,11 @@ def test_no_epochs_change_nothing(any_engine: Engine, job: Job) -> None:
 
 def test_metrics_come_once_in_order(any_engine: Engine, job: Job) -> None:
     model = any_engine.open([job], [start(job)])
-    assert model.drain()[0] == []
+    assert model.fetch_metrics()[0] == []
     model.train(3)
     model.train(1)
-    assert [row.epoch for row in model.drain()[0]] == [1, 2, 3, 4]
-    assert model.drain()[0] == []
+    assert [row.epoch for row in model.fetch_metrics()[0]] == [1, 2, 3, 4]
+    assert model.fetch_metrics()[0] == []
     assert model.epochs_per_call() >= 1
     model.close()
 
@@ -109,7 +109,7 @@ def test_evaluating_changes_no_state(any_engine: Engine, job: Job) -> None:
     assert model.evaluate()[0] == model.evaluate()[0]
     assert_same_state(model.states()[0], before)
     model.train(2)
-    outcome = model.states()[0], model.drain()[0], model.evaluate()[0]
+    outcome = model.states()[0], model.fetch_metrics()[0], model.evaluate()[0]
     model.close()
     assert_same(outcome, train(any_engine, job, start(job), 4))
 

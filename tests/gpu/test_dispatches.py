@@ -80,7 +80,7 @@ def test_samples_are_sent_once(device: GpuDevice) -> None:
     model = on_device(device, jobs, [start(job) for job in jobs])
     sent = device.ledger.uploaded.copy()
     model.train(40)
-    model.drain()
+    model.fetch_metrics()
     assert device.ledger.uploaded == sent
     assert jobs[0].data is not None
     assert model.workspace.buffers["x"].size == 4 * len(jobs[0].data) * -(-5 * 7 // 32)
@@ -140,7 +140,7 @@ def test_steps_of_one_submit_share_one_pass(device: GpuDevice, calls: Calls) -> 
     each = 2 * 3 + 1 + 4
     assert (calls.submits, calls["begin_compute_pass"], calls["dispatches"]) == (1, 1, 4 * each)
     calls.clear()
-    model.drain()
+    model.fetch_metrics()
     assert (calls.submits, calls["map_sync"]) == (0, 1)
     calls.clear()
     model.evaluate()
@@ -166,7 +166,7 @@ def test_submits_come_to_hold_several_steps(device: GpuDevice, calls: Calls, mon
     monkeypatch.setattr(model_room, "SUBMIT_SECONDS", 60.0)
     model = open_model(device)
     model.train(50)
-    model.drain()
+    model.fetch_metrics()
     assert model.epochs_per_call() == HISTORY
     calls.clear()
     model.train(model.epochs_per_call())
@@ -182,7 +182,7 @@ def test_nothing_is_created_after_the_first_epochs(device: GpuDevice, calls: Cal
     assert {"create_buffer", "create_bind_group"} <= set(calls.created)
     calls.clear()
     model.train(20)
-    model.drain()
+    model.fetch_metrics()
     model.evaluate()
     model.states()
     assert not calls.created
@@ -197,12 +197,12 @@ def test_little_crosses(device: GpuDevice, calls: Calls, models: int) -> None:
     model = open_model(device, models)
     assert ledger.uploaded.total() - sent == calls["bytes written"] > 0
     model.train(2)
-    model.drain()
+    model.fetch_metrics()
     uploaded, downloaded = ledger.uploaded.copy(), ledger.downloaded.copy()
     calls.clear()
     for _ in range(5):
         model.train(25)
-        model.drain()
+        model.fetch_metrics()
     assert ledger.uploaded == uploaded
     assert calls["write_buffer"] == calls["bytes written"] == 0
     received = ledger.downloaded - downloaded

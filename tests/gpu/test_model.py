@@ -34,15 +34,15 @@ def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
     rows = []
     for epochs in (1, 2, HISTORY, 3, 2 * HISTORY + 1):
         model.train(epochs)
-        rows += model.drain()[0]
-    assert model.drain()[0] == []
+        rows += model.fetch_metrics()[0]
+    assert model.fetch_metrics()[0] == []
     assert [row.epoch for row in rows] == [*range(HISTORY - 4, HISTORY - 4 + len(rows))]
     assert len(rows) == 3 * HISTORY + 7
     model.close()
     one_by_one = on_device(device, [job], [state])
     for row in rows[:20]:
         one_by_one.train(1)
-        assert one_by_one.drain()[0] == [row]
+        assert one_by_one.fetch_metrics()[0] == [row]
     one_by_one.close()
 
 

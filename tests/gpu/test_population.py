@@ -54,7 +54,8 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: GpuDevice) -> Non
     states[1] = replace(states[1], logits=np.where(np.arange(16) == 6, np.float32(np.nan), states[1].logits))
     together = on_device(device, jobs, states)
     together.train(2)
-    assert [[row.skipped for row in rows] for rows in together.drain()] == [[False] * 2, [True] * 2, [False] * 2]
+    skipped = [[row.skipped for row in rows] for rows in together.fetch_metrics()]
+    assert skipped == [[False] * 2, [True] * 2, [False] * 2]
     assert [state.skipped for state in together.states()] == [0, 2, 0]
     got = outcomes(together)[2]
     state, _, evaluation = train_alone(device, jobs[2], states[2], 2)
@@ -68,7 +69,7 @@ def test_all_are_judged_at_once(device: GpuDevice) -> None:
     before = model.device.ledger.downloaded["evaluation"]
     model.evaluate()
     assert model.device.ledger.downloaded["evaluation"] - before == model.workspace.buffers["counts"].size
-    assert [[row.epoch for row in rows] for rows in model.drain()] == [[1, 2]] * 3
+    assert [[row.epoch for row in rows] for rows in model.fetch_metrics()] == [[1, 2]] * 3
     model.close()
 
 
@@ -152,7 +153,7 @@ def test_a_population_past_one_binding_trains_in_groups(device: GpuDevice, monke
     assert isinstance(together, SequentialModels)
     assert [group.plan.models for group in together.models] == [1, 2, 2]
     together.train(2)
-    metrics, evaluations, after = together.drain(), together.evaluate(), together.states()
+    metrics, evaluations, after = together.fetch_metrics(), together.evaluate(), together.states()
     together.close()
     for job, state, *got in zip(jobs, states, after, metrics, evaluations, strict=True):
         assert_same(tuple(got), train_alone(device, job, state, 2))

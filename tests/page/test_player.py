@@ -52,7 +52,7 @@ config = schedule.at_stage(page_config("checkerboard-small").with_(seed=int(sys.
 job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
 model = GpuEngine.on().open([job], [TrainState.initial(job)])
 model.train(int(sys.argv[2]))
-losses = [row.soft_loss for row in model.drain()[0]]
+losses = [row.soft_loss for row in model.fetch_metrics()[0]]
 print(json.dumps({"losses": losses, "logits": model.states()[0].logits.view(np.uint32).ravel().tolist()}))
 """
 

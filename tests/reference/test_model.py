@@ -45,7 +45,7 @@ def test_an_epoch_is_one_engine_step_on_the_notebooks_data(fire_rate: float, los
         model.train(1)
         state = model.states()[0]
         assert_same_state(state, TrainState(circuit.flat_logits(), optimizer, data_key, train_key, epoch))
-        (row,) = model.drain()[0]
+        (row,) = model.fetch_metrics()[0]
         assert (row.epoch, row.skipped, row.soft_loss) == (epoch, False, float(np.float32(metrics["soft_loss"])))
 
 

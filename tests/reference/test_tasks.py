@@ -159,7 +159,7 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
     errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids, data_key)) ** 2
     model = ReferenceEngine().open([job], [state])
     model.train(1)
-    assert model.drain()[0][0].soft_loss == pytest.approx(np.nansum(errors), rel=tolerances.LOSS_RTOL)
+    assert model.fetch_metrics()[0][0].soft_loss == pytest.approx(np.nansum(errors), rel=tolerances.LOSS_RTOL)
     if state.pool is not None:
         pool = state.pool.copy()
         if config.pool.starts:

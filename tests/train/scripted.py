@@ -50,9 +50,9 @@ class Scripted:
             loss = np.inf if epoch in self.skipped else float(epoch)
             self.waiting.append(EpochMetrics(epoch, loss, epoch in self.skipped))
 
-    def drain(self) -> list[list[EpochMetrics]]:
-        drained, self.waiting = self.waiting, []
-        return [drained]
+    def fetch_metrics(self) -> list[list[EpochMetrics]]:
+        metrics, self.waiting = self.waiting, []
+        return [metrics]
 
     def evaluate(self) -> list[Evaluation]:
         wrong = self.hard_losses.get(self.state.epoch, 9)

@@ -59,7 +59,7 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
     other = engine.open([job.make_job(config, member.circuit)], [state])
     assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate()[0].hard_loss, other.evaluate()[0].wrong_probes)
     assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate()[0].values)
-    assert [row.epoch for row in training.drain()[0]] == list(range(1, 8))
+    assert [row.epoch for row in training.fetch_metrics()[0]] == list(range(1, 8))
 
 
 @pytest.mark.exhaustive

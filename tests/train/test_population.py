@@ -202,7 +202,7 @@ def test_one_by_one(config: Config, one: Engine) -> None:
     assert models.epochs_per_call() == 1
     models.train(2)
     assert [actor.calls for actor in actors] == [[2], [2]]
-    assert [[row.epoch for row in rows] for rows in models.drain()] == [[13, 14]] * 2
+    assert [[row.epoch for row in rows] for rows in models.fetch_metrics()] == [[13, 14]] * 2
     models.close()
     assert all(actor.closed for actor in actors)
 

@@ -40,7 +40,7 @@ def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engi
     for stage, epochs in enumerate((4, 3, 5)):
         model = engine.open([tasks.make_job(schedule.at_stage(config, stage), member.circuit)], [state])
         model.train(epochs)
-        losses += [row.soft_loss for row in model.drain()[0]]
+        losses += [row.soft_loss for row in model.fetch_metrics()[0]]
         state, judged = model.states()[0], model.evaluate()[0]
         model.close()
     run = Trainer(config, engine).run()

@@ -84,7 +84,7 @@ def test_who_looks_sees_every_state_and_changes_no_number(
     assert looks.seen[6].tobytes() == half.state.logits.tobytes()
 
 
-def test_chunks_drains_and_logs(config: Config, one: Engine) -> None:
+def test_training_fetches_metrics_and_logs_in_chunks(config: Config, one: Engine) -> None:
     scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
     Trainer(config, scripted).run(observer=every(4, diary))
     assert diary.advances == [1, 4, 5, 8, 10, 12]
