@@ -1,1 +1,1 @@
-"""Engines: opened, chosen, raced against each other, tested and tuned."""
+"""Opening, choosing, benchmarking, testing and tuning of engines."""

@@ -1,8 +1,8 @@
-"""Are the gradients right? Every engine's beside every other's, and beside finite differences.
+"""Compare the gradients of all engines with each other and with finite differences.
 
-Errors are shares of the largest entry of a layer, the largest by the float64 reference: most entries lie near 0
-and are pure rounding. A trained circuit can bring whole layers there, where even the reference's float32 is far
-from its float64: nobody is held to more than float32 has to give.
+Errors are relative to the largest entry of a layer in the float64 reference, because most entries are near 0 and
+consist of rounding. In a trained circuit that can hold for whole layers; there the tolerance is what the reference
+itself reaches in float32.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ from difflogic.system.memory import physical_memory
 FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finite differences"
 
 TOLERANCE = 1e-4
-"""Of the layer's largest gradient."""
+"""Allowed error, relative to the layer's largest gradient."""
 CLEAR = TOLERANCE / 4
-"""A layer where the reference's float32 is no further from its float64 can be held to the tolerance."""
+"""Largest error of the float32 reference in a layer for which TOLERANCE applies."""
 FLOAT32_SPREAD = 16
-"""In the others, so many times that distance is allowed: another order of sums is another draw of the same rounding,
-up to 7 times as far where it was measured. A layer may be lucky, so its distance counts as the layers' median at
-least."""
+"""Allowed multiple of the float32 reference's error in all other layers.
+
+Another order of summation rounds differently: errors up to 7 times as large were measured. A layer's own error can be
+small by chance, so at least the median over all layers is used."""
 STEP = 1e-5
-"""Half width of a central difference: truncation (its square) and rounding (1e-16 over it) balance."""
+"""Half width of a central difference, which balances truncation (its square) and rounding (1e-16 over it)."""
 ROUNDING = 64 * 2.0**-53
-"""Rounding of a float64 loss, relative: a sum of hundreds of terms that went through hundreds of layers."""
+"""Relative rounding of a float64 loss, a sum of hundreds of terms that passed through hundreds of layers."""
 WORTH_A_DIFFERENCE = 0.01
-"""Sampled entries have at least this share of their layer's largest gradient: of 0 a difference shows nothing."""
+"""Least size of a sampled entry relative to its layer's largest gradient; near 0 a difference is rounding alone."""
 
 Array = npt.NDArray[np.floating]
 
@@ -69,12 +70,12 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Start grids, fire masks and damage from the state's keys and pool, as training draws them."""
+        """Sample initial states, fire masks and damage from the state's keys and pool, as training does."""
         task, train = job.config.task, job.config.train
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
         grids, y = job.draw(data_key)
-        # Where there is a pool the batch comes from it; the fresh starts only replace the worst of it afterwards.
+        # A pool provides the batch; newly sampled initial states only replace its worst entries afterwards.
         if state.pool is not None:
             grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
         masks = None
@@ -88,10 +89,11 @@ class Subject:
 
     @classmethod
     def start(cls, config: Config) -> Subject:
-        """Before the first epoch, to find gradients of.
+        """Return the subject before the first epoch.
 
-        Raises DataError for a task in samples, which the configuration does not hold, and LimitError for a batch whose
-        gate values this machine cannot hold.
+        Raises:
+            DataError: The task learns samples, which the configuration does not contain.
+            LimitError: The gate values of a batch exceed this machine's memory.
         """
         job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
         _check_memory(job)
@@ -99,8 +101,15 @@ class Subject:
 
     @classmethod
     def loaded(cls, checkpoint: ModelState, batch: int | None = None, data: Dataset | None = None) -> Subject:
-        """The state in which a run was saved; `batch`: the number of start grids, if it is given; `data`: the run's
-        samples, if it has any. Raises LimitError as `start` does.
+        """Return the subject of a saved run.
+
+        Args:
+            checkpoint: State of the run.
+            batch: Number of initial states in place of the configuration's.
+            data: Samples of the run, if it has any.
+
+        Raises:
+            LimitError: The gate values of a batch exceed this machine's memory.
         """
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
         job = tasks.make_job(config, checkpoint.circuit, data)
@@ -114,30 +123,30 @@ class Subject:
 
 
 def _check_memory(job: Job) -> None:
-    """The reference keeps every gate's value of every step, in float64."""
+    """Raise LimitError if every gate's value of every step, in float64, exceeds this machine's memory."""
     task, memory = job.config.task, physical_memory()
-    # Said before NumPy tries: on Linux the memory is promised at once, and the process is killed when it is used.
-    each = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
+    # Checked before NumPy allocates: Linux grants the memory at once, and kills the process when it is used.
+    size = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
     batch = job.config.train.batch
-    if memory is not None and each * batch > memory:
+    if memory is not None and size * batch > memory:
         raise LimitError(
-            f"The reference's gradients of a batch of {batch} need {each * batch / 1e9:.1f} GB, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: a batch of at most {memory // each} fits."
+            f"The reference's gradients of a batch of {batch} need {size * batch / 1e9:.1f} GB, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: a batch of at most {memory // size} fits."
         )
 
 
 GradientSource = Callable[[Subject], ArraysByNetwork]
-"""Gradients in the logits' shapes."""
+"""Function that returns the gradients of a subject, in the shapes of its logits."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """How far two gradients lie apart, in the layer where that is the most of what is allowed."""
+    """Distance of two gradients in the layer where it is the largest share of the tolerance."""
 
     one: str
     other: str
     layer: str
-    """`update 3`, counted from 0."""
+    """Name and index of the layer, such as `update 3`, counted from 0."""
     error: float
     """Largest difference, as a share of the layer's largest gradient."""
     allowed: float
@@ -158,32 +167,32 @@ class Differences:
 
 
 def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
-    """Every pair among the reference in both precisions and the sources, and each beside finite differences.
+    """Compare each pair of the reference in both precisions and the sources, and each of them with finite differences.
 
-    `samples` logits, one of a layer in turn, are drawn by `seed`. Raises what the sources raise.
+    `seed` samples the logits that finite differences vary, `samples` in number, from the layers in turn. Raises what
+    the sources raise.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
         name: _layers(source(subject))
         for name, source in {FLOAT64: exact, FLOAT32: _gradients(ReferenceEngine()), **sources}.items()
     }
-    judge = _Judge(answers[FLOAT64], answers[FLOAT32])
-    pairs = [judge.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
+    tolerances = _Tolerances(answers[FLOAT64], answers[FLOAT32])
+    pairs = [tolerances.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
     if samples == 0:
         return pairs
     differences = finite_differences(subject, answers[FLOAT64], samples, seed)
-    return pairs + [judge.sampled(name, answer, differences) for name, answer in answers.items()]
+    return pairs + [tolerances.sampled(name, answer, differences) for name, answer in answers.items()]
 
 
 def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
-    """Finite differences at entries with a noticeable gradient, spread evenly over the depth of the layers."""
+    """Return finite differences at entries with a noticeable gradient, spread evenly over the depth of the layers."""
     random, entries = np.random.default_rng(seed), []
     sizes = [np.abs(layer).ravel() for layer in layers.values()]
     starts = np.cumsum([0, *map(len, sizes)])
     for sample in range(samples):
         layer = sample % len(sizes) if samples >= len(sizes) else sample * len(sizes) // samples
-        # A difference brings rounding of its own, ROUNDING of the loss over STEP: of an entry near 0 it shows nothing
-        # else.
+        # The rounding of a difference is ROUNDING of the loss over STEP: at an entry near 0 it is all there is.
         noticeable = np.flatnonzero(sizes[layer] >= WORTH_A_DIFFERENCE * sizes[layer].max())
         entries.append(starts[layer] + random.choice(noticeable))
     loss = _loss(subject)
@@ -192,50 +201,52 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
     for entry in entries:
         step = np.zeros_like(logits)
         step.flat[entry] = STEP
-        # Central: what is even in the step cancels, and an error of the second order is left.
+        # Central differences: even powers of the step cancel, so the error is of second order.
         values.append((loss(logits + step) - loss(logits - step)) / (2 * STEP))
     return Differences(np.array(entries), np.array(values), loss(logits))
 
 
 def _loss(subject: Subject) -> Callable[[Array], float]:
-    """The soft loss in float64 as a function of the flat logits `[G, 16]`."""
+    """Return the soft loss in float64 as a function of the flat logits `[G, 16]`."""
     engine = ReferenceEngine(np.float64)
     return lambda logits: engine.loss(subject.circuit.with_logits(logits), subject.batch)
 
 
-class _Judge:
+class _Tolerances:
     def __init__(self, exact: Mapping[str, Array], single: Mapping[str, Array]) -> None:
         self._largest = {name: float(np.abs(layer).max()) or 1.0 for name, layer in exact.items()}
         distances = {name: float(np.abs(single[name] - layer).max()) for name, layer in exact.items()}
-        # A layer where float32 happens to be right to the last bit is no measure of what float32 can do there.
+        # A layer in which float32 is exact by chance says nothing about the accuracy of float32.
         usual = float(np.median(list(distances.values())))
         shares = {name: max(distance, usual) / self._largest[name] for name, distance in distances.items()}
-        self._allowed = {name: TOLERANCE if each <= CLEAR else FLOAT32_SPREAD * each for name, each in shares.items()}
+        self._allowed = {
+            name: TOLERANCE if share <= CLEAR else FLOAT32_SPREAD * share for name, share in shares.items()
+        }
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
-        """The layer that comes closest to what is allowed, or passes it."""
-        found = []
+        """Return the layer that comes closest to its tolerance, or exceeds it by most."""
+        pairs = []
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
-            found.append(Pair(one, other, name, error, self._allowed[name]))
-        return max(found, key=lambda pair: pair.error / pair.allowed)
+            pairs.append(Pair(one, other, name, error, self._allowed[name]))
+        return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """A gradient source beside finite differences, which add rounding of their own."""
+        """Compare a gradient source with finite differences, which add rounding of their own."""
         owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
         flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
-        rounding, found = ROUNDING * abs(differences.loss) / STEP, []
+        rounding, pairs = ROUNDING * abs(differences.loss) / STEP, []
         for entry, value in zip(differences.entries, differences.values, strict=True):
             layer = names[owners[entry]]
             largest = self._largest[layer]
             error = _worst(np.array([flat[entry] - value])) / largest
             tolerance = TOLERANCE if name == FLOAT64 else self._allowed[layer]
-            found.append(Pair(name, DIFFERENCES, layer, error, tolerance + rounding / largest))
-        return max(found, key=lambda pair: pair.error / pair.allowed)
+            pairs.append(Pair(name, DIFFERENCES, layer, error, tolerance + rounding / largest))
+        return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
 
 def _worst(difference: Array) -> float:
-    """The largest absolute value; infinity where something is not finite."""
+    """Return the largest absolute value, or infinity if a value is not finite."""
     return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
 
 
@@ -244,17 +255,17 @@ def _gradients(engine: Engine) -> GradientSource:
 
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:
-    """The layers by name, in the order of the flat logits."""
+    """Return the layers by name, in the order of the flat logits."""
     return {f"{network} {index}": layer for network, layers in gradients.items() for index, layer in enumerate(layers)}
 
 
 AUTODIFF = ("jax", "torch")
-"""Those that differentiate by themselves."""
+"""Gradient sources that use automatic differentiation."""
 
 
 @dataclass
 class GradientSources:
-    """The sources of gradients by name, what they run on, and why others were not found."""
+    """Gradient sources by name, what they run on, and why others are missing."""
 
     found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
@@ -262,15 +273,15 @@ class GradientSources:
 
 
 def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
-    """Find the engines of these names, or all that are here if none is named.
+    """Find the engines of these names, or all available ones if none is named.
 
-    Raises UsageError for an unknown name, and what keeps one that was named from being asked.
+    Raises UsageError for an unknown name, and DeviceError or MissingPackagesError for a named engine that cannot run.
     """
     sources = GradientSources()
     for selector in selectors or ("cpu", "gpu", *AUTODIFF):
         try:
             source, described = _open(selector, subject)
-        # What was asked for by name must be there; what was not is left out, and the report says why.
+        # A named source must be available; the others are skipped, and the report says why.
         except (DeviceError, MissingPackagesError, UsageError) as error:
             if selectors:
                 raise
@@ -281,7 +292,7 @@ def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
 
 
 def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
-    """A gradient source, and in words what it runs on."""
+    """Return a gradient source and a description of what it runs on."""
     if selector in AUTODIFF:
         return _autodiff(selector, subject), f"{selector} {version(selector)}, by automatic differentiation"
     engine = place(selector).engine

@@ -1,8 +1,7 @@
-"""`--engine auto` decides where a new run is trained: measured, remembered, or as --placement says.
+"""Choose the engine of a new run (`--engine auto`) by measurement, by earlier measurements, or by --placement.
 
-What is remembered are entries of `placement.json` in the user's cache: one per machine, GPU and shape of a run for
-which of two engines was measured to be faster, by a run or by `difflogic bench`, one per machine and shape for which
-was used last.
+Earlier results are entries of `placement.json` in the user's cache: for each machine, GPU and shape of a run the engine
+that a run or `difflogic bench` measured to be faster, and for each machine and shape the engine that was used last.
 """
 
 import os
@@ -22,17 +21,25 @@ from difflogic.system.processor import processor_name
 from difflogic.version import __version__
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
-"""About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
+"""Approximate time to open the CPU engine: loading Numba, and on first use its compiler."""
 PLACES = JsonCache("placement")
 
 
 def place_run(config: Config, population: int, placing: Placing = "auto", require_hardware: bool = False) -> Placement:
-    """Choose for a new run, among adapters that passed the self-test.
+    """Choose the engine of a new run among adapters that passed the self-test.
 
-    `auto`: where there is a hardware GPU, what was found faster for this shape on this machine, else both it and
-    the CPU engine are measured over the first epochs. `gpu`, `cpu`: the hardware GPU (the CPU engine where there is
-    none), the CPU engine. `sticky`: where the last run of this shape was; where there was none, as `gpu`.
-    Nothing but hardware under `require_hardware`. Raises UsageError, NoAdapterError and other DeviceErrors.
+    Args:
+        config: Configuration of the run.
+        population: Number of models that are trained together.
+        placing: `auto` takes the engine that was measured to be faster for this shape; if there is no measurement and
+            there is a hardware GPU, the first epochs are trained on both. `gpu` takes the hardware GPU, or the CPU
+            engine if there is none. `cpu` takes the CPU engine. `sticky` takes the engine of the last run of this
+            shape, or as `gpu`.
+        require_hardware: Whether to accept hardware GPUs only.
+
+    Raises:
+        UsageError: The arguments contradict each other.
+        DeviceError: There is no such adapter, or it cannot be used.
     """
     if placing == "cpu":
         if require_hardware:
@@ -40,39 +47,39 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
         return Placement(devices.open_engine("cpu"), "--placement cpu was given")
     if placing == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
         return again
-    found = devices.place("auto", require_hardware, trusted=True)
-    info = found.engine.info
-    # A software adapter computes on the processor too, and slower than the CPU engine: there is nothing to measure.
+    placement = devices.place("auto", require_hardware, trusted=True)
+    info = placement.engine.info
+    # A software adapter runs on the processor too, more slowly than the CPU engine: there is nothing to measure.
     if placing != "auto" or info.engine != "gpu" or info.software or require_hardware:
-        return found
-    return _remembered(found, config, population) or replace(
-        found,
-        reason=f"{found.reason}, and measures the first epochs on it and on the CPU engine",
+        return placement
+    return _remembered(placement, config, population) or replace(
+        placement,
+        reason=f"{placement.reason}, and measures the first epochs on it and on the CPU engine",
         candidate=Candidate("the CPU engine", partial(devices.open_engine, "cpu"), _cpu_opening_seconds),
     )
 
 
 def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
-    """Keep for later runs of this shape what a race against this GPU found, where both engines were timed."""
+    """Store the faster engine for later runs of this shape, if both this GPU and the CPU engine were timed."""
     if decision.compared:
         keep_faster(gpu, config, population, decision.engine, decision.reason)
 
 
 def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: EngineInfo, why: str) -> None:
-    """Store for later runs of this shape which engine is faster on a machine with this GPU."""
+    """Store the faster engine for later runs of this shape on a machine with this GPU."""
     PLACES.write(_measured_key(gpu, config, population), {"selector": _selector(faster), "why": why})
 
 
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
-    """Keep where a run of this shape was trained."""
+    """Store the engine of the last run of this shape."""
     key, place = _last_key(config, population), (_selector(engine), "")
-    # Most runs are where the last one was: the file is left alone then.
+    # Most runs use the engine of the run before: the file is not written then.
     if _read(key) != place:
         PLACES.write(key, dict(zip(("selector", "why"), place, strict=True)))
 
 
 def _selector(engine: EngineInfo) -> str:
-    """Return what opens an engine again; a GPU by its name, because another card may have been plugged in since."""
+    """Return the selector that opens an engine again: a GPU by its name, since its index may change."""
     return f"gpu:{engine.adapter}" if engine.engine == "gpu" else engine.engine
 
 
@@ -109,7 +116,7 @@ def _cpu_opening_seconds() -> float:
 
 
 def _measured_key(gpu: EngineInfo, config: Config, population: int) -> str:
-    # Another driver or another version of this package may turn the answer around.
+    # Another driver or version of this package may change which engine is faster.
     place = (gpu.adapter, gpu.backend, gpu.driver, __version__)
     return key_of("measured", *place, *_shape(config, population))
 
@@ -119,7 +126,7 @@ def _last_key(config: Config, population: int) -> str:
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """The machine, and everything that sizes an epoch."""
+    """Return the machine and everything that determines the work of an epoch."""
     train = config.train
     return (
         processor_name(),
@@ -133,9 +140,9 @@ def _shape(config: Config, population: int) -> tuple[object, ...]:
 
 
 def _read(key: str) -> tuple[str, str] | None:
-    """Return the selector of an engine and why it was stored; None if there is no such entry."""
+    """Return the stored selector of an engine and the reason, or None if there is no entry."""
     entry = PLACES.read().get(key, {})
     selector, why = entry.get("selector"), entry.get("why")
-    # The file is the user's: anything may stand in it.
-    known = isinstance(selector, str) and re.fullmatch("cpu|reference|gpu:.+", selector)
-    return (str(selector), why) if known and isinstance(why, str) else None
+    # Users may edit the file, so its content is not trusted.
+    is_valid = isinstance(selector, str) and re.fullmatch("cpu|reference|gpu:.+", selector)
+    return (str(selector), why) if is_valid and isinstance(why, str) else None

@@ -1,4 +1,4 @@
-"""The memory and time of a training are predicted from its configuration alone, before anything is made."""
+"""Predict the memory and time of a training from its configuration, before anything is allocated."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from difflogic.errors import LimitError
 from difflogic.system.memory import physical_memory
 
 EVALUATIONS_PER_S = 10**9
-"""Gate evaluations of training in a second: about what two cores do. A GPU is faster, so its jobs end earlier."""
+"""Gate evaluations a second in training, about the rate of two cores; jobs on a GPU end earlier than predicted."""
 THREADS = 16
-"""Where it is not known how many there will be."""
+"""Assumed number of threads if it is unknown."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a job with all models of its population."""
+    """Cost of a job with all models of its population."""
 
     evaluations: int
     """Gate evaluations of all epochs, forward."""
     memory: int
-    """Bytes of arrays, on the engine that takes most where it saves none."""
+    """Bytes of arrays on the engine that needs the most."""
 
     @property
     def seconds(self) -> int:
@@ -33,20 +33,20 @@ class Cost:
 
 
 def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
-    """See Cost; nothing is made for it, however large the job."""
+    """Return the predicted cost of a job without allocating anything."""
     model, task, train = config.model, config.task, config.train
     cells = task.height * task.width * train.batch
-    # Each instance of a gate is evaluated once per cell and CA step; what the backward pass costs is in the rate.
+    # Each instance of a gate is evaluated once per cell and CA step; the rate includes the backward pass.
     evaluations = model.instances * cells * task.steps * train.epochs * population
     return Cost(evaluations, training_bytes(config, threads) * population)
 
 
 LONG_S, LONG_EPOCH_S = 12 * 3600, 60
-"""Seconds of a training, and of an epoch, that are announced."""
+"""Seconds of a training, and of an epoch, above which `notice` returns a message."""
 
 
 def notice(config: Config, population: int) -> str | None:
-    """A sentence where a training on the processor would take long."""
+    """Return a sentence if a training on the processor would take long."""
     seconds = cost_of(config, population).evaluations / EVALUATIONS_PER_S
     epoch = seconds / config.train.epochs
     if seconds < LONG_S and epoch < LONG_EPOCH_S:
@@ -58,9 +58,9 @@ def notice(config: Config, population: int) -> str | None:
 
 
 def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str | None:
-    """A sentence where a hard rollout of one grid on the processor would take long; `shown`: bytes kept of each cell.
+    """Return a sentence if a hard rollout of one grid on the processor would take long.
 
-    Raises LimitError where this machine's memory does not hold it.
+    `shown` is the number of bytes stored for each cell. Raises LimitError if this machine's memory does not suffice.
     """
     needed, memory = cells * (4 * FLOAT * model.channels + shown), physical_memory()
     if memory is not None and needed > memory:
@@ -73,7 +73,7 @@ def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str
 
 
 def duration(seconds: float) -> str:
-    """`about 3 minutes`, `about 11 days`."""
+    """Format a duration, such as `about 3 minutes` or `about 11 days`."""
     for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("s", 1)):
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {name}"

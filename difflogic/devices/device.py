@@ -1,4 +1,4 @@
-"""A device says where something computes: it is what `--engine` says, in Python."""
+"""Devices: where tensors and training are computed, as `--engine` selects it on the command line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ Kind = Literal["processor", "hardware", "software"]
 
 @dataclass(frozen=True, repr=False)
 class Device:
-    """A processor or GPU adapter of this machine; `str(device)` is what `--engine` takes.
+    """Processor or GPU adapter of this machine; `str(device)` is a value of `--engine`.
 
-    Names and shorter words become what they stand for on this machine: `Device("gpu")` is `gpu:0`,
-    `Device("gpu:lavapipe")` the adapter of that name, `Device("auto")` what auto chooses. A device need not exist: ask
-    `is_available`.
+    Selectors are resolved on this machine: `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` the adapter of that
+    name, `Device("auto")` the device that auto chooses. A device need not exist: see `is_available`.
 
         >>> difflogic.Device("gpu") == difflogic.Device("gpu:0")
         True
@@ -47,12 +46,12 @@ class Device:
 
     @classmethod
     def all(cls) -> list[Device]:
-        """Every device of this machine as it is listed: GPU adapters, hardware first, then the two on the processor."""
+        """Return every device of this machine: GPU adapters, hardware first, then the two on the processor."""
         return [*(cls(f"gpu:{adapter.index}") for adapter in devices.gpu_adapters()), cls("cpu"), cls("reference")]
 
     @property
     def kind(self) -> Kind:
-        """`hardware` or `software` of a GPU adapter, else `processor`. Raises NoAdapterError where it is not there."""
+        """`hardware` or `software` for a GPU adapter, else `processor`. Raises NoAdapterError if it is missing."""
         adapter = self.adapter
         if adapter is None:
             return "processor"
@@ -60,20 +59,20 @@ class Device:
 
     @property
     def name(self) -> str:
-        """What the adapter or the processor calls itself. Raises NoAdapterError where it is not there."""
+        """Name of the adapter or the processor. Raises NoAdapterError if it is missing."""
         adapter = self.adapter
         return processor_name() if adapter is None else adapter.name
 
     @property
     def adapter(self) -> Adapter | None:
-        """The GPU adapter; None for what computes on the processor. Raises NoAdapterError where it is not there."""
+        """GPU adapter, or None for a device on the processor. Raises NoAdapterError if it is missing."""
         kind, which = devices.parse(self.selector)
         return devices.gpu_adapter(which) if kind == "gpu" else None
 
     def is_available(self, hardware: bool = False) -> bool:
-        """Whether it computes, not only whether it is listed: a GPU adapter has to have passed the self-test.
+        """Return whether the device can be used: a GPU adapter must pass the self-test.
 
-        The test runs for seconds, once per driver. `hardware`: whether it is a hardware GPU as well.
+        The test takes seconds and runs once per driver. `hardware` also requires a hardware GPU.
         """
         try:
             if hardware and self.kind != "hardware":
@@ -84,11 +83,11 @@ class Device:
         return True
 
     def open(self) -> Engine:
-        """The engine that computes here. Raises DeviceError."""
+        """Open the engine of this device. Raises DeviceError."""
         return devices.open_engine(self.selector)
 
     def synchronize(self) -> None:
-        """Wait until all work that was handed to the device is done; a processor's is done when a call returns."""
+        """Wait until all submitted work is done; on a processor it is done when a call returns."""
         adapter = self.adapter
         if adapter is not None:
             from difflogic.gpu.probes import open_checked
@@ -96,7 +95,7 @@ class Device:
             open_checked(str(adapter.index)).wait()
 
     def described(self) -> str:
-        """The device with the adapter's name, for messages: `gpu:0 (llvmpipe)`."""
+        """Return the device with its adapter's name for messages, such as `gpu:0 (llvmpipe)`."""
         adapter = None
         with suppress(NoAdapterError):
             adapter = self.adapter
@@ -104,7 +103,7 @@ class Device:
 
 
 def same_device(what: str, **operands: Device) -> Device:
-    """The device of all operands of `what`. Raises DeviceMismatchError, which names the first two that differ."""
+    """Return the common device of the operands of `what`. Raises DeviceMismatchError with the first two that differ."""
     (first, device), *others = operands.items()
     for other, elsewhere in others:
         if elsewhere != device:

@@ -1,4 +1,4 @@
-"""The engine is chosen here: the only place that chooses, and the only one that loads `gpu/` and `cpu/`."""
+"""Open engines. Only this module chooses between engines, and only it imports `gpu/` and `cpu/`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NO_WGPU = "The GPU engine needs the package wgpu, which cannot be loaded: {}."
 
 @dataclass(frozen=True)
 class Placement:
-    """An engine and, in words, why it is this one."""
+    """Engine and the reason for choosing it."""
 
     engine: Engine
     reason: str = "the engine was given"
     max_memory: int | None = None
-    """Bytes of the engine's device that training may take."""
+    """Bytes of device memory that training may use."""
     candidate: Candidate | None = None
-    """Another engine, which the first epochs are to show faster or slower: see `difflogic.devices.race`."""
+    """Another engine to compare within the first epochs: see `difflogic.devices.race`."""
 
 
 def parse(selector: str) -> tuple[str, str | None]:
-    """The kind of engine, and of a GPU the adapter asked for. Raises UsageError for other words."""
+    """Split a selector into the kind of engine and the GPU adapter. Raises UsageError if it is unknown."""
     kind, colon, which = selector.partition(":")
     if kind == "gpu" and (which or not colon):
         return kind, which or None
@@ -44,7 +44,7 @@ def parse(selector: str) -> tuple[str, str | None]:
 
 
 class Named(Protocol):
-    """What `--engine` names, such as a `difflogic.devices.device.Device`."""
+    """Object whose text is a selector, such as a `difflogic.devices.device.Device`."""
 
     @property
     def selector(self) -> str: ...
@@ -64,7 +64,7 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
         The engine.
 
     Raises:
-        UsageError: The selector names nothing.
+        UsageError: The selector is unknown.
         NoAdapterError: There is no such adapter.
         DeviceError: The adapter cannot be used; the message says why.
     """
@@ -74,10 +74,10 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
 def place(selector: str = "auto", require_hardware: bool = False, trusted: bool = False) -> Placement:
     """Open an engine: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
 
-    `auto` takes a hardware GPU, else the CPU engine; where that cannot be loaded, a software adapter, else the
-    reference. Anything else is taken at its word and never replaced. `require_hardware` refuses all but
-    hardware GPUs. `trusted`, for real training, takes only adapters that passed the self-test, which may run for
-    seconds first. Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
+    `auto` takes a hardware GPU, else the CPU engine; if that cannot be loaded, a software adapter, else the
+    reference. Any other selector opens that engine or fails. `require_hardware` accepts hardware GPUs only.
+    `trusted`, for real training, accepts only adapters that passed the self-test, which may first run for seconds.
+    Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
     """
     kind, which = parse(selector)
     if kind == "auto":
@@ -90,9 +90,9 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
 
 
 def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:
-    """Several devices that share a population; as they did earlier, where that is known of the same ones.
+    """Open several devices that share a population, divided as before if `earlier` names the same devices.
 
-    Raises UsageError for a device that is named twice or is none, and what `place` raises.
+    Raises UsageError for a device that is given twice or unknown, and what `place` raises.
     """
     kinds = [parse(each) for each in selectors]  # what cannot be is refused before an engine loads
     placed = [place(each, require_hardware, trusted=True).engine for each in selectors if len(set(kinds)) > 1]
@@ -105,9 +105,9 @@ def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_h
 
 
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
-    """The engine that a run was on before, for going on with it; `auto` where that is not known.
+    """Open the engine of a run that is resumed, or `auto` if it is unknown.
 
-    Where its adapter is gone, another takes its place: the trainer tells. Raises as `place` does.
+    Another adapter replaces one that is missing, which the trainer reports. Raises as `place` does.
     """
     if earlier is None:
         return place("auto", require_hardware, trusted)
@@ -116,7 +116,7 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
     if earlier.engine != "gpu":
         return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
     try:
-        # By name and not by index: another card may have been plugged in since.
+        # By name, since the index changes if a card is added.
         return replace(place(f"gpu:{earlier.adapter}", require_hardware, trusted), reason="the run was on it before")
     except NoAdapterError:
         reason = f"the run was on {earlier.adapter}, which is not here now"
@@ -124,13 +124,13 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 
 def place_hard(earlier: EngineInfo | None) -> Placement:
-    """The engine for hard rollouts of a run: its hardware GPU if this machine has it, otherwise the CPU engine.
+    """Open the engine for hard rollouts of a run: its hardware GPU if this machine has it, otherwise the CPU engine.
 
-    Where that cannot be loaded, as `place_again`; where nothing is known of the run, as `auto`.
+    If that cannot be loaded, as `place_again`; if the run's engine is unknown, as `auto`.
     """
     if earlier is None:
         return place("auto", trusted=True)
-    # Hard circuits give the same bits on every engine, so one that is gone may be replaced without a word.
+    # Hard circuits give the same bits on every engine, so a missing one is replaced without a message.
     if earlier.engine == "gpu" and not earlier.software:
         with suppress(DeviceError):
             return place(f"gpu:{earlier.adapter}", require_hardware=True, trusted=True)
@@ -142,7 +142,7 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
     errors: list[DeviceError] = []
-    # First whatever hardware GPU the system names first; if that fails its self-test, the next one.
+    # The first hardware GPU in the system's order; if it fails its self-test, the next one.
     for which in (None, *map(str, hardware_gpus()[1:])):
         try:
             engine = _open_gpu(which, True, trusted)
@@ -151,14 +151,14 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
         else:
             passed_over = f", since {errors[0]}" if errors else ""
             return Placement(engine, f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
-    # The error of the first one says more than that of those after it.
+    # The error of the first adapter is the most informative one.
     if require_hardware:
         raise errors[0]
     why = f"auto found no usable hardware GPU: {errors[0]}"
     if isinstance(errors[0], NoAdapterError):
-        why = "auto found no hardware GPU that can be used (difflogic doctor tells more)"
+        why = "auto found no hardware GPU that can be used (difflogic doctor shows more)"
     try:
-        # The CPU engine is faster than any software adapter, which comes next, and that than the reference.
+        # By speed: the CPU engine, a software adapter, the reference.
         return Placement(_open_cpu(), why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"
@@ -198,7 +198,7 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 
 
 def open_local_search(job: Job) -> LocalSearch:
-    """The search over hard circuits, whatever engine trains: they all find the same."""
+    """Open the search over hard circuits; every engine finds the same circuits."""
     try:
         from difflogic.cpu.local_search import CpuLocalSearch
     except ImportError:  # as `auto` does
@@ -209,12 +209,12 @@ def open_local_search(job: Job) -> LocalSearch:
 
 
 def hardware_gpus() -> list[int]:
-    """The indices of the hardware GPUs of this machine."""
+    """Return the indices of the hardware GPUs of this machine."""
     return [adapter.index for adapter in gpu_adapters() if not adapter.software]
 
 
 def gpu_adapters() -> Sequence[Adapter]:
-    """The GPU adapters of this machine, hardware first; none where wgpu cannot be loaded."""
+    """Return the GPU adapters of this machine, hardware first; none if wgpu cannot be loaded."""
     try:
         from difflogic.gpu.adapter import list_adapters
 
@@ -224,7 +224,7 @@ def gpu_adapters() -> Sequence[Adapter]:
 
 
 def gpu_adapter(which: str | None, require_hardware: bool = False) -> Adapter:
-    """The GPU adapter of that index or name, else the first. Raises NoAdapterError."""
+    """Return the GPU adapter with this index or name, or the first. Raises NoAdapterError."""
     try:
         from difflogic.gpu.adapter import select_adapter
 

@@ -1,6 +1,6 @@
-"""Is an adapter to be trusted? Its answers beside the reference's, in a child process.
+"""Self-test of a GPU adapter: compare its results with the reference in a child process.
 
-Some drivers end the process instead of raising; the child takes that fall, and `self_test` tells.
+A child process, because some drivers abort the process instead of raising an error.
 Run as `python -m difflogic.devices.selftest ADAPTER_NAME`, the child prints one JSON object per check.
 """
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Name of the check that fails if the child cannot import a package: no verdict on the driver, and not cached."""
+"""Check that fails if the child cannot import a package: it says nothing about the driver, and is not cached."""
 STATE_TOLERANCE = 1e-6
-"""Soft states: drivers may fuse `a*b + c`, which moves the last bits."""
+"""Tolerance of soft states: drivers may fuse `a*b + c`, which changes the last bits."""
 GRADIENT_TOLERANCE = 1e-4
-"""Relative to the layer's largest gradient: errors of many small terms add up."""
+"""Tolerance of gradients relative to the layer's largest one: errors of many small terms add up."""
 
 
 MODEL = ModelConfig(
@@ -50,12 +50,12 @@ MODEL = ModelConfig(
     perceive=NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique")),
     update=NetworkConfig((14, 16, 8, 4, 2), ("unique", "random", "unique", "unique")),
 )
-"""Every kind of layer."""
+"""Model with every kind of layer."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One question and its answer."""
+    """Name and result of one check."""
 
     name: str
     passed: bool
@@ -63,14 +63,13 @@ class Check:
 
 
 def self_test(adapter: str) -> list[Check]:
-    """All checks of an adapter, by name or index, made in a child process."""
+    """Run all checks of an adapter, given by name or index, in a child process."""
     try:
-        # A driver that aborts takes its process with it, and one that hangs cannot be interrupted: both happen to the
-        # child.
+        # A driver may abort its process, or hang and not be interruptible: both must happen to a child.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
-    # What the child had said before it ended still counts, and tells which question ended it.
+    # The checks that the child printed before it ended are valid, and show which check ended it.
     checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
     if child.returncode != 0:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
@@ -88,7 +87,7 @@ def _command(adapter: str) -> tuple[str, ...]:
 
 
 def _checks(adapter: str) -> Iterator[Check]:
-    """Each check is made when it is asked for, so that those before a crash are known."""
+    """Yield checks one by one, so that the results before a crash are known."""
     from difflogic.gpu import probes
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import GpuDevice
@@ -98,12 +97,12 @@ def _checks(adapter: str) -> Iterator[Check]:
     yield Check("device", True, f"{device.adapter.name} opens with portable limits")
     loops = probes.runs_long_loops(device)
     yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else probes.CUTS_LOOPS)
-    yield _told("NaN test", probes.sees_not_finite(device), "NaN and infinity are told from numbers")
-    yield _told("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB come back as written")
+    yield _check("NaN test", probes.sees_not_finite(device), "NaN and infinity are distinguished from numbers")
+    yield _check("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB come back as written")
     yield from _parity(GpuEngine(device))
 
 
-def _told(name: str, passed: bool, what: str) -> Check:
+def _check(name: str, passed: bool, what: str) -> Check:
     return Check(name, passed, what if passed else f"not so: {what}; update the driver, or use another adapter")
 
 
@@ -115,25 +114,25 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
     steps = 4
     batch = Batch(x, y, steps)
     difference = np.abs(engine.rollout(circuit, x, steps) - reference.rollout(circuit, x, steps)).max()
-    yield _told(
+    yield _check(
         "forward", bool(difference <= STATE_TOLERANCE), f"soft states differ by {difference:.1e} from the reference"
     )
     loss, gradients = engine.loss_and_gradients(circuit, batch)
     expected_loss, expected = reference.loss_and_gradients(circuit, batch)
     worst = largest_difference(gradients, expected)
     close = abs(loss - expected_loss) <= 1e-5 * expected_loss and worst <= GRADIENT_TOLERANCE
-    yield _told("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
+    yield _check("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
     hard = (engine.rollout(circuit, x, steps, "hard") == reference.rollout(circuit, x, steps, "hard")).all()
-    yield _told("hard circuit", bool(hard), "hard states are bit-equal to the reference")
+    yield _check("hard circuit", bool(hard), "hard states are bit-equal to the reference")
     again, gradients_again = engine.loss_and_gradients(circuit, batch)
     same = again == loss and largest_difference(gradients_again, gradients) == 0
-    yield _told("determinism", same, "the same sums twice, bit for bit")
+    yield _check("determinism", same, "the same sums twice, bit for bit")
     wrong = _wrong_in_training(engine, reference)
-    yield _told("training", not wrong, wrong or "an epoch with damage, several losses and a pool is the reference's")
+    yield _check("training", not wrong, wrong or "an epoch with damage, several losses and a pool is the reference's")
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """Return how an epoch with all that a task can ask for differs from the reference; empty if it does not."""
+    """Return the differences from the reference in an epoch with all features of a task; empty if there are none."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -141,18 +140,18 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
         ((row,),), (verdict,), (state,) = model.fetch_metrics(), model.evaluate(), model.states()
         left.append((row.soft_loss, verdict, np.asarray(state.pool)))
         model.close()
-    # Logits do not move at a learning rate of 0, so that hard circuits are the same and verdicts and pool can be
-    # compared to the bit, whatever the rounding of soft sums.
+    # At a learning rate of 0 logits stay the same, and with them hard circuits: evaluations and pool are compared bit
+    # by bit, whatever the rounding of soft sums.
     (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
     if abs(loss - expected_loss) > 1e-5 * expected_loss:
         return f"the soft loss is {loss:.6g} where it should be {expected_loss:.6g}"
     if verdict != expected:
-        return f"the hard circuit is judged {verdict} where it should be {expected}"
+        return f"the hard circuit is evaluated as {verdict}, expected {expected}"
     return "" if np.array_equal(pool, expected_pool) else "the sample pool is another"
 
 
 def _job() -> Job:
-    """Masks, damage, two losses and a sample pool. Logits stay, so that verdicts can be compared exactly."""
+    """Return a job with fire masks, damage, two losses and a pool, and a learning rate of 0."""
     circuit, x, _ = example()
     task = TaskConfig(
         target="picture",
@@ -172,45 +171,45 @@ def _job() -> Job:
 
 
 def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
-    """Between two sets of gradients, as a share of the layer's largest."""
+    """Return the largest difference of two sets of gradients, relative to the layer's largest gradient."""
     layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
-    # NumPy's maximum is NaN if one of them is, Python's may be another.
+    # NumPy's maximum is NaN if one value is; Python's need not be.
     return float(np.max([np.abs(ours - theirs).max() / np.abs(theirs).max() for ours, theirs in layers]))
 
 
 def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
-    """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
+    """Return a small circuit with every kind of layer, far from its initial logits, and a 7x6 batch of three."""
     random = np.random.default_rng(0)
     circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
-    # Noise of size 1 on a start logit of 2: many gates are undecided, and no coefficient is 0 that a wrong kernel might
-    # use.
+    # Noise of size 1 on an initial logit of 2: many gates are unconverged, so that no coefficient is 0 and hides a
+    # wrong kernel.
     flat = circuit.flat_logits()
     circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
     x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)
     return circuit, x, 1 - x
 
 
-def _tell(check: Check) -> None:
+def _print(check: Check) -> None:
     sys.stdout.write(json.dumps(asdict(check)) + "\n")
     sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> int:
-    """The child: one JSON line per check."""
+    """Run the child process: print one JSON line per check."""
     try:
         for check in _checks(arguments[0]):
-            _tell(check)
+            _print(check)
     except DifflogicError as error:
-        _tell(Check("device", False, str(error)))
+        _print(Check("device", False, str(error)))
     return 0
 
 
 def require(adapter: Adapter) -> None:
-    """Return where the adapter passed the self-test, which is run where it was not yet.
+    """Require that the adapter passes the self-test, and run the test if its result is not cached.
 
-    Raises DeviceError where it failed, now or when it was last tested.
+    Raises DeviceError if it fails or has failed.
     """
-    # Keyed by driver and shaders: after an update of either the adapter is asked again.
+    # Keyed by driver and shaders: after an update of either the adapter is tested again.
     known = kept(adapter)
     failures = _test(adapter) if known is None else known
     if failures:
@@ -221,9 +220,9 @@ def require(adapter: Adapter) -> None:
 
 
 def kept(adapter: Adapter) -> list[str] | None:
-    """What failed in an earlier test with this driver and these shaders, as `name: detail`; None without a test."""
+    """Return the failures of an earlier test with this driver and these shaders, or None if there was none."""
     entry = VERDICTS.read().get(_key(adapter))
-    # An entry that was edited, or is of another version, is no verdict: the adapter is tested again.
+    # An edited entry, or one of another version, is ignored: the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
     if not isinstance(failures, list) or not all(isinstance(each, str) for each in failures):
         return None
@@ -231,7 +230,7 @@ def kept(adapter: Adapter) -> list[str] | None:
 
 
 def keep(adapter: Adapter, checks: Sequence[Check]) -> list[str]:
-    """Cache what a self-test found, unless it could not be made; return what failed."""
+    """Cache the result of a self-test, unless it could not run; return the failures."""
     failures = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if not checks:
         failures = ["self-test: no check was made"]

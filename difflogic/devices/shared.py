@@ -1,8 +1,8 @@
-"""Several devices that train one population, each so many of its members as it is fast.
+"""Split a population over several devices in proportion to their speed.
 
-A member is on one device for good, and is there, bit for bit, what it would be alone. Members stay in the order of
-their seeds: the first device has the first ones. How many each has is measured over a few epochs that are thrown away,
-and stands in the manifest, so that a run that goes on shares its members alike.
+A member stays on one device, where it is, bit for bit, what it would be alone. Members keep the order of their seeds:
+the first device has the first ones. Speeds are measured over a few epochs that are discarded. The manifest stores the
+shares, so that a resumed run is split in the same way.
 """
 
 import time
@@ -18,18 +18,18 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.population import ParallelModels, opened
 
 NAME = "shared"
-"""Of the engine, as the manifest has it."""
+"""Name of the engine in the manifest."""
 TIMED = 2
-"""Epochs by which devices are measured, after one that compiles and fills caches."""
+"""Timed epochs of each device, after one that compiles and fills caches."""
 
 clock = time.perf_counter
 
 
 class SharedEngine:
-    """Implements `difflogic.engine.api.Engine`; what is no training, the first device does."""
+    """Implementation of `difflogic.engine.api.Engine` on several devices; the first one does all but training."""
 
     def __init__(self, engines: Sequence[Engine], shares: Sequence[int] | None = None) -> None:
-        """`shares`: members of each, where they are known from earlier."""
+        """Create the engine; `shares` are the members of each device, if known from an earlier run."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
         self.info = EngineInfo(
@@ -43,13 +43,13 @@ class SharedEngine:
 
     @property
     def selector(self) -> str:
-        """The devices in the form that `--devices` reads."""
+        """Devices as `--devices` accepts them."""
         return ",".join(engine.selector for engine in self._engines)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open the models like every engine. Measures the devices first if their shares are not known."""
+        """Open the models, after measuring the devices if their shares are not known."""
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
             trial = self._opened(even, jobs, states, max_memory, reserved)
@@ -77,12 +77,12 @@ class SharedEngine:
         return ParallelModels(opened(openers), replace(self.info, variant=variant))
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """The memory of all devices, as if each had all models, because their shares are not known yet."""
+        """Return the memory of all devices as if each had all models, since their shares are not known yet."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 
 def speeds(model: ParallelModels) -> list[float]:
-    """Members and epochs a second of each device, while all of them work; the model's states are of no use then."""
+    """Measure members times epochs a second of each device while all of them work; this changes the model's states."""
 
     def timed(part: Model) -> float:
         part.train(1)
@@ -96,9 +96,9 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """`count` shared out by weights so that the part that takes longest ends as soon as it can (D'Hondt's method)."""
+    """Divide `count` by weights so that the slowest part ends as early as possible (D'Hondt's method)."""
     shares = [0] * len(weights)
     for _ in range(count):
-        # To whoever would end it first: rounding to the nearest whole share could make all wait for a slow device.
+        # To the device that would finish it first: rounding shares could make all wait for a slow device.
         shares[max(range(len(weights)), key=lambda index: weights[index] / (shares[index] + 1))] += 1
     return shares

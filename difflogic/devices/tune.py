@@ -1,9 +1,8 @@
-"""`difflogic tune`: which schedule is fastest on this adapter for this work.
+"""Find the fastest schedule of the kernels on this adapter for a configuration (`difflogic tune`).
 
-Each kernel of the fused steps is swept over workgroup sizes, for each number of lanes; a variant is timed
-only after it computed, bit for bit, what the default schedule computes, and that agreed with the reference.
-The best of all is then timed in turns with the default, and kept only where it is clearly faster. A sweep
-that is cut off goes on where it was.
+Each kernel of the fused steps is timed over workgroup sizes for each number of lanes. A variant is timed only if it
+gives the same bits as the default schedule, which must agree with the reference. The best schedule is then timed in
+turns with the default, and stored only if it is clearly faster. An interrupted sweep resumes.
 """
 
 import math
@@ -37,29 +36,29 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 
 GAIN = 1.05
-"""A winner must be this much faster: less is within what repeated measurements of one schedule differ by."""
+"""Least speedup of a stored schedule; smaller ones are within the variation of repeated measurements."""
 TRAINED = ("gate_forward", "gate_backward")
-"""Those of every train step, by which lanes are chosen."""
+"""Kernels of every train step, by which the number of lanes is chosen."""
 ROUNDS = 3
 FINAL_ROUNDS = 7
 ROUND_SECONDS = 0.02
-"""Aim for a round: short kernels go several times, else what is measured is how long a submit takes."""
+"""Target time of a round: short kernels are repeated, since otherwise the time of a submit is measured."""
 MOST_TIMES = 32
 
 WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
 SOFTWARE_LARGEST = 32
-"""Software runs a workgroup on one thread, 4 to 16 invocations at a time: larger ones only take longer to compile."""
+"""Largest workgroup on software, which runs a workgroup on one thread: larger ones only take longer to compile."""
 LANES = (1, 2, 4, 8, 16, 32)
 HOPELESS = 1.5
-"""So many times the best seconds: what goes further in the same direction would only be worse."""
+"""Multiple of the best time at which a sweep stops, as going further in the same direction is slower still."""
 
 Sweep = list[LaunchConfig]
-"""Variants of the same lanes, which differ in workgroup size alone."""
+"""Variants with the same number of lanes, which differ in workgroup size alone."""
 
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far the sweeps are. Variants are ruled out, so that `total` and what is left only fall."""
+    """Progress of the sweeps. Variants are ruled out on the way, so that `total` only falls."""
 
     done: int
     total: int
@@ -67,35 +66,35 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """The time left, in words: less where variants turn out not to be worth measuring."""
+        """Text with the time left at most: variants may turn out not to be worth measuring."""
         seconds = self.seconds_left
         return f"about {math.ceil(seconds)} s left" if seconds < 90 else f"about {math.ceil(seconds / 60)} min left"
 
 
-Tell = Callable[[str, SweepProgress | None], None]
-"""Takes a line of text, and how far the sweeps are where that has changed."""
+Report = Callable[[str, SweepProgress | None], None]
+"""Function that receives a line of text, and the progress if it has changed."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What tuning found: under `stored` the default, where it stays."""
+    """Result of tuning; `stored` is the default schedule if none is clearly faster."""
 
     default: LaunchConfig
     stored: Tuned
     measured: int
-    """Variants timed, in a sweep that was cut off before too; 0 where the answer was stored before."""
+    """Number of variants timed, including those of an interrupted sweep; 0 if the result was cached."""
 
 
 class Tuner:
-    """Tunes one device for the training of one configuration, or of a population: of its largest group.
+    """Tuner of one device for one configuration, or for the largest group of a population.
 
-    Models share every dispatch, so what is fastest for one need not be so for several: their number is in the key.
+    Models share every dispatch, so the fastest schedule depends on their number, which is part of the key.
     """
 
     def __init__(
-        self, device: GpuDevice, config: Config, tell: Tell = lambda text, progress: None, population: int = 1
+        self, device: GpuDevice, config: Config, report: Report = lambda text, progress: None, population: int = 1
     ) -> None:
-        self.device, self._tell = device, tell
+        self.device, self._report = device, report
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
         plan = plan_for(device, jobs)
         self.groups, (models, self.plan) = plan.model_groups, plan.parts()[-1]
@@ -109,15 +108,15 @@ class Tuner:
         self._seconds_per_variant: list[float] = []
 
     def run(self) -> TuningResult:
-        """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
+        """Return the cached result, or measure and store it. Raises DeviceError if a variant is wrong."""
         default = self.plan.launch
-        known = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
-        if known is not None:
-            return TuningResult(default, known, 0)
+        stored = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
+        if stored is not None:
+            return TuningResult(default, stored, 0)
         self._verify_against_reference()
         progress = self._progress()
         before = f", {progress.done} of them measured before" if progress.done else ""
-        self._tell(
+        self._report(
             f"At most {progress.total} variants{before}; each is compiled, which software adapters take long for.",
             progress,
         )
@@ -130,12 +129,12 @@ class Tuner:
         )
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """The best workgroup size of each fused step by lanes, and a train step's seconds; until more are hopeless."""
+        """Return the best schedule of each number of lanes, with the seconds of its train step, until times rise."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
             times = self._sweep(sweep)
-            here = best_of(times.values())
+            fastest = best_of(times.values())
             wgs = {kernel: min(times, key=lambda each: times[each][kernel]).workgroup_size for kernel in FUSED}
             winner = replace(
                 sweep[0],
@@ -143,16 +142,16 @@ class Tuner:
                 forward_workgroup_size=wgs["gate_forward"],
                 hard_workgroup_size=wgs["hard_forward"],
             )
-            winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
-            # More lanes than these would only be worse: what is left of the family is not measured.
-            if best and is_hopeless(here, best, TRAINED):
+            winners.append((winner, sum(fastest[kernel] for kernel in TRAINED)))
+            # More lanes would be slower still: the rest of the family is not measured.
+            if best and is_hopeless(fastest, best, TRAINED):
                 self._pending.difference_update(each for later in family[number + 1 :] for each in later)
                 break
-            best = best_of([best, here])
+            best = best_of([best, fastest])
         return winners
 
     def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
-        """Each workgroup size's seconds, until a larger one is hopeless."""
+        """Return the seconds of each workgroup size, until a larger one is too slow."""
         times: dict[LaunchConfig, Seconds] = {}
         with ExitStack() as opened:
             work: Workspace | None = None
@@ -175,47 +174,47 @@ class Tuner:
         return times
 
     def _measure(self, work: Workspace) -> Seconds:
-        """The least of some rounds of each fused step; of the first alone where that is long, and hopeless."""
-        found: Seconds = {}
+        """Return the best of some rounds of each fused step, or the first round's time if that is far too slow."""
+        best: Seconds = {}
         for kernel, dispatches in _fused(work).items():
-            # The first run of a pipeline includes its compiling, which may take a hundred times as long as the kernel.
+            # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
             self._time(work, dispatches[:1])  # compiles what verifying did not: this work's perception
             wake(self.device, partial(self._time, work, dispatches))
-            found[kernel] = self._time(work, dispatches)
-            if found[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
-                times = min(MOST_TIMES, max(1, int(ROUND_SECONDS / found[kernel])))
-                found[kernel] = min(self._time(work, dispatches * times) / times for _ in range(ROUNDS))
-        return found
+            best[kernel] = self._time(work, dispatches)
+            if best[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
+                times = min(MOST_TIMES, max(1, int(ROUND_SECONDS / best[kernel])))
+                best[kernel] = min(self._time(work, dispatches * times) / times for _ in range(ROUNDS))
+        return best
 
     def _add(self, launch: LaunchConfig, seconds: Seconds) -> None:
         self.measured.add(launch, seconds)
         self._pending.discard(launch)
-        here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
-        text = f"{launch.chunks:>3} chunk(s), workgroups of {launch.workgroup_size:3}: {here}"
+        times = ", ".join(f"{kernel} {1e3 * kernel_s:.2f} ms" for kernel, kernel_s in seconds.items())
+        text = f"{launch.chunks:>3} chunk(s), workgroups of {launch.workgroup_size:3}: {times}"
         progress = self._progress()
-        self._tell(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
+        self._report(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
 
     def _progress(self) -> SweepProgress:
-        each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
-        left = len(self._pending)
-        return SweepProgress(len(self.measured.seconds), len(self.measured.seconds) + left, each * left)
+        mean_s = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
+        done, pending = len(self.measured.seconds), len(self._pending)
+        return SweepProgress(done, done + pending, mean_s * pending)
 
     def _final(self, best: LaunchConfig) -> Tuned:
-        """Train steps of the default and of the best in turns; the result where the best wins clearly."""
+        """Time train steps of the default and the best schedule in turns; keep the best if it is clearly faster."""
         default = self.plan.launch
         if best == default:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
-            # In turns: a machine that grows warm or busy slows both down alike.
+            # In turns, so that a machine that becomes warm or busy slows both down alike.
             wake(self.device, lambda: self._time(one.workspace, one.train_step))
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
         default_ms, best_ms = (1e3 * statistics.median(times[launch]) for launch in (default, best))
-        self._tell(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms", None)
-        # Training would have to compile other pipelines: a gain within what measurements differ by is not worth that.
+        self._report(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms", None)
+        # Training would have to compile other pipelines, which a gain within the noise does not justify.
         winner = best if default_ms >= GAIN * best_ms else default
         return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))
 
@@ -224,7 +223,7 @@ class Tuner:
         return result
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
-        """Seconds of a dispatch list, waited for."""
+        """Return the seconds of a dispatch list until it is done."""
         start = time.perf_counter()
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
@@ -232,7 +231,7 @@ class Tuner:
 
     @contextmanager
     def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
-        """The models under a schedule, in the middle of training, closed at the end."""
+        """Open the models under a schedule after two train steps; close them at the end."""
         states = [TrainState.initial(job) for job in self.jobs]
         model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
@@ -245,7 +244,7 @@ class Tuner:
         return self._answer(self.plan.launch)
 
     def _answer(self, launch: LaunchConfig) -> list[bytes]:
-        """What a schedule makes of the example: gradients and hard states, as bytes."""
+        """Return the example's gradients and hard states under a schedule, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
@@ -254,7 +253,7 @@ class Tuner:
         return [np.float32(loss).tobytes(), *(layer.tobytes() for layer in layers), hard.tobytes()]
 
     def _verify(self, launch: LaunchConfig) -> None:
-        # Bytes, not closeness: a schedule decides who computes what, never in which order it is summed.
+        # Equal bytes: a schedule changes which invocation computes what, never the order of a sum.
         if self._answer(launch) != self._expected:
             self.measured.forget()
             raise DeviceError(
@@ -269,7 +268,7 @@ class Tuner:
         if largest_difference(ours.loss_and_gradients(circuit, batch)[1], expected) > GRADIENT_TOLERANCE:
             raise DeviceError(
                 f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
-                "difflogic doctor tells more."
+                "difflogic doctor shows more."
             )
 
 
@@ -279,7 +278,7 @@ def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
 
 
 def sizes_of(plan: Plan, groups: int) -> str:
-    """The work that a plan is for, in words; `groups`: so many such plans are one population."""
+    """Describe the work of a plan; `groups` is the number of such plans in a population."""
     shape = plan.shape
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
@@ -289,10 +288,10 @@ def sizes_of(plan: Plan, groups: int) -> str:
 
 
 def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
-    """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
+    """Return all variants that the device can run and training would use, by ascending lanes and workgroup sizes.
 
-    First those whose invocations have a chunk to themselves, then those where several share one and wait
-    for each other; on a card also those where workgroups share one, and no others where they can.
+    The first family has one invocation per chunk, the second several that synchronise. On a card where workgroups can
+    share a chunk, these variants are the only family.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
 
@@ -311,7 +310,7 @@ def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
 
 
 def best_of(times: Iterable[Seconds]) -> Seconds:
-    """The least seconds of each kernel."""
+    """Return the least seconds of each kernel."""
     best: Seconds = {}
     for seconds in times:
         best = {kernel: min(each, best.get(kernel, each)) for kernel, each in seconds.items()}
@@ -319,14 +318,14 @@ def best_of(times: Iterable[Seconds]) -> Seconds:
 
 
 def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
-    """Whether all of these kernels take clearly longer than the best did."""
+    """Return whether all of these kernels take clearly longer than the best."""
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
-    # Blocks as they are before they are rounded up to whole workgroups. With 32 blocks, 32 lanes are one workgroup, and
-    # 64 would leave half of it idle.
+    """Return whether half as many lanes would not suffice; if they do, most lanes are idle."""
+    # Blocks before they are rounded up to complete workgroups. With 32 blocks, 32 lanes are one workgroup, and 64 would
+    # leave half of it idle.
     narrow = replace(
         plan,
         launch=replace(
@@ -337,5 +336,5 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
-    """Whether the device can run it, and training would."""
+    """Return whether the device can run the variant and training would use it."""
     return fits(replace(plan, launch=launch), device.limits) and may_run(plan, launch)
