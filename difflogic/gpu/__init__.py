@@ -1,1 +1,1 @@
-"""WGSL compute shaders through wgpu: the only room that knows of adapters, buffers and dispatches."""
+"""WGSL compute shaders through wgpu: the only package that uses adapters, buffers and dispatches."""

@@ -1,7 +1,7 @@
-"""Adapters: what there is, which one is meant, and a device with portable limits.
+"""List and select adapters, and open a device with portable limits.
 
-Of what a kernel is made of (invocations, bindings) a device is asked for no more than what every WebGPU implementation
-grants, so that a kernel that outgrows it fails here and not at a user's.
+Limits of kernels (invocations, bindings) are requested as every WebGPU implementation grants them, so that a kernel
+that exceeds them fails here and not on a user's machine.
 """
 
 import functools
@@ -13,13 +13,13 @@ from difflogic.errors import NoAdapterError, first_line
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
 TIMESTAMPS = "timestamp-query"
-"""The one feature that is asked for where it exists: it changes nothing but what can be measured."""
+"""Only feature that is requested if available: it enables measurements and changes nothing else."""
 
 PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
-    # With split chunks a kernel takes what its levels need, and the planner asks first. All others keep to 16 KiB.
+    # With split chunks a kernel takes what its levels need, and the planner checks the limit. All others use 16 KiB.
     "max-compute-workgroup-storage-size": 49152,
     "max-compute-workgroups-per-dimension": 65535,
     # memory is no matter of portability: large work needs large buffers, and says so where a device lacks them
@@ -36,7 +36,7 @@ NO_ADAPTER = (
 
 @dataclass(frozen=True)
 class Adapter:
-    """One adapter as it describes itself, in the order of `list_adapters`."""
+    """Description of an adapter, in the order of `list_adapters`."""
 
     index: int
     name: str
@@ -51,17 +51,17 @@ class Adapter:
 
     @property
     def software(self) -> bool:
-        """True where the adapter is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+        """True if the adapter is a program on the CPU (lavapipe, SwiftShader, WARP)."""
         return self.type == "CPU"
 
     def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
-        """The smaller of the adapter's and the portable (or the wanted) limits: what a device is asked for."""
+        """Return the limits to request: the smaller of the adapter's and the portable (or the wanted) ones."""
         return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
 
 
 @functools.cache
 def _wgpu() -> Any:
-    """The wgpu module, told to look only at the backends that we use: faster, and no stray output."""
+    """Import wgpu restricted to the backends in use, which is faster and prints nothing."""
     import wgpu
     from wgpu.backends.wgpu_native import extras
 
@@ -71,11 +71,11 @@ def _wgpu() -> Any:
 
 @functools.cache
 def list_adapters() -> tuple[Adapter, ...]:
-    """All adapters; hardware first, each kind in the driver's order."""
-    found = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
-    # A stable sort: `--engine gpu:0` is the same adapter from one start to the next, as long as the driver says so.
-    found.sort(key=lambda adapter: adapter["type"] == "CPU")
-    return tuple(Adapter(index=index, **adapter) for index, adapter in enumerate(found))
+    """Return all adapters: hardware first, each kind in the driver's order."""
+    adapters = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
+    # A stable sort: `--engine gpu:0` is the same adapter in every process if the driver's order is the same.
+    adapters.sort(key=lambda adapter: adapter["type"] == "CPU")
+    return tuple(Adapter(index=index, **adapter) for index, adapter in enumerate(adapters))
 
 
 def _describe(handle: Any) -> dict[str, Any]:
@@ -93,9 +93,9 @@ def _describe(handle: Any) -> dict[str, Any]:
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
-    """The adapter of that index or (part of a) name; without a selector, the first.
+    """Return the adapter with this index or (part of a) name, or the first one without a selector.
 
-    Raises NoAdapterError where there is none, or only software under `require_hardware`.
+    Raises NoAdapterError if there is none, or only software under `require_hardware`.
     """
     adapters = list_adapters()
     if not adapters:
@@ -115,10 +115,9 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
 
 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
-    """A wgpu device with `granted_limits`. Raises NoAdapterError where the adapter refuses."""
+    """Open a wgpu device with `granted_limits`. Raises NoAdapterError if the adapter refuses."""
     granted = adapter.granted_limits(limits)
-    # Limits are asked for, not taken as they come: a shader that needs more than portable ones then fails on every
-    # machine.
+    # Portable limits are requested, not the adapter's, so that a shader that needs more fails on every machine.
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
     try:
         return adapter.handle.request_device_sync(

@@ -1,4 +1,4 @@
-"""The eleven kernels of arrays: their bindings, and how arrays of any shape are described to them."""
+"""Bindings of the eleven array kernels, and the strides that describe arrays of any shape to them."""
 
 import functools
 import math
@@ -11,20 +11,20 @@ from difflogic.gpu.kernels import Binding, bindings
 
 Shape = tuple[int, ...]
 MOST_AXES = 8
-"""As tensors have, whatever they are broadcast to."""
+"""Largest number of axes of a tensor, broadcast axes included."""
 
 
 @dataclass(frozen=True)
 class ArrayKernel:
-    """`shaders/tensor/<name>.wgsl`: its uniform's struct, its bindings, its `override` constants."""
+    """Kernel `shaders/tensor/<name>.wgsl`: its uniform's struct, its bindings, its `override` constants."""
 
     name: str
     struct: str
-    """Of the uniform."""
+    """Name of the uniform's struct."""
     bindings: tuple[Binding, ...]
     overrides: tuple[str, ...] = ("WG",)
     ops: tuple[str, ...] = ()
-    """What `OP` chooses from."""
+    """Operations among which the constant `OP` selects."""
 
     @property
     def path(self) -> str:
@@ -56,7 +56,7 @@ KERNELS = {
 
 
 def strides_of(shape: Shape, wanted: Shape) -> Shape:
-    """The strides of an array of that shape, broadcast to `wanted`: 0 where an entry is repeated."""
+    """Return the strides of an array of that shape broadcast to `wanted`: 0 for axes that repeat an entry."""
     strides, stride = [0] * len(wanted), 1
     for axis in range(1, len(shape) + 1):
         size = shape[-axis]
@@ -67,7 +67,7 @@ def strides_of(shape: Shape, wanted: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Walk:
-    """A walk says how arrays are read together: the fields of `Strided` and what its kernels are compiled for."""
+    """Access pattern of two operands: the fields of `Strided`, and the constants of its kernels."""
 
     fields: dict[str, Any]
     fours: bool
@@ -77,7 +77,7 @@ class Walk:
 
 @functools.lru_cache(maxsize=1024)
 def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
-    """The way through a result of these sizes and two operands."""
+    """Return the access pattern for a result of these sizes and two operands."""
     axes = _joined_axes(sizes, a_strides, b_strides)
     last = axes[-1]
     repeats = tuple(stride == 0 for stride in last[1:])
@@ -101,7 +101,7 @@ def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
 
 
 def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple[int, ...]]:
-    """Size and both strides of each axis; axes that both operands go through in one stride are one."""
+    """Return size and both strides of each axis, joining axes that both operands traverse with one stride."""
     # [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each axis goes on where the one behind it ends: one axis of 24.
     axes: list[tuple[int, ...]] = []
     for size, a, b in zip(sizes, a_strides, b_strides, strict=True):

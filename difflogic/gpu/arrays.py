@@ -1,7 +1,7 @@
-"""Arrays on a GPU and the eleven kernels that compute with them: what `difflogic.tensor` is made of there.
+"""Arrays on a GPU, the implementation of `difflogic.tensor` there: eleven kernels.
 
-Each method takes what its kernel's NumPy twin in `difflogic.tensor.kernels` takes. Nothing is awaited but by `get`:
-dispatches are gathered and submitted together.
+Each method has the parameters of its NumPy reference in `difflogic.tensor.kernels`. Dispatches are collected and
+submitted together; only `get` waits.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from difflogic.gpu.uniforms import uniform_struct
 T = TypeVar("T")
 Host = npt.NDArray[Any]
 Constants = dict[str, Any]
-"""Of a pipeline: `OP` by the operation's name."""
+"""Constants of a pipeline; `OP` is the name of the operation."""
 LARGEST = float(np.finfo(np.float32).max)
 
 
 MOST_PENDING = 256
-"""Dispatches that are gathered before they are submitted."""
+"""Largest number of dispatches that are collected before a submit."""
 MOST_KEPT = 1024
-"""Uniforms, and constants, that are kept for their next use."""
+"""Largest number of cached uniforms, and of cached constants."""
 SHARERS = 64
 ENTRIES = 64
-"""Of the kernels that sum: invocations of a workgroup, and entries that each of them adds, as in the shaders."""
+"""Invocations of a workgroup in kernels that sum, and entries that each of them adds, as in the shaders."""
 SIDE_BY_SIDE = 8
-"""Columns that a workgroup sums at once, where there are so many."""
+"""Largest number of columns that a workgroup sums at once."""
 FEW = 32
-"""Entries of a row that one invocation goes through alone."""
+"""Largest length of a row that a single invocation sums."""
 TILE = 64
-"""Rows and columns of a product that a workgroup computes, or half of them."""
+"""Rows and columns of the tile of a product that a workgroup computes, or half of them."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Larger tiles that keep software, or a card, busy: software runs a tile on one thread anyway."""
+"""Number of larger tiles from which they are used, on software and on a card; software never uses them."""
 
 
 class GpuArray:
-    """Numbers in a buffer, the last axis closest together."""
+    """Array in a buffer, in row-major order."""
 
     __slots__ = ("lease", "shape", "size")
     dtype = np.dtype(np.float32)
@@ -64,7 +64,7 @@ class GpuArray:
 
 
 class _Borrowed:
-    """A buffer that no pool lends."""
+    """Buffer that does not belong to a pool."""
 
     __slots__ = ("buffer",)
 
@@ -73,7 +73,7 @@ class _Borrowed:
 
 
 class GpuArrays:
-    """Implements `difflogic.tensor.arrays.Arrays`. For one thread at a time."""
+    """Implementation of `difflogic.tensor.arrays.Arrays`, for one thread at a time."""
 
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
@@ -98,14 +98,14 @@ class GpuArrays:
             self.device.upload(x.lease.buffer, values, purpose, 4 * first)
 
     def get(self, x: GpuArray) -> Host:
-        """The values; waits until they are computed."""
+        """Wait until the values are computed, and return them."""
         self.flush()
         if not x.size:
             return np.zeros(x.shape, np.float32)
         return self.device.download(x.lease.buffer, np.float32, "arrays", 4 * x.size).reshape(x.shape)
 
     def constant(self, value: float, dtype: npt.DTypeLike) -> GpuArray:
-        """A single number, uploaded the first time that it is needed."""
+        """Return a scalar, which is uploaded at its first use."""
         return _kept(self._constants, value, lambda: self.put(np.asarray(value, dtype), "constants"))
 
     def assign(self, x: GpuArray, values: GpuArray | Host) -> None:
@@ -119,7 +119,7 @@ class GpuArrays:
         self._upload(x, rows, "arrays", first * x.size // x.shape[0])
 
     def flush(self) -> None:
-        """Submit what has been gathered."""
+        """Submit the collected dispatches."""
         if self._pending:
             self.device.queue.submit([encode(self.device, self._pending).finish()])
             self._pending.clear()
@@ -127,7 +127,7 @@ class GpuArrays:
     # Work of others
 
     def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
-        """Do what is no kernel of arrays, after all that was asked for before; `owner` holds its buffers."""
+        """Run dispatches of other kernels after all that were requested before; `owner` holds their buffers."""
         self.flush()
         owner.submit(dispatches)
 
@@ -136,7 +136,7 @@ class GpuArrays:
         self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
 
     def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
-        """An array of what another's buffer holds, gone through by strides."""
+        """Return a copy of a foreign buffer, read with these strides."""
         return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
@@ -145,7 +145,7 @@ class GpuArrays:
         return GpuArray(shape, x.lease)
 
     def expand(self, shape: Shape, x: GpuArray) -> GpuArray:
-        """Axes of size 1 repeated."""
+        """Broadcast axes of size 1."""
         return x if x.shape == shape else self._copy(self._new(shape), x, strides_of(x.shape, shape))
 
     def transpose(self, axes: Shape, x: GpuArray) -> GpuArray:
@@ -177,7 +177,7 @@ class GpuArrays:
         return y
 
     def binary(self, op: str, a: GpuArray, b: GpuArray) -> GpuArray:
-        """Raises ValueError where the shapes do not broadcast."""
+        """Apply a binary operation. Raises ValueError if the shapes do not broadcast."""
         y = self._new(a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape))
         self._strided("binary", {"OP": op}, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
         return y
@@ -225,7 +225,7 @@ class GpuArrays:
         return self.reshape(shape, x)
 
     def _sum_parts(self, op: str, outer: int, count: int, inner: int, x: GpuArray) -> tuple[GpuArray, int]:
-        """Sums `[outer, parts, inner]` of parts of a run, and how many parts those are."""
+        """Return the sums `[outer, parts, inner]` of the parts of a run, and the number of parts."""
         lanes = SHARERS if inner < SIDE_BY_SIDE else SHARERS // SIDE_BY_SIDE
         parts = max(1, -(-count // (ENTRIES * lanes)))
         y = self._new((outer, parts, inner))
@@ -249,7 +249,7 @@ class GpuArrays:
         return y
 
     def adam(self, hyper: tuple[float, float, float, float], *state: GpuArray) -> None:
-        """`hyper`: beta1, beta2, epsilon and max_norm; `state`: what the twin takes behind it."""
+        """Run a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm, and `state` follows as in the reference."""
         names = ("beta1", "beta2", "epsilon", "max_norm")
         fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
         entries = state[-1].size
@@ -263,7 +263,7 @@ class GpuArrays:
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Gather a dispatch; `given` is in the order of the kernel's bindings behind the uniform."""
+        """Collect a dispatch; `given` has the order of the kernel's bindings after the uniform."""
         if not groups:
             return
         kernel = KERNELS[name]
@@ -296,7 +296,7 @@ class GpuArrays:
 
 
 def _kept(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """What is kept under a key, else what `make` makes, for which the one that was not used for longest goes."""
+    """Return the cached value of a key, or store what `make` returns, evicting the least recently used value."""
     if key in cache:
         cache.move_to_end(key)
         return cache[key]

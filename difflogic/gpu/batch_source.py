@@ -1,23 +1,23 @@
-"""A batch source says where a training batch comes from, as far as buffers and kernels depend on it."""
+"""Source of the training batch, as far as buffers and kernels depend on it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class BatchSource:
-    """The source of start grids and targets."""
+    """Source of initial states and targets."""
 
     start: str = "random"
-    """As in TaskConfig."""
+    """Kind of initial state, as in TaskConfig."""
     ruled: bool = False
-    """Whether a rule makes the targets."""
+    """True if a rule computes the targets."""
     pool: int = 0
-    """Grids of the sample pool; 0 where there is none."""
+    """Number of grids in the sample pool, 0 without one."""
     resets: int = 0
-    """As PoolConfig's `reset`."""
+    """Number of grids that are replaced in each batch, PoolConfig's `reset`."""
     stays: bool = False
-    """Whether nothing is written back into the pool."""
+    """True if nothing is written back into the pool."""
     samples: int = 0
-    """Samples of a task in data; 0 where it is none."""
+    """Number of samples of a task in data, else 0."""
     given: int = 0
-    """Channels that begin with theirs."""
+    """Number of channels whose initial state is the sample's."""

@@ -1,4 +1,4 @@
-"""Buffers that are used again: making one costs more than most of what is computed into it."""
+"""Pool of reusable buffers, since creating one costs more than most computations on it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from difflogic.gpu.device import GpuDevice
 
 LEAST_BYTES = 256
 MOST_FREE_BYTES = 1 << 28
-"""Free buffers beyond are left to the driver."""
+"""Bytes of free buffers above which further ones are released to the driver."""
 
 
 class PooledBuffer:
-    """A buffer that is lent, until nobody holds it any more."""
+    """Buffer of a pool, to which it returns when its last reference goes."""
 
     __slots__ = ("_pool", "buffer")
 
@@ -27,7 +27,10 @@ class PooledBuffer:
 
 
 class BufferPool:
-    """Storage buffers whose sizes are powers of two; commands of their next user come after those of the last."""
+    """Pool of storage buffers whose sizes are powers of two.
+
+    Commands run in order, so a buffer may be reused while earlier commands that read it are still pending.
+    """
 
     def __init__(self, device: GpuDevice) -> None:
         self._device = device
@@ -36,7 +39,7 @@ class BufferPool:
         self._most = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
 
     def take(self, size: int) -> PooledBuffer:
-        """A buffer of at least `size` bytes, with anything in it. Raises LimitError where the device has none."""
+        """Return a buffer of at least `size` bytes with undefined content. Raises LimitError if memory runs out."""
         if size > self._most:
             raise LimitError(
                 f"An array of {size / 1e6:.0f} MB is too large for this device, which binds at most "
@@ -51,8 +54,8 @@ class BufferPool:
 
     def give_back(self, buffer: Any) -> None:
         """Take a buffer back for its next user."""
-        # Not destroyed beyond the bound: that would abort the process where commands that use it are yet to be
-        # submitted. It goes when the last of them has.
+        # Beyond the bound it is not destroyed: that aborts the process if commands that use it are not yet submitted.
+        # It is freed after the last of them.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:
             self._free_bytes += buffer.size
             self._free[buffer.size].append(buffer)

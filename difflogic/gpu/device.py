@@ -1,6 +1,6 @@
-"""One open device: pipelines made once per launch configuration, buffers, bind groups, and what crossed the bus.
+"""Open device: pipelines, compiled once per launch configuration, buffers, bind groups and transfer counts.
 
-What a training asks of a device before it runs are five verbs, `DeviceVerbs`. An opened device has them, and so has a
+Training prepares its work by the five methods of `DeviceVerbs`. An open device has them, and so has a
 `RecordingDevice`, which computes nothing.
 """
 
@@ -27,7 +27,7 @@ _COMPUTE = 4  # GPUShaderStage.COMPUTE
 
 @dataclass
 class TransferLedger:
-    """Every byte that crosses between host and device, counted by purpose.
+    """Number of bytes transferred between host and device, by purpose.
 
     `uploaded["circuit"]` is the number of bytes sent for that purpose so far; `downloaded` likewise.
     """
@@ -37,39 +37,39 @@ class TransferLedger:
 
 
 class DeviceVerbs(Protocol):
-    """What makes the buffers and dispatches of a training, whether they are run here or recorded."""
+    """Methods that create the buffers and dispatches of a training, to run or to record them."""
 
     limits: dict[str, int]
 
     @property
     def adapter(self) -> Adapter:
-        """What plans are made for."""
+        """Adapter that plans are made for."""
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
-        """A zeroed buffer."""
+        """Create a zeroed buffer."""
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
-        """Fill a part of a buffer."""
+        """Write a part of a buffer."""
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
-        """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
+        """Create a bind group of a kernel from buffers (or `(buffer, offset, size)`) by the names of its bindings."""
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """The pipeline of a kernel with these `override` constants, made for these `sizes` if that pays."""
+        """Return the pipeline of a kernel with these `override` constants, specialised for `sizes` if that pays."""
 
     def staging(self, name: str, size: int) -> Any:
-        """A buffer that the host can map to read."""
+        """Create a buffer that the host can map for reading."""
 
 
 def computing(device: DeviceVerbs) -> GpuDevice:
-    """The same device, where it computes. Raises DeviceError for a recording."""
+    """Return the device if it computes. Raises DeviceError for a recording."""
     if not isinstance(device, GpuDevice):
         raise DeviceError("A recording has no device that computes: it holds what another one is to run.")
     return device
 
 
 class GpuDevice:
-    """Wraps an opened wgpu device. Everything made through it carries the label of its source."""
+    """Wrapper of an open wgpu device, whose objects carry the label of their source."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
         self.adapter = adapter
@@ -89,7 +89,7 @@ class GpuDevice:
         """What submits work that is gathered elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
-        """Return what to print and keep about this device running under `launch`."""
+        """Return the description of this device under `launch`, to print and to store."""
         adapter = self.adapter
         return EngineInfo(
             engine="gpu",
@@ -102,13 +102,13 @@ class GpuDevice:
         )
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the compute pipeline of a kernel, compiled the first time: one for all plans that it runs alike under.
+        """Return the compute pipeline of a kernel, compiled at its first use and shared by all plans that allow it.
 
         Raises KernelError.
         """
         source = self.specialized(load_source(kernel), "shape", sizes)
-        # Keyed by what the driver compiles, not by the schedule: schedules that differ in another kernel's workgroup
-        # size, or plans in sizes that the kernel does not read, share the pipeline.
+        # The key is what the driver compiles, not the schedule: schedules that differ in another kernel's workgroup
+        # size, and plans that differ in sizes that the kernel does not read, share a pipeline.
         key = (kernel, source.text, tuple(constants.values()))
         if key not in self._pipelines:
             module = self.module(source, is_trusted=bool(sizes) and self.trusts_kernels)
@@ -120,13 +120,13 @@ class GpuDevice:
         return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
-        """A pipeline whose bind groups `bind` makes."""
+        """Create a pipeline whose bind groups `bind` can create."""
         layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self._layout(kernel, bindings)])
         compute = {"module": module, "entry_point": "main", "constants": constants}
         return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
 
     def module(self, source: Source, is_trusted: bool = False) -> Any:
-        """Return the shader module of a source, compiled the first time. Raises what `compile` raises."""
+        """Return the shader module of a source, compiled at its first use. Raises what `compile` raises."""
         if source.text not in self._modules:
             self._modules[source.text] = self.compile(source, is_trusted)
         return self._modules[source.text]
@@ -163,7 +163,7 @@ class GpuDevice:
         return self.handle.create_bind_group(label=kernel, layout=self._layout(kernel, bindings), entries=entries)
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
-        """A zeroed buffer on the device. Raises LimitError where the device is out of memory."""
+        """Create a zeroed buffer on the device. Raises LimitError if the device is out of memory."""
         import wgpu
 
         usage = wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.COPY_SRC
@@ -188,33 +188,33 @@ class GpuDevice:
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
-        # Queued before everything that is submitted later; wgpu copies the bytes at once, so that they may change here.
+        # Queued before everything that is submitted later; wgpu copies the bytes at once, so the array may change.
         self.queue.write_buffer(buffer, offset, payload)
         self.ledger.uploaded[purpose] += len(payload)
 
     def wait(self) -> None:
-        """Return when all work is done that was handed to the device."""
+        """Wait until all submitted work is done."""
         for submit in self.before_waiting:
             submit()
-        # wgpu's own call for it does not work in every version; to read a buffer is to wait for what was queued before.
+        # wgpu's own call does not work in every version; reading a buffer waits for all work queued before.
         if self._marker is None:
             self._marker = self.buffer("marker", 4)
         self.queue.read_buffer(self._marker)
 
     def clear(self, buffer: Any) -> None:
-        """Zero a buffer, after all that was submitted before."""
+        """Zero a buffer after all work submitted before."""
         encoder = self.handle.create_command_encoder()
         encoder.clear_buffer(buffer)
         self.queue.submit([encoder.finish()])
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
-        """A copy of a buffer (or its first `size` bytes); waits for all submitted work."""
+        """Wait for all submitted work, and return a copy of a buffer or of its first `size` bytes."""
         data = self.queue.read_buffer(buffer, 0, size or buffer.size)
         self.ledger.downloaded[purpose] += len(data)
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
-        """Return what was copied into a staging buffer; waits until it is there."""
+        """Wait for the copy into a staging buffer, and return it."""
         import wgpu
 
         staging.map_sync(wgpu.MapMode.READ, 0, size)

@@ -1,4 +1,4 @@
-"""A circuit as a differentiable function, on a GPU adapter."""
+"""Circuit as a differentiable function on a GPU adapter."""
 
 from collections.abc import Sequence
 from typing import Any, TypeGuard
@@ -22,11 +22,11 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Cells, where they are no multiple of a chunk, that are padded on the device: by a matrix of their square."""
+"""Largest number of cells that are padded to complete chunks on the device, by a product with a square matrix."""
 
 
 class GpuFunction(CircuitFunction):
-    """Implements `difflogic.engine.function.CircuitFunction`."""
+    """Implementation of `difflogic.engine.function.CircuitFunction`."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _prepared(self) -> list[Dispatch]:
-        """Return what makes coefficients of the logits."""
+        """Return the dispatches that compute coefficients from logits."""
         return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
 
     @property
     def _forth(self) -> list[Dispatch]:
-        # On 0 and 1 the arithmetic of a hard gate is of whole numbers, and exact.
+        # For inputs 0 and 1 the arithmetic of a hard gate has integer results, and is exact.
         return self._work.forward_one_hot if self.hard else self._work.forward
 
     @property
@@ -106,7 +106,7 @@ class GpuFunction(CircuitFunction):
         if not self._stays(arrays):
             return super().forward_arrays(arrays, x, logits)
         work, self._last, self._seen = self._work, (x, logits), False
-        # The host does not know these logits: whatever it brings next is new.
+        # The host does not have these logits, so the next upload always counts as a change.
         self._logits.fill(np.nan)
         arrays.copy_to(work.buffers["logits"], logits)
         arrays.copy_to(work.state(0), self._chunked(arrays, x))
@@ -130,30 +130,29 @@ class GpuFunction(CircuitFunction):
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
-        """Return whether arrays from there need not cross the host."""
+        """Return whether arrays of this store can stay on the device."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
         return isinstance(arrays, GpuArrays) and arrays.device is self._device and fits and not self.every_state
 
     def _chunked(self, arrays: GpuArrays, x: GpuArray) -> GpuArray:
-        """`[chunks, C, 16]` of `[*grid, C]`, the cells past the end 0."""
+        """Reshape `[*grid, C]` to `[chunks, C, 16]`, padding with zeros."""
         cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
         rows = arrays.reshape((cells, channels), x)
         if cells < chunks * CHUNK:
-            # Each kernel writes whole arrays, and none makes one longer but a product: with a row of zeros for each
-            # cell that is missing.
+            # Only a product can make an array longer: its matrix has a row of zeros for each missing cell.
             if self._padding is None:
                 self._padding = arrays.put(np.eye(chunks * CHUNK, cells, dtype=np.float32))
             rows = arrays.matmul(self._padding, rows)
         return arrays.transpose((0, 2, 1), arrays.reshape((chunks, CHUNK, channels), rows))
 
     def _unchunked(self, arrays: GpuArrays, buffer: Any, channels: int) -> GpuArray:
-        """`[*grid, C]` of the chunks in a buffer."""
+        """Return the chunks in a buffer as `[*grid, C]`."""
         shape = self._work.plan.chunks, CHUNK, channels
         y = arrays.copy_of(buffer, shape, (CHUNK * channels, 1, CHUNK))
         return arrays.reshape((*self.grid, channels), y)
 
     def _cells(self, buffer: object, channels: int) -> Array:
-        """`[cells, channels]` of chunks."""
+        """Download chunks as `[cells, channels]`."""
         chunks = self._work.plan.chunks
         values = self._device.download(buffer, np.float32, "states", size=chunks * channels * 64)
         return from_chunks(values.reshape(chunks, channels, 16), self._shape.cells)

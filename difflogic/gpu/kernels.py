@@ -1,4 +1,4 @@
-"""Every kernel: its bindings in order, what it is dispatched over and how it may be varied."""
+"""Table of all kernels: their bindings in order, their dispatch grids and their constants."""
 
 import itertools
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Access = Literal["uniform", "read", "read_write"]
 
 @dataclass(frozen=True)
 class Binding:
-    """One `@binding`, its number being its place in the list."""
+    """One `@binding`, whose number is its index in the list."""
 
     name: str
     access: Access
@@ -26,9 +26,9 @@ def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
 
 
 class DispatchRange(NamedTuple):
-    """A dispatch does tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`.
+    """Range of a dispatch: tiles `[first, end)`, and in each of their blocks the chunks `[first_part, end_part)`.
 
-    Its adjoints of patches are bound from the chunk `window` on, counted over all models.
+    `window` is the chunk, counted over all models, from which the adjoints of patches are bound.
     """
 
     first: int
@@ -48,14 +48,14 @@ class DispatchRange(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """A grid over a plain list of items, for each model anew: `workgroup_id.y` is the model.
+    """Dispatch grid over a plain list of items of each model; `workgroup_id.y` is the model.
 
-    More workgroups than a dimension holds are not dispatched; those that are then loop over the rest.
+    If there are more workgroups than a dimension holds, those that are dispatched loop over the rest.
     """
 
     items: Callable[[Plan], int]
     per_workgroup: int = LINEAR_WG
-    """1 where a whole workgroup goes through an item."""
+    """Items of a workgroup, 1 if a workgroup cooperates on an item."""
 
     def workgroups(self, plan: Plan) -> int:
         return min(-(-self.items(plan) // self.per_workgroup), MAX_WORKGROUPS)
@@ -63,20 +63,20 @@ class Linear:
 
 @dataclass(frozen=True)
 class Tiled:
-    """The grid of a fused step: workgroups go through the tiles of all models, a tile being LANES chunks or blocks."""
+    """Dispatch grid of a fused step: workgroups loop over the tiles of all models, each of LANES chunks or blocks."""
 
     tiles: Callable[[Plan], int]
     workgroups: Callable[[Plan], int]
-    """At most; each may have scratch memory of its own."""
+    """Largest number of workgroups; each may have scratch memory of its own."""
     work: Callable[[Plan], int]
-    """Gate evaluations for one chunk of each lane."""
+    """Number of gate evaluations for one chunk of each lane."""
     parts: Callable[[Plan], int] = lambda plan: 1
-    """Chunks of a block, where tiles are blocks."""
+    """Number of chunks of a block, if tiles consist of blocks."""
     window: Callable[[Plan], int] | None = None
-    """Tiles whose results are bound at once; None: all."""
+    """Number of tiles whose results are bound at once; None: all."""
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
-        """Return the dispatches that one CA step takes, those of a window in a row."""
+        """Return the dispatches of one CA step, window by window."""
         tiles = self.tiles(plan)
         each = self.window(plan) if self.window else tiles
         made = []
@@ -88,15 +88,15 @@ class Tiled:
 
 
 def windows(plan: Plan) -> list[DispatchRange]:
-    """Return the chunks of all models whose adjoints of patches are bound at once, in place of tiles."""
+    """Return the ranges of chunks of all models whose adjoints of patches are bound at once."""
     chunks, each = plan.models * plan.chunks, plan.window_tiles * plan.tile_chunks
     return [DispatchRange(first, min(first + each, chunks)) for first in range(0, chunks, each)]
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
-    """Ranges over all tiles and parts, in order, of at most `most` work each where one part of one tile is `work`.
+    """Return ranges over all tiles and parts, in order, of at most `most` work each; a part of a tile costs `work`.
 
-    Parts are divided first: all tiles together fill a device better than a few. One part of one tile is never divided.
+    Parts are divided first, since all tiles together fill a device better than a few. Parts are never divided.
     """
     # Four tiles of 8 parts, each part a work of 10: at most 100 to a dispatch gives parts 0-1, 2-3, 4-5 and 6-7 of all
     # tiles; at most 25 gives one part of two tiles, 16 dispatches. A tile's parts come in order, as its sum needs.
@@ -107,14 +107,14 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
 
 def _cut(items: int, most: int) -> list[tuple[int, int]]:
-    """`[first, end)` of pieces of at most so many items, as even as can be."""
+    """Return `[first, end)` of pieces of at most `most` items, of even size."""
     count = max(1, -(-items // max(1, most)))
     return list(itertools.pairwise(items * piece // count for piece in range(count + 1)))
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """`shaders/<name>.wgsl`: its bindings, its grid, its `override` constants and its workgroup memory."""
+    """Kernel `shaders/<name>.wgsl`: its bindings, dispatch grid, `override` constants and workgroup memory."""
 
     name: str
     bindings: tuple[Binding, ...]
@@ -130,11 +130,11 @@ class KernelSpec:
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
     def near_bytes(self, plan: Plan) -> int:
-        """Bytes of workgroup memory in which nodes and adjoints go from level to level."""
+        """Return the bytes of workgroup memory that pass nodes and adjoints from level to level."""
         return 16 * plan.near(self.name) if isinstance(self.grid, Tiled) else 0
 
     def constants(self, plan: Plan) -> dict[str, int]:
-        """The `override` constants of a plan."""
+        """Return the `override` constants of a plan."""
         launch = plan.launch
         given = {
             "WG": self.workgroup_size(launch),
@@ -162,7 +162,7 @@ _ALL_OVERRIDES = ("CANDIDATES", "KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEA
 _ROWS = ("WG", "CANDIDATES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
-# In the order of a train step, and of an evaluation. Kernels of one workgroup sum up a model in a fixed tree.
+# In the order of a train step, and of an evaluation. Kernels of one workgroup add up a model's values in a fixed tree.
 _SPECS = (
     KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_parameters), _ROWS),
     KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_parameters), _ROWS),
@@ -280,4 +280,4 @@ KERNELS = {spec.name: spec for spec in _SPECS}
 
 LINEAR = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Linear)}
 TILED = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Tiled)}
-"""The grids of the fused steps, and of all other kernels."""
+"""Dispatch grids of the fused steps, and of all other kernels."""

@@ -1,4 +1,4 @@
-"""A device runs the fused kernels with workgroup sizes, chunks per workgroup, and what the forward pass keeps."""
+"""Launch configurations: workgroup sizes, chunks per workgroup, and values stored by the forward pass."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 FUSED = ("gate_forward", "gate_backward", "hard_forward")
-"""The kernels that do a whole CA step: all levels in one dispatch."""
+"""Kernels that compute a complete CA step, all levels in one dispatch."""
 LINEAR_WG = 64
-"""Workgroup size of the kernels over plain lists, where it matters little."""
+"""Workgroup size of the kernels over plain lists, whose speed hardly depends on it."""
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """A launch configuration says how the fused steps are run. Nothing here changes any result."""
+    """Schedule of the fused steps. It changes no result."""
 
     workgroup_size: int
-    """Invocations per workgroup of gate_backward, and of the others where they have no number of their own."""
+    """Invocations per workgroup of gate_backward, and of the other fused steps unless they have their own."""
     chunks_per_workgroup: int
-    """`LANES` in the shaders: as many invocations for each of them as fit."""
+    """Number of chunks per workgroup, `LANES` in the shaders; each has as many invocations as fit."""
     split_chunks: bool = False
-    """Whether workgroups share a chunk, and values go from level to level in workgroup memory."""
+    """True if workgroups share a chunk, and values pass from level to level in workgroup memory."""
     store_activations: bool = True
-    """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
+    """True if the forward pass stores every node's value; otherwise the backward pass recomputes them."""
     forward_workgroup_size: int = 0
     hard_workgroup_size: int = 0
     checkpoint_every: int = 1
-    """Steps between kept states, without stored activations: 3 of 6 steps keeps states 0, 3 and 6.
+    """Steps between checkpointed states without stored activations: 3 of 6 steps stores states 0, 3 and 6.
 
-    States between them share buffers. Before step 2 backward, steps 0 and 1 are run again from state 0.
+    States between them share buffers. Before step 2 backward, steps 0 and 1 are recomputed from state 0.
     """
     quarters: int = 1
-    """Quarters of a split chunk that a workgroup takes, 1 or 2: two share the loads of a gate."""
+    """Quarters of a split chunk per workgroup, 1 or 2: two share the loads of a gate."""
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """Return what of the forward pass is kept."""
+        """Values of the forward pass that are stored: `store_activations` and `checkpoint_every`."""
         return self.store_activations, self.checkpoint_every
 
     def with_memory(self, store_activations: bool, checkpoint_every: int = 1) -> LaunchConfig:
-        """Return the same with nodes kept, or computed again from states so many steps apart."""
+        """Return the same schedule with nodes stored, or recomputed from states `checkpoint_every` steps apart."""
         return replace(self, store_activations=store_activations, checkpoint_every=checkpoint_every)
 
     @property
     def layout(self) -> tuple[int, bool, bool, int]:
-        """Return what decides where everything lies in memory."""
+        """Settings that determine the memory layout."""
         return self.chunks_per_workgroup, self.split_chunks, *self.memory
 
     @property
     def groups_per_tile(self) -> int:
-        """Return how many workgroups share a tile."""
+        """Number of workgroups that share a tile."""
         return 4 // self.quarters if self.split_chunks else 1
 
     def workgroup_size_of(self, kernel: str) -> int:
-        """Invocations per workgroup of a fused step."""
+        """Return the invocations per workgroup of a fused step."""
         own = {"gate_forward": self.forward_workgroup_size, "hard_forward": self.hard_workgroup_size}
         return own.get(kernel, 0) or self.workgroup_size
 
@@ -64,22 +64,22 @@ class LaunchConfig:
         return alike and self.layout == other.layout and self.quarters == other.quarters
 
     def described(self) -> str:
-        """Return the schedule in words."""
+        """Describe the schedule for messages."""
         sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
         return f"workgroups of {sizes} invocations, {self.chunks} chunk(s) each"
 
     @property
     def chunks(self) -> str:
-        """Chunks of a workgroup in words, such as 8 or 1/4."""
+        """Text with the chunks of a workgroup, such as 8 or 1/4."""
         return f"1/{self.groups_per_tile}" if self.split_chunks else str(self.chunks_per_workgroup)
 
     def written(self) -> dict[str, int]:
-        """The values by the names that files use: manifests, measurements, tuning caches."""
+        """Return the values by the names that files use: manifests, measurements, tuning caches."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> LaunchConfig:
-        """The inverse of `written`. Raises ValueError or TypeError where it is none."""
+        """Return the configuration of `written` fields. Raises ValueError or TypeError if they are not valid."""
         launch = cls(**{_READ.get(name, name): value for name, value in fields.items()})
         for name, number in asdict(launch).items():
             flag = name in ("store_activations", "split_chunks")
@@ -117,7 +117,8 @@ HARDWARE = (
     LaunchConfig(128, 1),
     LaunchConfig(64, 1),
 )
-"""Many invocations on few cells: enough workgroups to fill the chip. A circuit whose levels are too wide for a device's
-workgroup memory takes the second, and smaller devices the others."""
+"""Schedules of hardware: many invocations on few cells give enough workgroups to fill the chip. The second is for
+circuits whose levels exceed the workgroup memory, the others for smaller devices."""
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
-"""One invocation per chunk needs no barrier, and fills a lane of a vector register; the others divide long loops."""
+"""Schedules of software: one invocation per chunk needs no barrier and fills vector registers; the others divide long
+loops."""

@@ -1,4 +1,4 @@
-"""A training run, or several of one shape, whose whole state lives on the device."""
+"""Training of one model, or several of one shape, with the complete state on the device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from difflogic.gpu.workspace import Workspace, to_chunks
 
 @dataclass(frozen=True)
 class _Submit:
-    """A submit under way: its metrics arrive in `staging`."""
+    """Pending submit, whose metrics arrive in `staging`."""
 
     staging: Any
     first_epoch: int
@@ -35,7 +35,7 @@ class _Submit:
 
 
 class GpuModel:
-    """Implements `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
+    """Implementation of `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
 
     def __init__(self, device: DeviceVerbs, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
@@ -69,11 +69,11 @@ class GpuModel:
 
     @cached_property
     def info(self) -> EngineInfo:
-        """The device's, with the variant in use."""
+        """Description of the device, with the schedule in use."""
         return computing(self.device).info(self.plan.launch)
 
     def upload(self, states: Sequence[TrainState]) -> None:
-        """Replace the whole training state, and make the coefficients of its logits. Raises what `fill` raises."""
+        """Replace the training state, and compute the coefficients of its logits. Raises what `fill` raises."""
         self.fill(states)
         self.workspace.submit(self.workspace.coefficients)
 
@@ -92,7 +92,7 @@ class GpuModel:
         self._epoch = states[0].epoch
 
     def _upload_task(self) -> None:
-        """Upload what does not change: targets, probes and what happens to them, the one start, a rule."""
+        """Upload constant data: targets, evaluation grids with damage and faults, a common initial state, a rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
         shape = plan.shape
         targets = np.stack([job.first_targets() for job in jobs])
@@ -104,7 +104,7 @@ class GpuModel:
             of_probes = bits.pack_targets(job.probe_targets).swapaxes(1, 2)
             hard_targets[model, :, : of_probes.shape[1]] = of_probes
         workspace.upload("hard_targets", hard_targets, "task")
-        # The start of the probes stays in `words` 0 for the whole run: `pack` puts the training batch behind it.
+        # The evaluation grids stay in `words` 0 for the entire run: `pack` puts the training batch behind them.
         words = [to_chunks(bits.pack_grids(job.probes).T, plan.hard_chunks) for job in jobs]
         workspace.upload(workspace.words(0), np.stack(words), "task")
         masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
@@ -128,7 +128,7 @@ class GpuModel:
 
     @cached_property
     def train_step(self) -> list[Dispatch]:
-        """The dispatches of one train step, in order."""
+        """Dispatches of one train step, in order."""
         workspace, config = self.workspace, self._jobs[0].config
         fire = workspace.fire if config.train.asynchronous else []
         harden = workspace.harden if config.hardening.share or config.task.stuck_gates else []
@@ -136,7 +136,7 @@ class GpuModel:
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps; at most one submit is under way while the next is encoded."""
+        """Queue `epochs` train steps; at most one submit is pending while the next is encoded."""
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
@@ -149,7 +149,7 @@ class GpuModel:
             encoder = encode(device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
-            # Waiting comes between encoding and submitting, so that the device is not idle while Python encodes.
+            # Wait after encoding and before submitting, so that the device is busy while Python encodes.
             commands = encoder.finish()
             self._collect()
             device.queue.submit([commands])
@@ -159,7 +159,7 @@ class GpuModel:
             epochs -= count
 
     def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
-        """The ring's last `count` entries into staging, oldest first."""
+        """Copy the ring's last `count` entries into staging, oldest first."""
         entry = self.plan.models * 8
         # `commit` writes epoch e at place e % 64, so that the last `count` may lie in two pieces, the older at the end.
         start = self._epoch % HISTORY
@@ -170,7 +170,7 @@ class GpuModel:
             encoder.copy_buffer_to_buffer(history, 0, staging, first * entry, (count - first) * entry)
 
     def _collect(self) -> None:
-        """Wait for the submit under way and keep its metrics; size the next by how long it took."""
+        """Wait for the pending submit, store its metrics, and size the next one by its duration."""
         if self._pending is None:
             return
         done, self._pending = self._pending, None
@@ -182,7 +182,7 @@ class GpuModel:
         for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
             waiting += map(EpochMetrics, epochs, *columns)
         now = time.perf_counter()
-        # A submit begins when the one before has ended, not when it was sent: that must not count as its own time.
+        # A submit begins when the one before has ended, not when it was sent: the wait must not count as its own time.
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
@@ -200,7 +200,7 @@ class GpuModel:
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
     def _evaluation(self, job: Job, counts: Array) -> Evaluation:
-        """The evaluation from a model's `counts [groups, 2]`."""
+        """Return the evaluation of a model from its `counts [groups, 2]`."""
         probe_groups = self.plan.probe_groups
         return Evaluation(
             hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
@@ -210,7 +210,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """`[M, groups, 2]`: wrong values, and the bits of the samples with any."""
+        """Download `[M, groups, 2]`: the number of mismatches, and the bits of the samples with any."""
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
@@ -220,7 +220,7 @@ class GpuModel:
         encoder = encode(device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
         device.queue.submit([encoder.finish()])
-        # A short evaluation is encoded while the device still trains, and begins without waiting for the host.
+        # A short evaluation is encoded while the device still trains, so that it begins without waiting for the host.
         self._collect()
         words = device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
         return words.reshape(self.plan.models, self.plan.groups, 2)
@@ -236,7 +236,7 @@ class GpuModel:
         return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]
 
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
-        """The pool of each model, or None."""
+        """Download the pool of each model, or None."""
         plan = self.plan
         if not plan.batch_source.pool:
             return [None] * plan.models
@@ -257,21 +257,21 @@ class GpuModel:
 
 
 def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:
-    """`[M, D, samples, 2]` of the first samples' `corners`; the others' are 0."""
+    """Return `[M, D, samples, 2]` with the `corners` of the first samples, and 0 for the others."""
     words = np.zeros((*corners.shape[:2], plan.corner_samples, 2), dtype=np.uint32)
     words[:, :, : corners.shape[2]] = corners
     return words
 
 
 def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
-    """`[pool, H, W, C]` of 0 and 1 as words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
+    """Pack `[pool, H, W, C]` of 0 and 1 into words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
     if pool is None:
         raise DataError("The configuration keeps a pool, but the state has none.")
     return bit_words(pool)
 
 
 def bit_words(values: Array) -> npt.NDArray[np.uint32]:
-    """`[N, ...]` of 0 and 1 as words of 32 values, `[N, words]`."""
+    """Pack `[N, ...]` of 0 and 1 into words of 32 values, `[N, words]`."""
     packed = np.packbits(values.reshape(len(values), -1), axis=1, bitorder="little")
     padded = np.pad(packed, [(0, 0), (0, -packed.shape[1] % 4)])
     return np.ascontiguousarray(padded).view("<u4").astype(np.uint32)

@@ -1,6 +1,6 @@
-"""A plan says what a piece of work needs from a device: sizes, buffers, bytes, and the dispatches of a step.
+"""Plan of a training or rollout on a device: sizes, buffers, bytes, and the dispatches of a step.
 
-The blocks that sums are taken over follow from circuit and grid alone; only the schedule follows from the adapter.
+The blocks of partial sums depend on circuit and grid alone; only the schedule depends on the adapter.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
 
 CHUNK = 16
-"""Cells that one invocation treats at once."""
+"""Cells that one invocation processes at once."""
 MAX_BLOCKS = 128
-"""Partial sums per instance at most; above that, blocks grow."""
+"""Largest number of partial sums per instance; with more cells, blocks grow."""
 MAX_SCRATCH_GROUPS = 256
-"""Workgroups at most where each needs scratch memory of its own; they loop over the rest."""
+"""Largest number of workgroups if each needs scratch memory of its own; they loop over the rest."""
 SCRATCH_BYTES = 96 << 20
-"""Scratch memory at most, unless a single workgroup needs more."""
+"""Largest scratch memory, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Without a limit from the user, nodes or states are kept where a plan then needs no more than this."""
+"""Bytes of a plan up to which nodes or states are stored, if the user sets no limit."""
 HARDWARE_WORK = 1 << 30
-"""Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
+"""Most gate evaluations of one dispatch: a fraction of 100 ms on a small integrated GPU, where watchdogs matter."""
 MAX_WORKGROUPS = 65535
-"""Of one dimension of a dispatch, on every device."""
+"""Largest dimension of a dispatch on every device."""
 BACKWARD_WORK = 4
-"""Evaluations that a gate costs backward."""
+"""Cost of a gate in the backward pass, in evaluations."""
 HISTORY = 64
-"""Epochs whose metrics the ring on the device holds."""
+"""Length of the ring of metrics on the device, in epochs."""
 
 
 # The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes, of 64 bytes a chunk: stored activations take 129 MB.
-# Without them 21 states stay, 0.3 MB, and the backward pass computes a step's nodes again, bit for bit; with
-# `checkpoint_every` 3 nine states stay, which decides on 1024x1024 cells, where a state has 32 MB.
+# Without them 21 states are stored, 0.3 MB, and the backward pass recomputes a step's nodes, bit for bit; with
+# `checkpoint_every` 3 nine states are stored, which matters for 1024x1024 cells, where a state has 32 MB.
 @dataclass(frozen=True)
 class Plan:
     """Sizes of the buffers of some models, under a launch configuration.
@@ -49,33 +49,33 @@ class Plan:
     """
 
     wirings: tuple[Wiring, ...]
-    """One per model: the same levels, each its own wires. Sizes are those of the model that needs most."""
+    """Wiring of each model; levels are the same, and buffer sizes are those of the largest wiring."""
     shape: Shape
     launch: LaunchConfig = HARDWARE[0]
-    """The planner's choice."""
+    """Schedule, which the planner chooses."""
     probes: int = 0
-    """Start grids of hard evaluation."""
+    """Number of evaluation grids."""
     hard_batch: int = 0
-    """Samples of the training batch that are evaluated with them."""
+    """Number of samples of the training batch that are evaluated with them."""
     training: bool = True
-    """False: only rollouts, without the buffers of the backward pass."""
+    """False for rollouts only, without the buffers of the backward pass."""
     asynchronous: bool = True
-    """Whether there are fire masks."""
+    """True if there are fire masks."""
     given: bool = False
-    """Whether adjoints are, and no loss is computed: of a function."""
+    """True for a function, whose adjoints are given in place of a loss."""
     most_work: int = HARDWARE_WORK
-    """Gate evaluations of one dispatch at most."""
+    """Most gate evaluations of one dispatch."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """Bytes that a group may need if the user sets no limit, before memory is saved at a cost."""
+    """Bytes of a group, if the user sets no limit, above which memory is saved at the cost of time."""
     most_bytes: int = (1 << 31) - 4
-    """Bytes that a binding may hold."""
+    """Most bytes of a binding."""
     model_groups: int = 1
-    """Groups, as even as can be, that the models train in: each has buffers of its own."""
+    """Number of groups of models, of even size, each with buffers of its own."""
 
     @property
     def models(self) -> int:
-        """Models of the largest group."""
+        """Number of models of the largest group."""
         return _divided(len(self.wirings), self.model_groups)
 
     def parts(self) -> list[tuple[slice, Plan]]:
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def layout(self) -> Layout:
-        """Return what all layouts share: the levels and every size but that of the slots."""
+        """Common part of all layouts: the levels and every size but that of the slots."""
         return self.wirings[0].layout
 
     @property
@@ -96,27 +96,27 @@ class Plan:
 
     @property
     def trees(self) -> bool:
-        """Return whether perception is computed as trees."""
+        """True if perception is computed as trees."""
         return self.wirings[0].trees
 
     @property
     def perceives(self) -> bool:
-        """Return whether cells see their neighbours."""
+        """True if cells read their neighbours."""
         return self.layout.patch > 1
 
     @property
     def outputs(self) -> int:
-        """Values that a cell's last gates give: its channels, but in a feed-forward circuit."""
+        """Number of outputs of a cell's last gates: its channels, except in a feed-forward circuit."""
         return self.layout.outputs
 
     @property
     def nodes(self) -> int:
-        """Values of a cell that are written down in a step."""
+        """Number of values of a cell that are stored in a step."""
         return self.wirings[0].nodes
 
     @property
     def chunks_per_block(self) -> int:
-        """A power of two, which follows from the work alone: so sums are the same under every launch configuration."""
+        """Power of two that depends on the work alone, so that sums are equal under every launch configuration."""
         return 1 << (_divided(self.shape.cells, CHUNK * MAX_BLOCKS) - 1).bit_length()
 
     @property
@@ -127,7 +127,7 @@ class Plan:
 
     @property
     def chunks(self) -> int:
-        """Chunks of the soft batch, padded to whole blocks and workgroups."""
+        """Chunks of the soft batch, padded to complete blocks and workgroups."""
         return self.blocks * self.chunks_per_block
 
     @property
@@ -136,12 +136,12 @@ class Plan:
 
     @property
     def groups(self) -> int:
-        """Groups of 32 samples in hard evaluation: the probes', then the batch's."""
+        """Groups of 32 samples in hard evaluation: first the evaluation grids, then the batch."""
         return self.probe_groups + _divided(self.hard_batch, 32)
 
     @property
     def corner_samples(self) -> int:
-        """Samples that have squares: the probes in groups of 32, then the batch likewise."""
+        """Samples with damage squares: the evaluation grids in groups of 32, then likewise the batch."""
         return 32 * (self.probe_groups + _divided(self.shape.batch, 32))
 
     @property
@@ -156,18 +156,18 @@ class Plan:
 
     @property
     def pool_words(self) -> int:
-        """Words of the grids that a batch draws from the sample pool."""
+        """Words of the grids that a batch takes from the sample pool."""
         return self.shape.batch * self.grid_words
 
     @property
     def sample_words(self) -> tuple[int, int]:
-        """Words of 32 values that a sample takes: of what a grid begins with, and of its targets."""
+        """Words of 32 values of a sample: of its initial state and of its targets."""
         cells, source = self.shape.cells_per_grid, self.batch_source
         return _divided(cells * source.given, 32), _divided(cells * self.shape.targets * self.shape.loss_channels, 32)
 
     @property
     def damaged_values(self) -> int:
-        """Values in the squares of a batch, one to a sample."""
+        """Number of values in the damage squares of a batch, one square per sample."""
         side = min(self.shape.damage_side, max(self.shape.height, self.shape.width))
         return self.shape.batch * side * side * self.shape.channels
 
@@ -183,7 +183,7 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch: of the patch, and unless chunks are split of levels and, last, of outputs."""
+        """Slots per chunk in scratch: of the patch and, unless chunks are split, of the levels and then the outputs."""
         if self.launch.split_chunks:
             return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
@@ -196,7 +196,7 @@ class Plan:
         if kernel != "gate_backward":
             return self.launch.quarters * nodes
         slots = max(wiring.slot_count - wiring.patch_slots for wiring in self.wirings)
-        # Behind the slots that the last level writes there must be place for the adjoints of the outputs.
+        # The adjoints of the outputs follow the slots that the last level writes.
         last = max(int(wiring.slots[-self.outputs :].max()) + 1 - wiring.patch_slots for wiring in self.wirings)
         kept = self.layout.patch_nodes if self.launch.store_activations else nodes
         return self.launch.quarters * max(slots, last + 4 * self.outputs, kept)
@@ -208,7 +208,7 @@ class Plan:
 
     @property
     def forward_groups(self) -> int:
-        """Workgroups of a step forward for each that shares a tile."""
+        """Workgroups of a forward step, for each one that shares a tile."""
         if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
@@ -223,16 +223,16 @@ class Plan:
 
     @property
     def _backward_width(self) -> int:
-        """Chunks that a lane needs as scratch in the backward pass."""
+        """Scratch of a lane in the backward pass, in chunks."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
     def tiles(self, chunks: int) -> int:
-        """The tiles of all models, of so many chunks or blocks each."""
+        """Return the number of tiles of all models, for models of `chunks` chunks or blocks."""
         return self.models * chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
-        """Workgroups for so many chunks of each model where every lane has scratch memory of `width` chunks."""
-        # Memory grows with the workgroups that are dispatched, not with the grid: they loop over the tiles.
+        """Return the workgroups for `chunks` chunks of each model if every lane has scratch of `width` chunks."""
+        # Memory depends on the number of workgroups, not on the grid: they loop over the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
@@ -243,52 +243,52 @@ class Plan:
 
     @property
     def window_tiles(self) -> int:
-        """Tiles whose adjoints of patches one binding holds: all, or as many as fit, but at least one."""
+        """Number of tiles whose adjoints of patches fit into one binding, at least one."""
         tiles = self.tiles(self.blocks)
         tile_bytes = self.tile_chunks * self.layout.patch_nodes * CHUNK * 4
         return min(tiles, max(1, self.most_bytes // tile_bytes)) if self.perceives else tiles
 
     @property
     def adjoints(self) -> int:
-        """Adjoints to a channel that a step backward hands on: of its patch, or if no binding holds these, its own."""
+        """Adjoints per channel that a backward step passes on: those of the patch, or one if no binding holds these."""
         return self.layout.patch if self.window_tiles == self.tiles(self.blocks) else 1
 
     @property
     def gathers(self) -> bool:
-        """Return whether adjoints of patches are gathered window by window."""
+        """True if adjoints of patches are gathered window by window."""
         return self.perceives and self.adjoints == 1
 
     @property
     def tile_work(self) -> int:
-        """Gate evaluations of a step forward for one chunk of each lane."""
+        """Gate evaluations of a forward step for one chunk of each lane."""
         return self.launch.chunks_per_workgroup * CHUNK * self.layout.instances
 
     @property
     def backward_work(self) -> int:
-        """Return the work backward, where nodes may be computed again."""
+        """Gate evaluations of a backward step for one chunk of each lane, including recomputed nodes."""
         return (BACKWARD_WORK + (not self.launch.store_activations)) * self.tile_work
 
     @property
     def checkpoint_every(self) -> int:
-        """Steps from one state that stays to the next."""
+        """Steps between checkpointed states."""
         return self.launch.checkpoint_every if self.training and not self.launch.store_activations else 1
 
     def state_slot(self, step: int) -> int:
-        """Return which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
-        # With 20 steps and 5 apart, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps of all stretches between
-        # share buffers 5 to 8. The last state may lie in one of these as well, unless it goes into a sample pool after
-        # the optimiser's step: then it has one to itself.
+        """Return the index of the `states` buffer of a step: its own, or one that several steps share."""
+        # With 20 steps and a distance of 5, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between them
+        # share buffers 5 to 8. The last state may use one of these as well, unless it goes into a sample pool after
+        # the optimiser's step: then it has its own.
         whole, rest = divmod(step, self.checkpoint_every)
         if rest and step == self.shape.steps and self.batch_source.pool:
             return self.shape.steps // self.checkpoint_every + self.checkpoint_every
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
-        """Return which of the `words` buffers holds a step's hard state; in training only the start stays."""
+        """Return the index of the `words` buffer of a step's hard state; training stores the initial state alone."""
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
-        """Return how many buffers of a name there are, where not one."""
+        """Return the number of buffers of each name that has more or fewer than one."""
         steps = self.shape.steps
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
@@ -301,7 +301,7 @@ class Plan:
         return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Bytes of each storage buffer; of some there are several, see `buffer_counts`."""
+        """Bytes of each storage buffer; `buffer_counts` has the number of buffers."""
         layout, shape, each = self.layout, self.shape, self.models
         # What a model has of its own comes `each` times, one model behind the other in the same buffer.
         chunk_bytes = CHUNK * 4
@@ -343,7 +343,7 @@ class Plan:
         return sizes
 
     def _given_bytes(self) -> dict[str, int]:
-        """Buffers of a function: the adjoints that are given, those of the start, and the hard gates' coefficients."""
+        """Return the buffers of a function: adjoints of outputs and inputs, and coefficients of the hard gates."""
         states = self.chunks * CHUNK * 4 * self.shape.channels
         adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
         if self.perceives and not self.gathers:
@@ -351,7 +351,7 @@ class Plan:
         return adjoints | {"one_hot": self.layout.gates * self.record * 16}
 
     def _loss_bytes(self) -> dict[str, int]:
-        """Buffers of the optimiser and of the loss, and of what not every task asks for."""
+        """Return the buffers of the optimiser and the loss, and of optional features of a task."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
             "mu": each * self.layout.parameters * 64,
@@ -380,9 +380,9 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """Return what the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
+        """Scratch of the fused steps: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
-        # The steps take turns, so that the largest decides. With stored activations the forward pass needs no scratch.
+        # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)
@@ -391,7 +391,7 @@ class Plan:
         return lanes * max(users)
 
     def total_bytes(self) -> int:
-        """Device memory in storage buffers."""
+        """Bytes of all storage buffers."""
         counts = self.buffer_counts()
         return sum(size * counts.get(name, 1) for name, size in self.buffer_bytes().items())
 

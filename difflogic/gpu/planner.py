@@ -1,4 +1,4 @@
-"""The planner takes the first launch configuration that the device can run within its memory."""
+"""Planner: choose the first launch configuration that the device can run within its memory."""
 
 import math
 from bisect import bisect_left
@@ -26,18 +26,18 @@ T = TypeVar("T")
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 SAMPLES = ("x", "y")
-"""Buffers of the samples."""
+"""Names of the buffers of samples."""
 CARD_KEEP_BYTES = 16 << 30
-"""As KEEP_BYTES, on a card with memory of its own: a hundred checkerboards."""
+"""KEEP_BYTES on a card with memory of its own: a hundred checkerboards."""
 KEEP_SHARE = 8
-"""On software, whose memory is the machine's, nodes or states may be kept within this fraction of it."""
+"""Divisor of the machine's memory up to which software, which shares it, stores nodes or states."""
 MANY_CHUNKS = 48
 """Chunks from which an H200, of 132 multiprocessors, does better with smaller workgroups: two checkerboards, 64 chunks,
 took 0.78 of the time, sixteen 0.66, and one, 32 chunks, 1.2."""
 PAIRED_CHUNKS = 256
-"""Chunks from which workgroups take two quarters each, by the bytes that they then load: not measured yet."""
+"""Chunks from which workgroups take two quarters each, derived from the bytes loaded; not measured yet."""
 SOFTWARE_WORK = 1 << 26
-"""Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
+"""Most gate evaluations of one dispatch on software: about 60 ms on two cores."""
 
 
 def make_plan(
@@ -73,7 +73,7 @@ def make_plan(
         runnable.append(plan)
     if not runnable:
         raise failure
-    # Without a limit from the user the least is tried all the same: only an allocation shows the memory of a card.
+    # Without a limit from the user the smallest plan is tried in any case: only an allocation shows a card's memory.
     smallest = min(runnable, key=Plan.total_bytes)
     if max_memory is None:
         return smallest
@@ -86,10 +86,10 @@ def make_plan(
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Return the bytes a group may take: its share of a limit, or what is fair before memory is saved at a cost."""
+    """Return the bytes of a group above which memory is saved at the cost of time."""
     if max_memory is not None:
         return max_memory // plan.model_groups
-    # To keep nodes saves a fifth of the backward pass, to keep all states saves forward steps.
+    # Storing nodes saves a fifth of the backward pass; storing all states saves forward steps.
     return plan.keep_bytes if plan.training else math.inf
 
 
@@ -101,10 +101,10 @@ def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> 
 
 
 def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan], T]) -> T:
-    """Return what `opener` makes of a plan, or if memory runs out, of the next schedule that needs less of it.
+    """Return the result of `opener` for a plan or, if memory runs out, for the next schedule that needs less.
 
-    Only an allocation shows how much memory a device has free. A line on standard error says what takes its place.
-    Raises LimitError if there is no schedule that needs less.
+    Only an allocation shows the free memory of a device. A line on standard error names the schedule that is used.
+    Raises LimitError if no schedule needs less.
     """
     while True:
         try:
@@ -130,9 +130,9 @@ def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan],
 
 
 def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
-    """Return the plan whose nodes are computed again, or whose states are further apart, if it needs less memory."""
+    """Return the plan that recomputes nodes, or stores fewer states, if it needs less memory."""
     for spacing in checkpoint_distances(plan.shape.steps) if plan.training else ():
-        # Distances rise and memory falls, so that the first that helps computes the least again.
+        # Distances rise and memory falls, so the first that helps recomputes the least.
         smaller = replace(plan, launch=plan.launch.with_memory(store_activations=False, checkpoint_every=spacing))
         if smaller.total_bytes() < plan.total_bytes() and fits(smaller, limits):
             return smaller
@@ -149,8 +149,8 @@ def fits(plan: Plan, limits: Mapping[str, int]) -> bool:
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
-    """Raises LimitError, naming what is asked and what the device has."""
-    # What a circuit needs comes first, since no schedule can help there; then what a schedule can.
+    """Raise LimitError with the requested and the available amount if a device cannot run a plan."""
+    # Limits of the circuit come first, since no schedule can help; then those that depend on the schedule.
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
             f"The circuit has {len(plan.layout.levels)} layers, but the GPU kernels hold {MAX_LEVELS}: use fewer "
@@ -205,7 +205,7 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
 
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
-    """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
+    """Return the schedules to try, best first; a rollout stores no nodes."""
     kind: Sequence[LaunchConfig] = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if kind is HARDWARE and work.models * work.chunks >= MANY_CHUNKS:
         smaller = replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2)
@@ -220,9 +220,9 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 
 def checkpoint_distances(steps: int) -> list[int]:
-    """Distances between kept states that are worth it: each needs less memory than every smaller one."""
-    # `steps // spacing` states stay, beside `spacing` buffers that stretches share: 21, 12 and 9 of 20 steps. The least
-    # is near their square root (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
+    """Return useful distances between checkpointed states: each needs less memory than every smaller one."""
+    # `steps // spacing` states are stored, and `spacing` buffers shared: 21, 12 and 9 for 20 steps. The minimum is near
+    # the square root of the steps (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
     worth: list[int] = []
     fewest = steps + 2
     for spacing in range(1, steps + 1):
@@ -239,14 +239,14 @@ def plan_for(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Plan the training of jobs of one shape, in as few groups as the bindings of the device can hold.
+    """Plan the training of jobs of one shape, in the fewest groups that the bindings of the device can hold.
 
     Args:
         device: Device to plan for.
         jobs: One job per model.
         launch: The only schedule to try, if given.
-        max_memory: Bytes that all groups may take, as the user limits them.
-        reserved: Bytes of `max_memory` that are left to other work on the device.
+        max_memory: User's limit of the bytes of all groups.
+        reserved: Bytes of `max_memory` reserved for other work on the device.
 
     Returns:
         One plan for all models. `Plan.parts` are those of the groups, which are open at once and take turns.
@@ -268,7 +268,7 @@ def plan_for(
             return True
         return False
 
-    # Fewer models in a group, or fewer in all, never need more of anything: so the first that fits is found by halving.
+    # Fewer models in a group, or in all, never need more of anything, so the first that fits is found by bisection.
     groups = 1 + bisect_left(range(1, count), True, key=lambda groups: not is_refused(count, groups))
     try:
         plan = planned(count, groups, max_memory)
@@ -290,7 +290,7 @@ def plan_for(
 
 
 def _work(jobs: Sequence[Job]) -> Plan:
-    """Return what training these jobs together asks for; the planner chooses the rest."""
+    """Return the plan of training these jobs together, before the planner chooses the schedule."""
     job, config = jobs[0], jobs[0].config
     return Plan(
         tuple(wired([flat_layout(each.circuit) for each in jobs])),

@@ -1,4 +1,4 @@
-"""Shaders that are no kernels of ours, among them small questions that decide whether a device can be trusted."""
+"""Shaders outside the table of kernels, including the probes that decide whether a device can be trusted."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -21,15 +21,15 @@ CUTS_LOOPS = (
     "--engine cpu"
 )
 _OPENED: dict[int, GpuDevice] = {}
-"""By the adapter's index: in a process pipelines are compiled once, and buffers can be used together."""
+"""Open devices by the adapter's index, so that a process compiles pipelines once and can share buffers."""
 _OPENING = Lock()
 
 
 class AnyShader:
-    """A compute shader such as a probe or an exported circuit: uniforms in group 0, then storage buffers."""
+    """Compute shader such as a probe or an exported circuit: uniforms in group 0, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
-        """`arrays` fill the buffers. Raises KernelError where the shader does not compile."""
+        """Fill the buffers from `arrays`. Raises KernelError if the shader does not compile."""
         self._device = device
         self._pipeline = device.handle.create_compute_pipeline(
             label=source.name, layout="auto", compute={"module": device.compile(source), "entry_point": "main"}
@@ -52,19 +52,19 @@ class AnyShader:
         self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:
-        """A copy of a buffer as words."""
+        """Return a copy of a buffer as words."""
         return self._device.download(self.buffers[index], np.uint32, "shader")
 
     def close(self) -> None:
-        """Free the buffers. Only after what was submitted has been read or waited for."""
+        """Free the buffers. All submitted work must be done."""
         for buffer in self.buffers:
             buffer.destroy()
 
 
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
-    """The device on the adapter that `select_adapter` finds, whose loops go on to their ends: one in each process.
+    """Return the process's device on a selected adapter, after testing that it completes long loops.
 
-    An adapter that cuts them short gives wrong numbers without an error. Raises NoAdapterError, DeviceError.
+    An adapter that cuts loops short gives wrong numbers without an error. Raises NoAdapterError, DeviceError.
     """
     adapter = select_adapter(selector, require_hardware)
     with _OPENING:
@@ -86,15 +86,15 @@ def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
 
 
 def runs_long_loops(device: GpuDevice) -> bool:
-    """Return whether two loops of 40,000 trips in one invocation are carried out in full."""
-    # Together 80,000 trips, past the 65,535 at which such drivers stop; the count comes from the host, as a compiler
-    # would otherwise work the sum out itself.
+    """Return whether two loops of 40,000 iterations in one invocation are completed."""
+    # Together 80,000 iterations, more than the 65,535 at which such drivers stop. The count comes from the host, since
+    # a compiler could otherwise compute the sum itself.
     words = run_probe(device, "loop_budget", np.array([0, LOOP_TRIPS, 0], dtype=np.uint32))
     return int(words[0]) == LOOP_TRIPS
 
 
 def sees_not_finite(device: GpuDevice) -> bool:
-    """Return whether NaNs and infinities are told from finite numbers, the largest and the smallest included."""
+    """Return whether NaNs and infinities are distinguished from finite numbers, including the largest and smallest."""
     # Compilers that assume that there is no NaN turn `x != x` into false.
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -1.0, 3.4028235e38, 1.1754944e-38], dtype=np.float32)
     return bool((run_probe(device, "not_finite", values.view(np.uint32)) == np.isfinite(values)).all())

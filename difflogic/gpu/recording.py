@@ -1,7 +1,7 @@
-"""A recording: everything that a training gives a device, as data that another program can play.
+"""Recording of all GPU commands of a training, as data that another program can run.
 
-Nothing in a dispatch list changes from epoch to epoch, so that buffers, pipelines, bind groups and three lists are the
-whole run. `GpuModel` and `Workspace` make them by the five verbs of a device, and cannot tell a recording from one.
+Dispatch lists do not change from epoch to epoch, so buffers, pipelines, bind groups and three lists are the complete
+run. `GpuModel` and `Workspace` create them by the methods of `DeviceVerbs`, on a device or on a recording alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,30 +31,30 @@ DEFAULT_LIMITS = {
     "max-buffer-size": 256 << 20,
     "max-uniform-buffer-binding-size": 65536,
 }
-"""What WebGPU grants where nobody asks for more."""
+"""Limits that WebGPU grants by default."""
 
 
 @dataclass(eq=False)
 class RecordedBuffer:
-    """A buffer that would be made, zeroed but for its first contents."""
+    """Buffer to create, zeroed but for its initial contents."""
 
     name: str
     size: int
     usage: str
-    """`storage`, `uniform` or `staging`."""
+    """Kind of buffer: `storage`, `uniform` or `staging`."""
     contents: bytearray | None = None
-    """None where it begins as zeros."""
+    """Initial contents; None for zeros."""
 
 
 class RecordedPipeline(NamedTuple):
-    """A pipeline that would be made: a kernel and its `override` constants."""
+    """Pipeline to create: a kernel and its `override` constants."""
 
     kernel: str
     constants: tuple[tuple[str, int], ...]
 
 
 class BoundRange(NamedTuple):
-    """What a binding of a group names."""
+    """Buffer, or part of it, that a binding of a group refers to."""
 
     buffer: RecordedBuffer
     offset: int
@@ -62,7 +62,7 @@ class BoundRange(NamedTuple):
 
 
 class RecordedGroup(NamedTuple):
-    """A bind group that would be made, in the order of the kernel's bindings."""
+    """Bind group to create, in the order of the kernel's bindings."""
 
     kernel: str
     bound: tuple[BoundRange, ...]
@@ -70,10 +70,10 @@ class RecordedGroup(NamedTuple):
 
 @dataclass(eq=False)
 class RecordingDevice:
-    """Implements `DeviceVerbs` and keeps what it is asked for."""
+    """Implementation of `DeviceVerbs` that records all requests."""
 
     software: bool
-    """Which kind of adapter the run is planned for."""
+    """True if the run is planned for a software adapter."""
     limits: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_LIMITS))
     buffers: list[RecordedBuffer] = field(default_factory=list)
     pipelines: list[RecordedPipeline] = field(default_factory=list)
@@ -81,7 +81,7 @@ class RecordingDevice:
 
     @property
     def adapter(self) -> Adapter:
-        """What planners ask: hardware or software."""
+        """Adapter for planners, which read whether it is software."""
         kind = "CPU" if self.software else "Unknown"
         return Adapter(0, "a recording", kind, "", "", "", dict(self.limits), (), None)
 
@@ -118,16 +118,16 @@ class RecordingDevice:
 
 
 class RecordedRun(NamedTuple):
-    """A training as data."""
+    """Training as data."""
 
     device: RecordingDevice
     plan: Plan
     init: list[Dispatch]
-    """Once after the logits are there."""
+    """Dispatches that run once after the logits are uploaded."""
     train_step: list[Dispatch]
-    """For each epoch."""
+    """Dispatches of each epoch."""
     evaluation: list[Dispatch]
-    """Whenever wrong values are to be counted."""
+    """Dispatches that count mismatches."""
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:

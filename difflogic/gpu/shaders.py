@@ -1,4 +1,4 @@
-"""WGSL sources: found in the wheel or the checkout, `#import`s resolved, errors mapped back to lines."""
+"""Load WGSL sources from the wheel or checkout, resolve `#import`s, and map errors back to lines."""
 
 import hashlib
 import re
@@ -15,8 +15,8 @@ _IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
 
 @cache
 def shader_root() -> Path:
-    """The folder of the WGSL files. Raises KernelError where the installation lacks it."""
-    # In a wheel they lie inside the package, in a checkout beside it.
+    """Return the folder of the WGSL files. Raises KernelError if the installation lacks it."""
+    # In a wheel it is inside the package, in a checkout next to it.
     for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
         if (root / "gate_forward.wgsl").is_file():
             return root
@@ -27,14 +27,14 @@ def shader_root() -> Path:
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel's whole text, and for each of its lines the file and line it came from."""
+    """Complete text of a kernel, with the original file and line of each of its lines."""
 
     name: str
     text: str
     origins: tuple[tuple[str, int], ...]
 
     def locate(self, message: str) -> str:
-        """A compiler's message with `wgsl:LINE:` replaced by the file and line meant."""
+        """Replace `wgsl:LINE:` in a compiler's message by the original file and line."""
 
         def replace(match: re.Match[str]) -> str:
             line = int(match.group(1))
@@ -59,27 +59,27 @@ def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple
 
 @cache
 def load_source(kernel: str) -> Source:
-    """The source of `shaders/<kernel>.wgsl`, imports resolved."""
+    """Load the source of `shaders/<kernel>.wgsl` with imports resolved."""
     return make_source(kernel, {})
 
 
 def make_source(kernel: str, instead: Mapping[str, str]) -> Source:
-    """Make the source with generated texts in place of the files of those names."""
+    """Load a source with generated texts in place of the files of these names."""
     lines = _expand(f"{kernel}.wgsl", set(), instead)
     text = "\n".join(line for line, _, _ in lines) + "\n"
     return Source(kernel, text, tuple((file, number) for _, file, number in lines))
 
 
 Sizes = tuple[tuple[str, int], ...]
-"""Fields of a uniform and their values."""
+"""Names and values of fields of a uniform."""
 
 
 @cache
 def with_sizes(source: Source, uniform: str, sizes: Sizes) -> Source:
-    """Return the source with fields of a uniform written out as numbers; fields that are not in `sizes` stay.
+    """Return the source with the fields of a uniform in `sizes` replaced by constants.
 
-    A compiler that knows the sizes makes shifts of divisions by them, drops branches and unrolls loops: the
-    simulator's 1,099 instructions on an AMD card become 183. No line is added, so that `origins` hold.
+    With constant sizes a compiler turns divisions into shifts, drops branches and unrolls loops: the simulator's 1,099
+    instructions on an AMD card become 183. No line is added, so `origins` stay valid.
     """
     values = dict(sizes)
     fields = re.compile(rf"\b{uniform}\.({'|'.join(values)})\b")
@@ -88,7 +88,7 @@ def with_sizes(source: Source, uniform: str, sizes: Sizes) -> Source:
 
 @cache
 def shader_hash() -> str:
-    """SHA-256 over every WGSL file, names included: what a cached verdict about a device depends on."""
+    """Return the SHA-256 of all WGSL files and their names, by which results about a device are cached."""
     digest = hashlib.sha256()
     for path in sorted(shader_root().rglob("*.wgsl")):
         digest.update(path.relative_to(shader_root()).as_posix().encode() + b"\0" + path.read_bytes())

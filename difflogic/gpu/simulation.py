@@ -32,38 +32,38 @@ BINDINGS: dict[str, tuple[Binding, ...]] = {
     BLOCKED: bindings("spec at", "before", "after"),
 }
 BAKED = ("height", "width", "channels", "words", "periodic", "mode")
-"""Fields of the uniform that a card gets as constants."""
+"""Fields of the uniform that are constants on a card."""
 WG = 64
 MOST_ROWS = 65535
-"""Workgroups of one dimension that every device can do."""
+"""Largest dimension of a dispatch on every device."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Gates of a generated function, on software and on hardware; in a strip, each row counts."""
+"""Most gates of a generated function, on software and on hardware; in a strip, each row counts."""
 SCRATCH_BYTES = 64 << 20
-"""What the interpreter's nodes may take."""
+"""Most bytes of the interpreter's nodes."""
 STEPS_AT_ONCE = 64
 """Dispatches of one submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
-"""Gates times words of one submit, on software and on hardware: less than a tenth of a second."""
+"""Most gates times words of one submit, on software and on hardware: less than a tenth of a second."""
 
 COLUMNS = 32
-"""Words of a row of a tile, of which the outer two are neighbours alone."""
+"""Words of a row of a tile, of which the outer two are only read as neighbours."""
 STRIP = 8
-"""Rows of a tile that an invocation has."""
+"""Rows of a tile that an invocation computes."""
 TILE_ROWS, GENERATIONS = 64, 8
-"""Rows of a tile at most, and generations of a dispatch: with more, the margins cost more than the dispatch."""
+"""Most rows of a tile, and generations per dispatch: with more, margins cost more than a dispatch."""
 
 _SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
 
 
 class Tile(NamedTuple):
-    """Rows of a workgroup's tile, and generations that it computes of them in a dispatch."""
+    """Rows of a workgroup's tile, and generations that it computes in a dispatch."""
 
     rows: int
     generations: int
 
     @classmethod
     def of(cls, channels: int, workgroup_bytes: int) -> Tile | None:
-        """Return the tile that fits twice into this memory; None if too little of it would be stored."""
+        """Return the tile that fits twice into this memory, or None if its margins would take too much of it."""
         rows = min(TILE_ROWS, workgroup_bytes // (2 * 4 * COLUMNS * channels) // STRIP * STRIP)
         generations = min(GENERATIONS, rows // STRIP)
         return cls(rows, generations) if generations > 1 else None
@@ -85,10 +85,10 @@ class Tile(NamedTuple):
 
 
 class GpuProgram:
-    """A circuit on a device, for grids of any size."""
+    """Circuit on a device, for grids of any size."""
 
     def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
-        """Raises KernelError where the device does not take it."""
+        """Load the circuit. Raises KernelError if its shader does not compile."""
         self.netlist = netlist
         self.device = device
         self.registers = register_program(netlist)
@@ -99,14 +99,14 @@ class GpuProgram:
         """The blocked kernel's, if the circuit has few enough gates and channels for it."""
         if STRIP * len(self.registers.code) <= most:
             self.tile = Tile.of(netlist.channels, device.limits["max-compute-workgroup-storage-size"])
-        # Drivers compile in more than linear time, so that a large circuit is a table, whose values go through memory.
+        # Compile time grows more than linearly, so a large circuit is a table, whose values go through memory.
         self._sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
         if self.tile is not None:
             self._sources[BLOCKED] = blocked_source(netlist)
         self._pipelines: dict[str, Any] = {}
 
     def pipeline(self, kernel: str, spec: dict[str, Any]) -> Any:
-        """Return the pipeline of a kernel for the uniform `spec`, of whose values only a card's depends."""
+        """Return the pipeline of a kernel for the uniform `spec`, whose values are constants on a card only."""
         sizes = tuple((name, int(spec[name])) for name in BAKED)
         source = self.device.specialized(self._sources[kernel], "spec", sizes)
         if source.text not in self._pipelines:
@@ -117,7 +117,7 @@ class GpuProgram:
 
 
 class GpuSimulation:
-    """Implements `difflogic.engine.simulation.Simulation`."""
+    """Implementation of `difflogic.engine.simulation.Simulation`."""
 
     def __init__(self, spec: SimulationSpec, program: GpuProgram, blocks: bool | None = None) -> None:
         """`blocks`: whether several generations go to a dispatch where they can; None: if it is faster.
@@ -144,7 +144,7 @@ class GpuSimulation:
         rows = min(self.spec.height, MOST_ROWS)
         if self._program.generated:
             return rows
-        # The interpreter has a word of scratch for each register and invocation; few rows at once keep that small.
+        # The interpreter has a word of scratch for each register and invocation; few rows at once limit its size.
         return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.registers.registers))))
 
     def _check(self) -> None:
@@ -179,7 +179,7 @@ class GpuSimulation:
         self._parity = 0
 
     def _group(self, kernel: str, number: int) -> Any:
-        """Return the bind group from the state as it is now to the other buffer; `number` is what `at` says."""
+        """Return the bind group from the current state to the other buffer; `number` is the value of `at`."""
         key = kernel, number, self._parity
         if key not in self._groups:
             before, after = ("odd", "even") if self._parity else ("even", "odd")
@@ -218,7 +218,7 @@ class GpuSimulation:
         pipeline, grid = self._program.pipeline(kernel, values), self._grid(tile)
         dispatches, done = [], 0
         while done < steps:
-            # A step knows its number within the submit, a block how many generations it is.
+            # The uniform of a step is its number within the submit, that of a block its number of generations.
             count = min(tile.generations, steps - done) if tile else 1
             dispatches.append(Dispatch(kernel, pipeline, self._group(kernel, count if tile else done), *grid))
             self._parity = 1 - self._parity
@@ -257,8 +257,8 @@ class GpuSimulation:
 
 def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
     """Return whether several generations per dispatch are faster than one, margins included."""
-    # On software they are not: llvmpipe of Mesa 25 does 0.8 to 2.2 times as many cells a second by blocks for 24 gates
-    # of one channel, on grids from 48x64 to 4096x4096, but 0.4 to 0.9 times as many for fewer gates or more channels.
+    # On software they are not: with blocks, llvmpipe of Mesa 25 computes 0.8 to 2.2 times as many cells a second for 24
+    # gates of one channel (48x64 to 4096x4096), but 0.4 to 0.9 times as many for fewer gates or more channels.
     is_high = program.tile is not None and spec.height >= program.tile.inner_rows
     return is_high and not program.software
 
@@ -307,7 +307,7 @@ def _strip(netlist: CellNetlist) -> Iterator[str]:
     for row in range(STRIP):
         names: defaultdict[int, str] = defaultdict(str)  # a gate of one input has no b
         for bit in inputs:
-            # Each word is read once, by the first row that needs it: later rows find it in a register.
+            # The first row that needs a word reads it; later rows use the register.
             channel, there, dx = bit // PATCH, row + _dy(bit), _dx(bit)
             at, here = f"at{channel}_{there + 1}", f"c{channel}_{there + 1}"
             names[bit] = here if dx == 0 else f"{'l' if dx < 0 else 'r'}{channel}_{there + 1}"
@@ -326,7 +326,7 @@ def _strip(netlist: CellNetlist) -> Iterator[str]:
 
 
 def _table(program: RegisterProgram, channels: int) -> npt.NDArray[np.uint32]:
-    """Return what `interpreted.wgsl` reads."""
+    """Return the table of instructions for `interpreted.wgsl`."""
     table = np.zeros((len(program.patches) + len(program.code) + channels, 4), dtype=np.uint32)
     channel, f = np.divmod(program.patches, PATCH)
     first, last = len(program.patches), len(program.patches) + len(program.code)

@@ -1,7 +1,7 @@
-"""The time on the device is measured: timestamps around each group of dispatches, and what bounds every step.
+"""Measure device time: timestamps around each group of dispatches, and the rates that bound every step.
 
-A group is a run of dispatches of one kernel. Each gets a pass of its own, because WebGPU puts timestamps at
-the ends of passes; where the adapter has none, each group is submitted alone and the host's clock is read.
+A group is a sequence of dispatches of one kernel. Each is a pass of its own, because WebGPU writes timestamps at the
+ends of passes. If the adapter has no timestamps, each group is submitted alone and timed by the host's clock.
 """
 
 import statistics
@@ -21,23 +21,23 @@ from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
 COPY_BYTES = {True: 64 << 20, False: 1 << 30}
-"""Bytes that one copy reads and writes, on software and on a card: far more than any cache holds."""
+"""Bytes that one copy reads and writes, on software and on a card: much larger than any cache."""
 COPIES = 8
 """Copies of one submit."""
 EMPTY_DISPATCHES = 1000
 RATE_ROUNDS = 5
 WAKE_SECONDS = 0.5
-"""Time in which a card raises its clock: an idle one runs at a fraction of it (an H200 at 345 of 1,980 MHz)."""
+"""Seconds until a card has raised its clock; when idle it is lower (an H200: 345 of 1,980 MHz)."""
 ROUND_TRIPS = 3
-"""The shortest of so many counts: never more than what a submit with work spends on it."""
+"""Number of measured round trips, of which the shortest counts."""
 MOST_QUERIES = 4096
-"""What every WebGPU implementation holds in one query set."""
+"""Size of a query set that every WebGPU implementation supports."""
 
 EMPTY = """
 @group(0) @binding(0) var<storage, read_write> word: array<u32>;
 @compute @workgroup_size(1) fn main() { word[0] += 1u; }
 """
-"""A kernel that does next to nothing, but must wait for the one before it."""
+"""Kernel with almost no work that must wait for the one before it."""
 
 COPY = """
 @group(0) @binding(0) var<storage, read> original: array<vec4<u32>>;
@@ -47,11 +47,11 @@ fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups)
     for (var i = item.x; i < arrayLength(&original); i += 256u * groups.x) { copied[i] = original[i]; }
 }
 """
-"""A copy by all invocations. A copy command may use a unit of its own, which is slower than the memory."""
+"""Copy by a shader, since copy commands may use a separate unit that is slower than the memory."""
 
 
 def wake(device: GpuDevice, work: Callable[[], object]) -> None:
-    """Repeat work on a card until its clock is up. Software has no clock of its own."""
+    """Repeat work on a card until its clock has risen; return at once on software."""
     begin = time.perf_counter()
     while not device.adapter.software and time.perf_counter() - begin < WAKE_SECONDS:
         work()
@@ -59,20 +59,20 @@ def wake(device: GpuDevice, work: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class DeviceTimes:
-    """Seconds of one run of a dispatch list, in the mean over a submit; waiting includes the device's work."""
+    """Mean seconds of one run of a dispatch list within a submit; waiting includes the device's work."""
 
     kernels: dict[str, float]
     counts: dict[str, int]
-    """Dispatches of each kernel."""
+    """Number of dispatches of each kernel."""
     encode: float
     submit: float
     wait: float
     timestamps: bool
-    """False where the host's clock timed the kernels: each then includes a round trip."""
+    """False if the host's clock timed the kernels, so that each time includes a round trip."""
     gaps: float = 0.0
-    """From the end of a group of dispatches to the beginning of the next; only timestamps tell."""
+    """Seconds between groups of dispatches, known with timestamps only."""
     round_trip: float = 0.0
-    """Waiting for a submit that does nothing, and reading it back."""
+    """Seconds to submit nothing and read the result."""
 
     @property
     def wall(self) -> float:
@@ -80,7 +80,7 @@ class DeviceTimes:
 
 
 class Timer:
-    """Measures one dispatch list, `repeat` runs to a submit."""
+    """Timer of one dispatch list, with `repeat` runs per submit."""
 
     def __init__(self, device: GpuDevice, dispatches: Sequence[Dispatch], repeat: int = 1) -> None:
         import wgpu
@@ -88,7 +88,7 @@ class Timer:
         self.device = device
         self._groups = [(kernel, list(group)) for kernel, group in groupby(dispatches, key=lambda each: each.kernel)]
         self._timestamps = TIMESTAMPS in device.handle.features
-        # Two timestamps to a group, and a query set holds so many.
+        # A group needs two timestamps, and the size of a query set is limited.
         self._repeat = max(1, min(repeat, MOST_QUERIES // (2 * len(self._groups))))
         queries = 2 * len(self._groups) * self._repeat
         size = 8 * queries
@@ -100,7 +100,7 @@ class Timer:
         )
 
     def measure(self) -> DeviceTimes:
-        """One submit; the work is really done, so that a train step trains."""
+        """Measure one submit. Its work is real: a train step changes the model."""
         encode, submit, wait, ticks = self._submit(self._encode)
         gaps = round_trip = 0.0
         if self._timestamps:
@@ -123,11 +123,11 @@ class Timer:
 
     @property
     def gap_count(self) -> int:
-        """Gaps of one run, with that before the next."""
+        """Number of gaps of one run, including the one before the next run."""
         return len(self._groups) - (self._repeat == 1)
 
     def _submit(self, encode: Callable[[Any], None]) -> tuple[float, float, float, Any]:
-        """Seconds to encode, to submit and to wait; and the timestamps."""
+        """Return the seconds to encode, to submit and to wait, and the timestamps."""
         begin = time.perf_counter()
         encoder = self.device.handle.create_command_encoder()
         encode(encoder)
@@ -153,11 +153,11 @@ class Timer:
         encoder.resolve_query_set(self._queries, 0, query, self._ticks, 0)
 
     def _alone(self, group: Sequence[Dispatch]) -> float:
-        # Encoding is the host's work, done before the device begins.
+        # Encoding happens on the host, before the device begins.
         return sum(self._submit(lambda encoder: encode_pass(encoder, group))[1:3])
 
     def round_trip(self) -> float:
-        """Seconds from an empty submit until its (old) timestamps are here."""
+        """Return the seconds of an empty submit until its (old) timestamps are read."""
         return sum(self._submit(lambda encoder: None)[:3])
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class Timer:
 
 
 def _period(device: GpuDevice) -> float:
-    """Seconds per tick: wgpu-native hands out the driver's ticks as they are."""
+    """Return the seconds per tick: wgpu-native does not convert the driver's ticks."""
     from wgpu.backends.wgpu_native import extras
 
     return 1e-9 * float(extras.lib.wgpuQueueGetTimestampPeriod(device.queue._internal))
@@ -174,21 +174,21 @@ def _period(device: GpuDevice) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of a device are the best that it can do."""
+    """Best measured rates of a device."""
 
     copy_bytes_per_s: float
     """Best rate of a shader that copies one buffer to another; each byte counts twice, read and written."""
     median_copy_bytes_per_s: float
     dispatch_s: float
-    """An empty dispatch that waits for the one before it."""
+    """Seconds of an empty dispatch that waits for the one before it."""
     round_trip_s: float
-    """Submit, and read 4 bytes back."""
+    """Seconds to submit and read 4 bytes back."""
     open_s: float
-    """Opening a device on an adapter that is known."""
+    """Seconds to open a device on a listed adapter."""
 
 
 def measure_rates(device: GpuDevice) -> Rates:
-    """Measure the rates of a device, awake: about two seconds."""
+    """Measure the rates of a device at full clock, in about two seconds."""
     source, target = _copy_buffers(device)
     groups = min(-(-source.size // (16 * 256)), device.limits["max-compute-workgroups-per-dimension"])
     copy = _dispatch(device, "copy", COPY, {"original": source, "copied": target}, groups)
@@ -214,7 +214,7 @@ def measure_rates(device: GpuDevice) -> Rates:
 
 
 def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
-    """Two buffers of COPY_BYTES, or of the most that the device binds and has memory for."""
+    """Create two buffers of COPY_BYTES, or of the largest size that the device can bind and allocate."""
     limits = device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"]
     size = min(COPY_BYTES[device.adapter.software], *limits)
     while True:
@@ -231,7 +231,7 @@ def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
 
 
 def _dispatch(device: GpuDevice, name: str, text: str, buffers: dict[str, Any], groups: int) -> Dispatch:
-    """A dispatch of a shader whose last buffer is written."""
+    """Return a dispatch of a shader that writes its last buffer."""
     *reads, write = buffers
     bound = bindings("", " ".join(reads), write)
     pipeline = device.new_pipeline(name, bound, device.compile(Source(name, text, ())), {})

@@ -1,11 +1,11 @@
-"""Launch configurations that were measured to be faster than the default, kept in the user's cache.
+"""Cache of launch configurations that were measured to be faster than the default.
 
-One holds for one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
+An entry applies to one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
 
     {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}
 
-The times of each schedule are kept too, so that a sweep that was cut off goes on from there. An entry of
-`tuning-measured.json`, of the same key:
+The times of each schedule are stored too, so that an interrupted sweep can resume. An entry of
+`tuning-measured.json`, with the same key:
 
     {"adapter": NAME, "variants": [{"schedule": {"wg": 8, ...}, "seconds": {"gate_forward": 0.01, ...}}]}
 """
@@ -29,12 +29,12 @@ TUNING = JsonCache("tuning")
 MEASURED = JsonCache("tuning-measured")
 
 Seconds = dict[str, float]
-"""Of each fused step."""
+"""Seconds of each fused step."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A stored result. Times are medians of a train step in milliseconds, measured in turns."""
+    """Stored result; times are medians of a train step in milliseconds, measured in turns."""
 
     adapter: str
     launch: LaunchConfig
@@ -43,36 +43,36 @@ class Tuned:
 
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
-    """Return the key of a launch configuration: adapter, backend, driver, shaders, and what sizes the work."""
-    # Wires and logits play no part in how long a kernel takes, the widths of the levels do.
+    """Return the key of a launch configuration: adapter, backend, driver, shaders, and the sizes of the work."""
+    # Times depend on the widths of the levels, not on wires and logits.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
     return kept_key(adapter.name, adapter.backend, adapter.driver, shader_hash(), work)
 
 
 def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | None:
-    """The stored result for this work; None, with a sentence, where it is none, or none for these limits."""
+    """Return the stored result for this work, or None, with a warning if it is not valid within these limits."""
     entry = TUNING.read().get(key_of(adapter, plan))
     try:
         if entry is None:
             return None
-        found = _tuned(entry)
-        # The file may be of another device of the same name: no more is believed than this one can run.
-        check(dataclasses.replace(plan, launch=found.launch), limits)
-        return found
+        tuned = _tuned(entry)
+        # The file may come from another device of the same name, so the schedule is checked against these limits.
+        check(dataclasses.replace(plan, launch=tuned.launch), limits)
+        return tuned
     except (LimitError, ValueError, TypeError, KeyError) as error:
         warn(f"The entry of {adapter.name} in {TUNING.path} cannot be used ({error}) and is ignored.")
         return None
 
 
 def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
-    """Keep a result; a cache that cannot be written is told."""
+    """Store a result, and warn if the cache cannot be written."""
     times = {"default_ms": result.default_ms, "tuned_ms": result.tuned_ms}
     TUNING.write(key_of(adapter, plan), {"adapter": result.adapter, "schedule": result.launch.written(), **times})
 
 
 def reset(adapter: Adapter) -> tuple[int, int]:
-    """Forget the results and times of this adapter; returns the number of results, and of sweeps that were cut off."""
+    """Delete the results and times of this adapter; return the numbers of results and of interrupted sweeps."""
     cut_off = sum(entry.get("adapter") == adapter.name for key, entry in MEASURED.read().items()
                   if key not in TUNING.read())  # fmt: skip
     results, _ = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
@@ -89,7 +89,7 @@ def _tuned(entry: Entry) -> Tuned:
 
 
 class Measured:
-    """The variants that were measured for one piece of work on one adapter."""
+    """Variants measured for one shape of work on one adapter."""
 
     def __init__(self, adapter: Adapter, plan: Plan) -> None:
         self._adapter, self._key = adapter.name, key_of(adapter, plan)
@@ -97,16 +97,16 @@ class Measured:
         """Times of each variant that was measured."""
 
     def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
-        """Keep it at once: the next variant may take long, or not end well."""
+        """Store a variant at once, since the next one may take long or crash."""
         self.seconds[launch] = seconds
         MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
 
     def variants(self) -> list[Entry]:
-        """Return each variant and its times, as the file has them."""
+        """Return each variant and its times, as stored in the file."""
         return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self.seconds.items()]
 
     def forget(self) -> None:
-        """Drop the times of a sweep that must not be continued."""
+        """Delete the times of a sweep that must not be resumed."""
         self.seconds = {}
         MEASURED.drop(self._key)
 

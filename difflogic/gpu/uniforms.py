@@ -1,4 +1,4 @@
-"""The uniform blocks, packed by the names of the fields that the shaders' structs declare."""
+"""Pack uniform blocks by the names of the fields that the shaders' structs declare."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.shaders import Sizes, load_source
 
 MAX_LEVELS = 256
-"""Length of the level table in `shaders/common/shape.wgsl`."""
+"""Length of the table of levels in `shaders/common/shape.wgsl`."""
 ALIGNMENT = 256
-"""Where a uniform binding may begin in its buffer on every device, in bytes."""
+"""Alignment in bytes of a uniform binding in its buffer on every device."""
 
 _FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,|$)")
-"""A field of a struct, without blanks: a number, a vector, or an array of vectors."""
+"""Field of a struct, without blanks: a number, a vector, or an array of vectors."""
 
 
 @dataclass(frozen=True)
 class UniformStruct:
-    """A struct of a shader, to be filled by its fields' names: their order and places stand in its text alone."""
+    """Struct of a shader, filled by the names of its fields; only the shader defines their order and offsets."""
 
     name: str
     fields: np.dtype[np.void]
-    """A NumPy record of the same fields at the same offsets; its size is in whole vectors of 16 bytes."""
+    """NumPy record with the same fields and offsets; its size is a multiple of 16 bytes."""
 
     @classmethod
     def parse(cls, text: str, name: str) -> UniformStruct:
-        """The struct `name` of a WGSL text. Raises KernelError where there is none, or a field is of another kind."""
+        """Parse the struct `name` of a WGSL text. Raises KernelError if it is missing or a field is of another kind."""
         found = re.search(rf"\bstruct {name} \{{(.*?)\}}", re.sub(r"//.*", "", text), re.DOTALL)
         if found is None:
             raise KernelError(f"The shader has no struct {name}.")
@@ -55,7 +55,7 @@ class UniformStruct:
         return cls(name, np.dtype(record))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """One block. Raises KernelError where a value is missing, has no field, or is not of its field's type."""
+        """Pack one block. Raises KernelError if a value is missing, has no field, or does not fit its type."""
         if wrong := set(self.fields.names or ()).symmetric_difference(values):
             raise KernelError(f"The struct {self.name} and what is to fill it differ in: {', '.join(sorted(wrong))}.")
         record = np.zeros((), self.fields)
@@ -67,7 +67,7 @@ class UniformStruct:
         return record.tobytes()
 
     def whole_numbers(self, values: Mapping[str, Any]) -> Sizes:
-        """Return the fields that are whole numbers, with their values."""
+        """Return the integer fields and their values."""
         names = [name for name in self.fields.names or () if self.fields[name] == np.dtype("<u4")]
         return tuple((name, int(values[name])) for name in names)
 
@@ -82,7 +82,7 @@ class UniformStruct:
 
 
 def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
-    """Return whether a field of that type can say what was given: a number, or a whole one that is not too large."""
+    """Return whether a field of type `wanted` can hold the given values."""
     if wanted.kind == "f":
         return given.dtype.kind in "iuf"
     return given.dtype.kind in "biu" and int(given.min()) >= 0 and int(given.max()) < 1 << 32
@@ -90,17 +90,17 @@ def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
 
 @cache
 def uniform_struct(source: str, name: str) -> UniformStruct:
-    """The struct of a file of `shaders/`, whose ending is left out."""
+    """Return the struct of a file of `shaders/`, given without suffix."""
     return UniformStruct.parse(load_source(source).text, name)
 
 
 def shape_values(
     plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
 ) -> dict[str, Any]:
-    """The fields of `Shape`; `hard` describes the packed words instead of the soft batch."""
+    """Return the fields of `Shape`; `hard` describes the packed words instead of the soft batch."""
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
-    # By name, so that a field may move within the struct, or be misspelt there, and a test or `pack` says so.
+    # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
     of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probes probe_groups models corner_samples grid_words"
     of_plan += " near_odd adjoints"
@@ -143,7 +143,7 @@ def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
 
 
 def event_indices(shape: Shape) -> list[dict[str, int]]:
-    """The fields of `EventIndex` for all states: places in the lists of damaged and judged ones, or 0; and steps."""
+    """Return the fields of `EventIndex` for all states: indices among damaged and evaluated ones, and steps."""
     lists = {"damage": shape.damage_steps, "judged": shape.judged_steps}
     return [
         {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()} | {"step": step}

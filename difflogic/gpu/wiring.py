@@ -1,11 +1,11 @@
-"""The wiring as the fused kernels see it: perception kernels begin with trees, which stay in registers.
+"""Wiring of the fused kernels: perception kernels begin with trees, whose values stay in registers.
 
 In the paper's perception kernels 8 gates each compare a neighbour with the cell itself, 4 read these in pairs, 2 read
 those. One invocation computes a tree of 4 + 2 + 1 gates from the patch, and again in the backward pass. Only its root
-is a node. Adjoints stay within the tree, and what its four leaves send to the cell itself is one sum.
+is a node. Adjoints stay within the tree, and the adjoints of its four leaves to the cell itself are one sum.
 
-Nodes are then the patch, the roots, and all later gates. Whether a circuit is treated so follows from its widths and
-connections alone, so that a model of a population and the same model by itself run the same kernels.
+Nodes are then the patch, the roots, and all later gates. Trees depend on a circuit's widths and connections alone, so
+that a model of a population and the same model by itself run the same kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
-"""Gates of a perception kernel by level, as far as they are trees: of `shaders/common/trees.wgsl`."""
+"""Gates per level of a perception kernel that form trees, as in `shaders/common/trees.wgsl`."""
 
 
 def are_trees(layout: Layout) -> bool:
@@ -36,14 +36,14 @@ def are_trees(layout: Layout) -> bool:
 
 
 def wired(layouts: Sequence[Layout]) -> list[Wiring]:
-    """The wirings of models that run in the same dispatches."""
+    """Return the wirings of models that share dispatches."""
     trees = all(layout.candidates == 1 and are_trees(layout) for layout in layouts)
     return [Wiring(layout, trees) for layout in layouts]
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """A layout's wires and slots, by the numbers that the kernels use.
+    """Wires and slots of a layout in the kernels' numbering.
 
     Example: nodes 0 to 8 are the patch of one channel. Level 1 has two gates, instances 0 and 1, which read (0, 4) and
     (4, 8); level 2 has instance 2, which reads their nodes (9, 10). Backward each input has a slot, sorted by the node
@@ -56,12 +56,12 @@ class Wiring:
 
     @property
     def tree_levels(self) -> int:
-        """Levels that are computed as trees, before all others."""
+        """Number of levels, before all others, that are computed as trees."""
         return len(WIDTHS) if self.trees else 0
 
     @property
     def inner(self) -> int:
-        """Instances below the roots: they have no node."""
+        """Number of instances below the roots, which have no node."""
         return self.layout.levels[self.tree_levels - 1].first_instance if self.trees else 0
 
     @property
@@ -70,14 +70,14 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """uint32 `[instances, 2]`: the nodes that an instance reads; in a tree above its leaves, the gates.
+        """Nodes that an instance reads, or gates above the leaves of a tree, uint32 `[instances, 2]`.
 
-        With candidates `[instances, 2, k]`, and so are `sends` and `slots`.
+        With candidates the shape is `[instances, 2, k]`, as that of `sends` and `slots`.
         """
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
             return layout.wires
-        # Instances below the roots have no node, so that all nodes after the patch move down by as many.
+        # Instances below the roots have no node, so the numbers of nodes after the patch are lower by `inner`.
         numbered = np.where(wires >= layout.patch_nodes, wires - self.inner, wires)
         above = slice(layout.levels[1].first_instance, self._ends)
         numbered[above] = layout.instance_gates[wires[above] - layout.patch_nodes]
@@ -85,9 +85,9 @@ class Wiring:
 
     @cached_property
     def near_wires(self) -> Index:
-        """uint32 `[instances, 2]`: `wires`, but after the trees places in workgroup memory.
+        """`wires` with places in workgroup memory in place of nodes, uint32 `[instances, 2]`.
 
-        There the patch comes first, then the nodes of an even level, then those of an odd level.
+        The patch comes first, then the nodes of an even level, then those of an odd level.
         """
         patch, wires = self.layout.patch_nodes, self.wires.astype(np.int64)
         for number, (before, level) in enumerate(itertools.pairwise(self.layout.levels)):
@@ -104,22 +104,22 @@ class Wiring:
 
     @property
     def near_odd(self) -> int:
-        """Nodes that even levels take in workgroup memory; odd ones lie behind them."""
+        """Nodes of even levels in workgroup memory, which precede those of odd levels."""
         return self._widest(0)
 
     @property
     def near_nodes(self) -> int:
-        """Nodes in workgroup memory: the patch and two levels."""
+        """Number of nodes in workgroup memory: the patch and two levels."""
         return self.layout.patch_nodes + self._widest(0) + self._widest(1)
 
     @property
     def _ends(self) -> int:
-        """The first instance after the trees."""
+        """First instance after the trees."""
         return self.layout.levels[self.tree_levels].first_instance
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """bool `[instances, 2]`: inputs whose adjoint leaves the tree; to the cell itself a first leaf sends."""
+        """Inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's own sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -136,9 +136,9 @@ class Wiring:
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:
-        """int64 `[instances]`: in which order the backward kernel takes the instances of each level after the trees.
+        """Order of the instances of each level after the trees in the backward kernel, int64 `[instances]`.
 
-        By the node that input a reads: what one gate reads as b, the next mostly reads as a, and it is loaded once.
+        It sorts by the node of input a: the next gate mostly reads as a what this one reads as b, which saves a load.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
@@ -148,8 +148,8 @@ class Wiring:
 
     @cached_property
     def _places(self) -> tuple[Index, Index]:
-        # Readers of a node that added to one place would do so in an order of chance. With a slot for each input, by
-        # the node that is read, a node adds its slots in order: two runs, or two schedules, get the same bits.
+        # Atomic sums would depend on the order of invocations. With a slot for each input, sorted by the node it reads,
+        # a node adds its slots in order: two runs, or two schedules, give the same bits.
         layout = self.layout
         levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
         firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]
@@ -160,27 +160,27 @@ class Wiring:
 
     @property
     def slots(self) -> Index:
-        """uint32 `[instances, 2]`: where its input adjoints go, as far as they do."""
+        """Slots of the input adjoints that `sends` selects, uint32 `[instances, 2]`."""
         return self._places[0]
 
     @property
     def fanout(self) -> Index:
-        """uint32 `[nodes, 2]`: the slots `[start, end)` whose sum is a node's adjoint."""
+        """Slots `[start, end)` whose sum is a node's adjoint, uint32 `[nodes, 2]`."""
         return self._places[1]
 
     @property
     def slot_count(self) -> int:
-        """Slots per cell: the patch region and two regions that levels take in turn."""
+        """Slots per cell: the patch region and two regions that levels use alternately."""
         return int(self.fanout.max(initial=1))
 
     @property
     def patch_slots(self) -> int:
-        """Slots of the patch region."""
+        """Number of slots of the patch region."""
         return int(self.fanout[: self.layout.patch_nodes].max(initial=1))
 
     @cached_property
     def reads_near(self) -> bool:
-        """Whether chunks may be split: levels read the level before and the patch, by fixed wiring."""
+        """True if chunks may be split: wiring is fixed, and levels read only the level before and the patch."""
         if self.layout.candidates > 1:
             return False
         patch, levels = self.layout.patch_nodes, self.layout.levels[max(0, self.tree_levels - 1) :]
@@ -197,8 +197,8 @@ class Wiring:
         Nothing reads the last level within a step: its slots, after all others, take the adjoint of the next state.
 
         Args:
-            slots: Number of slots of the plan: of the wiring of a population that needs most.
-            is_split: Whether chunks are split. Then the slots of levels lie after those of the patch of any model.
+            slots: Number of slots of the plan, that of the largest wiring of a population.
+            is_split: Whether chunks are split; the slots of levels then follow those of the patch of all models.
 
         Returns:
             uint32 `[instances + patch nodes, 8]`, with candidates `[instances + patch nodes, record, 8]`.
@@ -220,7 +220,7 @@ class Wiring:
         own[:] = own[self.order]  # a whole row moves; what others point at are slots and nodes, never rows
         if layout.candidates == 1:
             return edges
-        # Two candidates to a row: each has two nodes and two slots.
+        # Two candidates per row, each with two nodes and two slots.
         candidates = np.concatenate([self.wires, self.slots], axis=1).swapaxes(1, 2).reshape(layout.instances, -1, 8)
         rows = np.pad(candidates[self.order], [(0, layout.patch_nodes), (0, 0), (0, 0)])
         return np.concatenate([edges[:, None], rows], axis=1)

@@ -1,7 +1,7 @@
-"""Buffers, bind groups and dispatch lists of one plan: made once, used for every step after that.
+"""Buffers, bind groups and dispatch lists of one plan, created once and used for every step.
 
-A dispatch list is plain data: it is encoded again and again, and nothing in it changes from epoch to epoch. What does
-change (keys, counters, the epoch) stands in the buffer `control`, which the kernels read and `commit` advances.
+A dispatch list is constant data that is encoded for every epoch. Values that change (keys, counters, the epoch) are in
+the buffer `control`, which the kernels read and `commit` advances.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 
-# The buffers, and how long what is in them counts; those with a * are several, one to a CA step or a few in turn.
+# Buffers by the lifetime of their content; those with a * are several, one per CA step or a few used in turn.
 #
-#     the run          wires, edges (the circuit); targets that are the same for every start; same, rule, x, y,
-#                      hard_masks; the probes' part of hard_targets, words* 0 and corners
-#     epoch to epoch   logits, mu, nu, control, pool; coefficients and gate_ids, which adamw leaves for the next one;
+#     the run          wires, edges (the circuit); targets that are the same for every initial state; same, rule, x, y,
+#                      hard_masks; the evaluation grids' part of hard_targets, words* 0 and corners
+#     epoch to epoch   logits, mu, nu, control, pool; coefficients and gate_ids, which adamw computes for the next one;
 #                      history, a ring of 64 epochs that the host reads now and then
 #     a train step     masks, corners of the batch, fresh, places; states*, kept*, d_judged, loss_partials; partials,
 #                      gradients, sample_losses
@@ -39,11 +39,11 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #
 # Buffers of a train step are not cleared: each is written before it is read, and partials begin with an assignment.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
-"""Attributes of a workspace that are not derived from its schedule."""
+"""Attributes of a workspace that do not depend on its schedule."""
 
 
 class Workspace:
-    """Device memory for a plan, and the dispatches that work on it."""
+    """Device memory of a plan and the dispatches that use it."""
 
     def __init__(
         self, device: DeviceVerbs, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
@@ -86,8 +86,8 @@ class Workspace:
         self._event_indices = self._blocks("mark", events, event_indices(plan.shape))
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
-        """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""
-        # One buffer for all blocks, bound at different offsets: small buffers cost an allocation each.
+        """Create a buffer of uniform blocks; return buffer, offset and size of each for bind groups."""
+        # One buffer for all blocks, bound at different offsets, saves allocations.
         data = struct.pack_all(rows)
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
         self.device.upload(self.buffers[name], data, "shape")
@@ -97,12 +97,12 @@ class Workspace:
 
     @cached_property
     def coefficients(self) -> list[Dispatch]:
-        """logits -> coefficients and hard gates."""
+        """Dispatches from logits to coefficients and hard gates."""
         return [self._dispatch("coefficients")]
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """T CA steps of the soft circuit, from the first state, with all losses but the last and damage on the way."""
+        """Dispatches of T CA steps of the soft circuit, with damage and all losses but the last."""
         judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
         made = self._damage(0)
         for step in range(self.plan.shape.steps):
@@ -113,34 +113,34 @@ class Workspace:
 
     @cached_property
     def forward_one_hot(self) -> list[Dispatch]:
-        """Compute a function forward by hard gates, in the arithmetic of soft ones."""
+        """Dispatches of a function's forward pass by hard gates, in the arithmetic of soft ones."""
         one_hot = {"coefficients": self.buffers["one_hot"]}
         return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
 
     def forward_step(self, step: int, other: dict[str, Any] | None = None) -> list[Dispatch]:
-        """One CA step of the soft circuit; `other` buffers take the place of those of their names."""
+        """Return one CA step of the soft circuit, with the buffers in `other` in place of those of the same name."""
         values = self.several["kept"][step] if self.plan.launch.store_activations else self.buffers["scratch"]
         bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values}
         return self._tiled("gate_forward", step, bound | (other or {}))
 
     def _damage(self, step: int, hard: bool = False) -> list[Dispatch]:
-        """The damage and the faults of a state, where there are any."""
+        """Return the damage and faults of a state, if there are any."""
         kind, bound = ("hard_", self._hard_state(step)) if hard else ("", {"state": self.state(step)})
         damage = self._event(f"{kind}damage", step, self.plan.shape.damage_steps, bound)
         return [*damage, *self._event(f"{kind}faults", step, self._faulty, bound)]
 
     @property
     def _faulty(self) -> Sequence[int]:
-        """The steps whose states have faults: all but the last, which nothing follows."""
+        """Steps whose states have faults: all but the last."""
         return range(self.plan.shape.steps if self.plan.shape.faults.states else 0)
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
-        """The kernel of something that happens to the states of some steps, for the state of `step`."""
+        """Return the dispatch of `kernel` for the state of `step`, if that is one of `steps`."""
         return [self._dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
 
     @cached_property
     def backward(self) -> list[Dispatch]:
-        """Loss, T steps backward, gradients of the logits, and whether they count."""
+        """Dispatches of the loss, T backward steps, the gradients of the logits, and the check that they are finite."""
         steps = self.plan.shape.steps
         bound = {"state": self.state(steps), "d_patches": self.d_patches(steps)}
         return [
@@ -153,9 +153,9 @@ class Workspace:
 
     @cached_property
     def pull_back(self) -> list[Dispatch]:
-        """Go back from given adjoints to those of the start, and to the gradients of the logits.
+        """Dispatches from the last state's adjoint to that of the initial state and the gradients of the logits.
 
-        The last state's stands in `d_judged`, to be added to zeros, or without perception in `d_patches`.
+        The last state's adjoint is in `d_judged`, to be added to zeros, or without perception in `d_patches`.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
         last, gathers = {"d_patches": self.d_patches(shape.steps)}, perceives and not self.plan.gathers
@@ -167,7 +167,7 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """One CA step backward after the forward steps that it needs, and what happened to its state before it."""
+        """Return one backward CA step after the forward steps that it needs, with the events of its state."""
         gathers, result = self.plan.gathers, self.d_patches(step)
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
@@ -182,20 +182,20 @@ class Workspace:
         return [*made, *(self._d_events(step) if step > 0 else [])]
 
     def _gather(self, window: DispatchRange, d_next: Any, d_start: Any) -> Dispatch:
-        """The adjoints of a state from those of some patches."""
+        """Return the dispatch that gathers the adjoints of a state from those of patches."""
         at = self._step_ranges["d_start", 0, window]
         return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 
     def _d_events(self, step: int) -> list[Dispatch]:
-        """The adjoints of a state's faults, of its damage and of its loss."""
+        """Return the adjoints of a state's faults, damage and loss."""
         shape, bound = self.plan.shape, {"d_patches": self.d_patches(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
         events = [*self._event("d_faults", step, self._faulty, bound), *damage]
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Repeat the steps from a kept state on, where `step` is the last after it, but for the last such piece."""
-        # What `step` itself makes is the next kept state, and the forward pass has just left the last stretch.
+        """Recompute the steps from a checkpointed state if `step` is the last before the next one."""
+        # The result of `step` is the next checkpointed state; the forward pass has just computed the last stretch.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
@@ -204,7 +204,7 @@ class Workspace:
 
     @cached_property
     def update(self) -> list[Dispatch]:
-        """New logits; and the batch goes back into the pool, where it came from one."""
+        """Dispatches that update the logits, and write the batch back into its pool if it has one."""
         adamw = self._dispatch("adamw")
         if not self.plan.batch_source.pool or self.plan.batch_source.stays:
             return [adamw]
@@ -213,17 +213,17 @@ class Workspace:
 
     @cached_property
     def harden(self) -> list[Dispatch]:
-        """logits -> coefficients of an epoch with hardened or stuck gates."""
+        """Dispatches from logits to the coefficients of an epoch with hardened or stuck gates."""
         return [self._dispatch("harden")]
 
     @cached_property
     def one_hot(self) -> list[Dispatch]:
-        """logits -> coefficients of the hard gates, of a function whose hardening is complete."""
+        """Dispatches from logits to the coefficients of hard gates, for a function that is completely hardened."""
         return [self._dispatch("harden", {"coefficients": self.buffers["one_hot"]})]
 
     @cached_property
     def seed(self) -> list[Dispatch]:
-        """Start grids by the control block's key, fresh or from pool or samples, and targets that follow from them."""
+        """Dispatches that sample initial states by the control block's key, and compute targets that depend on them."""
         plan, first = self.plan, {"state": self.state(0)}
         kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
         made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
@@ -237,23 +237,23 @@ class Workspace:
 
     @cached_property
     def corners(self) -> list[Dispatch]:
-        """Fresh squares for every damage step, and the key of the faults, from the control block's key."""
+        """Dispatches that sample damage squares and the key of the faults by the control block's key."""
         drawn = [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
         return [*drawn, *([self._dispatch("draw_faults")] if self._faulty else [])]
 
     @cached_property
     def fire(self) -> list[Dispatch]:
-        """Fresh fire masks from the control block's key."""
+        """Dispatches that sample fire masks by the control block's key."""
         return [self._dispatch("fire_mask")]
 
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
-        """T CA steps of the hard circuit, from the first words, with damage on the way."""
+        """Dispatches of T CA steps of the hard circuit, with damage."""
         return self._hard_rollout(judged=())
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
-        """The training batch joins the probes, T hard steps, and after the judged ones the count of wrong values."""
+        """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and counts of mismatches."""
         pack = self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})
         return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
 
@@ -268,7 +268,7 @@ class Workspace:
         return made
 
     def _hard_state(self, step: int) -> dict[str, Any]:
-        """A hard state, and the uniform that describes it."""
+        """Return the bindings of a hard state and of the uniform that describes it."""
         return {"shape": self.buffers["hard_shape"], "words": self.words(step)}
 
     def state(self, step: int) -> Any:
@@ -278,11 +278,11 @@ class Workspace:
         return self.several["words"][self.plan.word_slot(step)]
 
     def d_patches(self, step: int) -> Any:
-        """The adjoints of a step's patches: two buffers take turns."""
+        """Return the buffer with the adjoints of a step's patches; two buffers alternate."""
         return self.several["d_patches"][step % 2]
 
     def _tiled(self, kernel: str, step: int, bound: dict[str, Any], window: int = 0) -> list[Dispatch]:
-        """The dispatches of a fused step, in one of its windows."""
+        """Return the dispatches of a fused step in one of its windows."""
         plan, grid = self.plan, TILED[kernel]
         made = []
         for each in (span for span in grid.ranges(plan) if span.window == window):
@@ -293,23 +293,23 @@ class Workspace:
         return made
 
     def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
-        """A kernel over a plain list."""
-        # Models are the second dimension; `_tiled` numbers the tiles of all models through instead.
+        """Return the dispatch of a kernel over a plain list."""
+        # Models are the second dimension; `_tiled` numbers the tiles of all models consecutively instead.
         workgroups = LINEAR[kernel].workgroups(self.plan)
         return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
     def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
-        """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
+        """Create the bind group of a kernel; `bound` holds the buffers that differ from their bindings' names."""
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
-        # Only the fused steps of a training repeat so often that it pays to compile them for its sizes.
+        # Only the fused steps of a training repeat often enough to be worth compiling for its sizes.
         is_baked = self.plan.training and kernel in TILED
         sizes = self._sizes["hard_shape" if kernel == "hard_forward" else "shape"] if is_baked else ()
         return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
 
     def under(self, launch: LaunchConfig) -> Workspace:
-        """Return the same memory with another schedule's pipelines. Raises DeviceError if that needs other memory."""
+        """Return this memory with another schedule's pipelines. Raises DeviceError if that needs other memory."""
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.
@@ -322,36 +322,36 @@ class Workspace:
 
     @cached_property
     def submit_queue(self) -> SubmitQueue:
-        """Made with the first submit. Raises DeviceError where nothing is computed."""
+        """Queue of this workspace, created with the first submit. Raises DeviceError for a recording."""
         return SubmitQueue(computing(self.device), self.buffers["coefficients"], self.plan.most_work)
 
     def submit(self, dispatches: Sequence[Dispatch]) -> None:
-        """Queue the work, in several submits where it is long."""
+        """Queue the work, in several submits if it is long."""
         *before, last = self.submit_queue.pieces(dispatches)
         self.submit_queue.submit(before)
         device = self.submit_queue.device
         device.queue.submit([encode(device, last).finish()])
 
     def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
-        """A key for each model, of the probes' faults and of the batch's unless they are drawn; and stuck cells."""
+        """Upload stuck cells, and the keys of the faults of evaluation grids and batch, one per model."""
         self.upload("fault_keys", np.stack([(key, key) for key in keys]), "task")
         if listed is not None:
             self.upload("listed", listed.astype(np.uint32), "task")
 
     def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
-        """Fill the beginning of a buffer, given by its name or itself."""
+        """Write the beginning of a buffer, given by name or as object."""
         self.device.upload(self.buffers[buffer] if isinstance(buffer, str) else buffer, data, purpose)
 
     def download(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
         return computing(self.device).download(self.buffers[name], dtype, purpose)
 
     def download_all(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
-        """Every buffer of a name, one after another."""
+        """Download every buffer of a name, concatenated."""
         download = computing(self.device).download
         return np.stack([download(buffer, dtype, purpose) for buffer in self.several[name]])
 
     def close(self) -> None:
-        """Free the memory. Only after everything submitted has been waited for: wgpu aborts otherwise."""
+        """Free the memory. All submitted work must be done, since wgpu aborts otherwise."""
         for buffer in (*self.buffers.values(), *(each for buffers in self.several.values() for each in buffers)):
             buffer.destroy()
         if "submit_queue" in vars(self):
@@ -359,7 +359,7 @@ class Workspace:
 
 
 def to_chunks(values: Array, chunks: int) -> Array:
-    """`[..., cells, C]` -> `[..., chunks, C, 16]`, the cells past the end 0."""
+    """Reshape `[..., cells, C]` to `[..., chunks, C, 16]`, padding with zeros."""
     *lead, cells, channels = values.shape
     padded = np.zeros((*lead, chunks * CHUNK, channels), dtype=values.dtype)
     padded[..., :cells, :] = values
@@ -367,6 +367,6 @@ def to_chunks(values: Array, chunks: int) -> Array:
 
 
 def from_chunks(values: Array, cells: int) -> Array:
-    """The inverse of `to_chunks`: `[..., chunks, C, 16]` -> `[..., cells, C]`."""
+    """Invert `to_chunks`: reshape `[..., chunks, C, 16]` to `[..., cells, C]`."""
     *lead, chunks, channels, _ = values.shape
     return np.ascontiguousarray(values.swapaxes(-1, -2).reshape(*lead, chunks * CHUNK, channels)[..., :cells, :])
