@@ -19,7 +19,7 @@ from difflogic.page.export import training_page
 
 MOST = 250_000
 """Bytes of a page with all presets, as a server sends it."""
-MOST_OF_SCRIPTS = 205_000
+MOST_OF_SCRIPTS = 200_000
 """Characters of all scripts that stand around what trains, before anything packs them."""
 
 

@@ -9,7 +9,6 @@ import { smoothed } from "./scale.js";
 import { Window } from "./window.js";
 
 const write = { tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))), value: loss };
-const NEARER = 0.5;
 const MOST_ROWS = 10_000; // of an earlier attempt
 const SMOOTH = [1, 10, 50, 200];
 
@@ -135,11 +134,7 @@ export function curves(span = new Window()) {
         { class: "buttons", role: "group", "aria-label": "What the curves show" },
         scale,
         h("label", { class: "inline" }, "Smooth over ", smooth),
-        h("button", { type: "button", "aria-label": "Zoom in", onclick: () => span.zoom(NEARER) }, "+"),
-        h("button", { type: "button", "aria-label": "Zoom out", onclick: () => span.zoom(1 / NEARER) }, "−"),
-        h("button", { type: "button", "aria-label": "Earlier epochs", onclick: () => span.pan(-NEARER) }, "←"),
-        h("button", { type: "button", "aria-label": "Later epochs", onclick: () => span.pan(NEARER) }, "→"),
-        h("button", { type: "button", onclick: () => span.all() }, "All"),
+        h("button", { type: "button", onclick: () => span.all() }, "Show all"),
     );
     const say = () =>
         (where.textContent =

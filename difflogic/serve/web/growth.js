@@ -1,13 +1,11 @@
-// Grids as they grow from one start, side by side, once for each evaluation.
+// Cellular automata in the browser: states on a canvas, and rules of Wolfram and Life as tables.
 
 import { mayMove } from "./dom.js";
 import { paintRgb } from "./pixels.js";
 
-const LASTS = 1600, // milliseconds of a film
-    LEAST = 45; // and of one step
+const PACE = 45; // milliseconds of a step
 
 /** @typedef {{ height: number, width: number, visible: number }} Shape */
-/** @typedef {Shape & { canvas: HTMLCanvasElement, states: ArrayLike<number>[] }} Film  states `[H, W, visible]` from 0 to 1 */
 
 /** @param {HTMLCanvasElement} canvas @param {Shape} shape @param {ArrayLike<number>} state */
 export function paintState(canvas, { height, width, visible }, state) {
@@ -50,40 +48,14 @@ export function generations(table, start, side, count) {
     return states;
 }
 
-export class Growth {
-    constructor() {
-        this.timer = 0;
-        this.playing = false;
-        /** @type {{ films: Film[], tell: (at: number, last: number) => void } | null} */
-        this.next = null;
-    }
-
-    // Plays films together, once the last ones are over; the shorter wait at their ends.
-    /** @param {Film[]} films @param {(at: number, last: number) => void} tell hears of each step */
-    show(films, tell) {
-        this.next = { films, tell };
-        if (!this.playing) this.play();
-    }
-
-    /** Forgets what is on its way. */
-    stop() {
-        clearTimeout(this.timer);
-        this.playing = false;
-        this.next = null;
-    }
-
-    play() {
-        const shown = this.next;
-        this.playing = shown !== null;
-        this.next = null;
-        if (!shown) return;
-        const last = Math.max(...shown.films.map(({ states }) => states.length)) - 1,
-            pace = Math.max(LEAST, LASTS / last);
-        const step = (/** @type {number} */ at) => {
-            for (const film of shown.films) paintState(film.canvas, film, film.states[Math.min(at, film.states.length - 1)]);
-            shown.tell(at, last);
-            this.timer = setTimeout(() => (at < last ? step(at + 1) : this.play()), at < last ? pace : 4 * pace);
-        };
-        step(mayMove() ? 0 : last);
-    }
+/**
+ * Plays states over and over, or shows the last one if the system asks for less motion. Returns a function that stops it.
+ * @param {HTMLCanvasElement} canvas @param {Shape} shape @param {ArrayLike<number>[]} states `[H, W, visible]` from 0 to 1
+ */
+export function played(canvas, shape, states) {
+    let step = mayMove() ? 0 : states.length - 1;
+    const show = () => paintState(canvas, shape, states[step++ % states.length]);
+    show();
+    const timer = mayMove() ? setInterval(show, PACE) : 0;
+    return () => clearInterval(timer);
 }

@@ -30,6 +30,7 @@ export class Pad {
         this.canvas = canvas;
         this.cursor = cursor;
         this.changed = changed;
+        this.inverted = inverted;
         this.height = this.width = 16;
         /** @type {Uint8Array} */
         this.cells = new Uint8Array();
@@ -49,7 +50,7 @@ export class Pad {
                 { class: "buttons", role: "group", "aria-label": "Change the picture" },
                 this.undo,
                 h("button", { type: "button", onclick: () => this.change((cells) => cells.fill(0)) }, "Clear"),
-                h("button", { type: "button", onclick: () => inverted() || this.change((cells) => cells.set(cells.map((cell) => 7 - cell))) }, "Invert it"),
+                h("button", { type: "button", onclick: () => this.invert() }, "Invert it"),
             ),
             this.said,
         );
@@ -145,6 +146,10 @@ export class Pad {
         how(this.cells);
         this.show();
         this.changed();
+    }
+
+    invert() {
+        if (!this.inverted()) this.change((cells) => cells.set(cells.map((cell) => 7 - cell)));
     }
 
     // As many cells as fit around the middle.

@@ -2,7 +2,7 @@
 
 import { h, numberList, setText } from "./dom.js";
 import { bytes, count, duration, plural } from "./format.js";
-import { generations, Growth, paintState, tableOf } from "./growth.js";
+import { generations, played, tableOf } from "./growth.js";
 import { isHex, paintRgb } from "./pixels.js";
 import { isPolicy } from "./progress.js";
 
@@ -17,9 +17,9 @@ export function previewPanel(signal, ...more) {
     const words = h("p", { class: "quiet", role: "status" }),
         notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
-    const numbers = numberList(),
-        life = new Growth();
-    let running = "";
+    const numbers = numberList();
+    let running = "",
+        stop = () => {};
     const element = h(
         "aside",
         { class: "card preview", "aria-labelledby": "preview-title" },
@@ -31,10 +31,10 @@ export function previewPanel(signal, ...more) {
         notices,
         h("div", { class: "foot" }, more),
     );
-    signal.addEventListener("abort", () => life.stop());
+    signal.addEventListener("abort", () => stop());
 
-    // `draws`: somebody else paints the canvas.
-    function show(found, draws) {
+    // `draws`: somebody else paints the canvas, and `invert()` inverts it.
+    function show(found, draws, invert) {
         const { config, target, cost } = found,
             { within, restarts } = found.request;
         const rule = !isPolicy(config) && config.task.target === "rule" ? config.task.rule : "";
@@ -57,20 +57,23 @@ export function previewPanel(signal, ...more) {
             ...(restarts ? [["Attempts", `up to ${count(restarts + 1)}`]] : []),
             ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
         ]);
-        // A button beside the picture does what the notice says of `invert`.
-        notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text.replace(/: set `invert`[^.]*/, ""))));
+        notices.replaceChildren(...found.notices.map((text) => notice(text, invert)));
     }
 
-    // A rule as it runs, for it has no picture.
+    // A button does what the notice says of `invert`.
+    function notice(text, invert) {
+        const button = text.includes("`invert`") && h("button", { type: "button", class: "chip", onclick: invert }, "Invert it");
+        return h("p", { class: "warning" }, text.replace(/: set `invert`[^.]*/, ""), " ", button);
+    }
+
+    // A rule has no image: it runs from noise.
     function live(rule) {
         running = rule;
-        life.stop();
+        stop();
         const table = rule && tableOf(rule);
         if (!table) return;
-        const states = generations(table, Uint8Array.from({ length: SIDE ** 2 }, () => Number(Math.random() < 0.4)), SIDE, STEPS);
-        const film = { canvas, height: SIDE, width: SIDE, visible: 1, states };
-        paintState(canvas, film, states[0]);
-        life.show([film], (at, last) => at === last && running === rule && life.show([film], () => {}));
+        const noise = Uint8Array.from({ length: SIDE ** 2 }, () => Number(Math.random() < 0.4));
+        stop = played(canvas, { height: SIDE, width: SIDE, visible: 1 }, generations(table, noise, SIDE, STEPS));
     }
 
     function agents({ config, gates, goal }) {

@@ -163,7 +163,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
             button.disabled = false;
             if (what.isOwn()) what.sees(found.target, found.notices);
             else what.leave();
-            preview.show(found, what.isOwn());
+            preview.show(found, what.isOwn(), what.invert);
             more.rebase(found.config, isPolicy(base.config), false);
             sure.show();
             more.mark("");

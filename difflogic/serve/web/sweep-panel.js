@@ -1,10 +1,10 @@
-// The trials of a sweep, a row each: how it ended, and its wrong cells while it learned. Behind a fold how the
-// result depends on the fields, as the sweep itself draws it: {element, update(job)}.
+// The trials of a sweep, a row each: how it ended, and its wrong cells while it learned. A link leads to the page on which
+// the sweep draws how the result depends on the fields: {element, update(job)}.
 
 import { get } from "./api.js";
 import { card, h, headedTable, s, scroll } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
-import { atCheckpoints, fold } from "./fold.js";
+import { atCheckpoints } from "./fold.js";
 import { count, loss, plural } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 
@@ -13,18 +13,15 @@ const SPARK = { width: 120, height: 28 };
 export function sweepPanel(job, signal) {
     const place = errorPlace(),
         body = h("tbody", {});
-    const frame = h("iframe", { class: "trials", title: `Trials of ${job.name}`, sandbox: "allow-scripts" });
-    const depends = fold("depends", "How it depends on the fields", () => (frame.src = fileAddress(job.id, "sweep.html")), frame);
+    const depends = h("p", {}, h("a", { href: fileAddress(job.id, "sweep.html"), target: "_blank" }, "How the result depends on the fields"));
     const table = scroll("Trials", headedTable("trials-of", [names(Object.keys(job.config.over)), "Result", "Wrong cells"], body));
     const nothing = empty("No trial has ended yet", "Each trial that ends adds a row.");
     const look = atCheckpoints(async () => {
         try {
             const { trials } = await get(`/jobs/${job.id}/files/sweep.json`, { signal });
             body.replaceChildren(...trials.map(row));
-            depends.look();
         } catch (error) {
-            if (error.status !== 404) place.show(error);
-            else depends.element.open = true; // a sweep of version 0.1.0 has the drawing alone
+            if (error.status !== 404) place.show(error); // a sweep of version 0.1.0 has the drawing alone
         }
     }, signal);
 
@@ -34,10 +31,10 @@ export function sweepPanel(job, signal) {
     }
 
     return {
-        element: h("div", { class: "stacked" }, card("trials", "Trials", place.element, nothing, table), depends.element),
+        element: card("trials", "Trials", place.element, nothing, table, depends),
         update(now) {
             nothing.hidden = now.progress > 0;
-            table.hidden = depends.element.hidden = !now.progress;
+            table.hidden = depends.hidden = !now.progress;
             if (now.progress) look(now);
         },
     };

@@ -187,6 +187,7 @@ export function whatToLearn(offers, copy, { rule, label, invert }, { element: as
             isInverted = invert.input.value === "true" || notices.some((text) => text.includes("is inverted"));
             pad.use(Uint8Array.from(rgb.flat(), ([red, green, blue]) => Number(red > 127) + 2 * Number(green > 127) + 4 * Number(blue > 127)), height, width, true);
         },
+        invert: () => pad.invert(),
         leave: () => pad.use(new Uint8Array(), 1, 1, false),
         wishes() {
             const wishes = offer === copy ? { config: offer.config } : { preset: ["film", "table"].includes(kind()) ? undefined : offer.name };
