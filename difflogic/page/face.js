@@ -26,6 +26,8 @@ const TITLES = {
 const OWN = ["Your own", "draw it or drop it"];
 const SLOW =
     "No graphics card can be used here, so that a program on the processor does its work, many times slower. Begin with the small board, which takes minutes.";
+const ONE_COLOUR = "Your image is of one colour everywhere, so that there is nothing to learn: draw in at least two.";
+const UNNAMED = "My image";
 const BEFORE = "Its gates appear here while it learns.",
     LEARNED = "It learns this image. To draw another one, press Change the image.";
 const GROWS = 1.6, // seconds of a growth that is watched while it learns
@@ -57,6 +59,7 @@ const page = {
     /** @type {Trainer | null} */ trainer: null,
     /** @type {HardCircuit | null} */ hard: null,
     /** @type {Preset | null} */ preset: null,
+    name: UNNAMED, // of the visitor's own image
     side: "", // of the grid that is trained now
     /** @type {Uint8Array | null} */ noise: null, // that a rule starts from
     last: 0, // step of a growth
@@ -118,6 +121,7 @@ async function choose(preset) {
     const { own, config } = preset,
         { height, width, start } = config.task;
     page.preset = preset;
+    page.name = UNNAMED;
     const picture = targetOf(config.task);
     pad.use(picture ? cellsOf(picture) : new Uint8Array(), height, width, own);
     figure.aim(picture ? "Target" : `Target, after ${SOUP.steps} steps`);
@@ -170,13 +174,20 @@ async function taken(file) {
     if (page.trainer) return say(LEARNED);
     try {
         if (!own.checked) own.click();
-        const cells = await cellsOfFile(file, pad.width, pad.height);
+        const { cells, isInverted } = await cellsOfFile(file, pad.width, pad.height);
         pad.change((old) => old.set(cells));
-        say(`\u2068${file.name}\u2069 is ${pad.width} by ${pad.height} cells now.`);
+        page.name = file.name.replace(/\.[^.]*$/, "");
+        say(`\u2068${file.name}\u2069 is ${pad.width} by ${pad.height} cells now.${isInverted ? " It is dark on light and is inverted." : ""}`);
+        if (isInverted) element("status").append(" ", h("button", { type: "button", class: "chip", onclick: invertedBack }, "Invert it"));
     } catch (error) {
         refuse(/** @type {Error} */ (error));
     }
     zone.take(null);
+}
+
+function invertedBack() {
+    pad.invert();
+    say("It is learned as it is in its file.");
 }
 
 // --- train
@@ -194,6 +205,7 @@ async function train() {
     await leave();
     const { device, plans, preset } = page;
     if (!device || !plans || !preset) return;
+    if (preset.own && new Set(pad.cells).size < 2) return refuse({ message: ONE_COLOUR });
     progress.clear();
     const trainer = new Trainer(device, plans, preset.name, {
         seed: seed.valueAsNumber >>> 0,
@@ -321,7 +333,7 @@ listen("reseed", () => restart(Math.floor(Math.random() * 1e6)));
 listen("save-circuit", () => save("circuit.json", "application/json", page.hard?.json()));
 listen("save-config", () => save("config.toml", "application/toml", page.hard?.config()));
 listen("save-page", () =>
-    save("automaton.html", "text/html", page.hard && page.preset ? livingPage(page.hard, titleOf(page.preset)[0]) : ""),
+    save("automaton.html", "text/html", page.hard && page.preset ? livingPage(page.hard, page.preset.own ? page.name : titleOf(page.preset)[0]) : ""),
 );
 /** @type {HTMLElement} */ (figure.target.parentElement).append(cursor);
 figure.part(".aim").append(tools, redraw);

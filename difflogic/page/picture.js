@@ -17,7 +17,7 @@ const PRECISION = 2 ** 22; // weights are whole numbers of it
  * @param {File} file
  * @param {number} width of the grid
  * @param {number} height
- * @returns {Promise<Uint8Array>}
+ * @returns {Promise<{ cells: Uint8Array, isInverted: boolean }>}
  * @throws {Error} whose message is a sentence for the visitor
  */
 export async function cellsOfFile(file, width, height) {
@@ -31,10 +31,12 @@ export async function cellsOfFile(file, width, height) {
         bitmap.close();
         throw new Error(`${name} is ${sides} pixels, more than ${MAX_PIXELS.toLocaleString("en")}: scale it down first.`);
     }
-    const cells = centred(fitted(pixelsOf(bitmap), width, height), width, height);
+    const pixels = fitted(pixelsOf(bitmap), width, height),
+        { colours, isInverted } = coloured(pixels),
+        cells = centred(colours, pixels, width, height);
     if (!cells.some(Boolean)) throw new Error(`Every pixel of ${name} is transparent or too dark to count: expected some that are on.`);
     if (cells.every((cell) => cell === cells[0])) throw new Error(`${name} reads as one colour everywhere: expected at least two.`);
-    return cells;
+    return { cells, isInverted };
 }
 
 /** @param {ImageBitmap} bitmap */
@@ -47,20 +49,20 @@ function pixelsOf(bitmap) {
 }
 
 // Into the middle; an odd cell is left below and at the right.
-/** @param {Pixels} pixels @param {number} width @param {number} height */
-function centred(pixels, width, height) {
+/** @param {number[]} colours @param {Pixels} pixels @param {number} width @param {number} height */
+function centred(colours, pixels, width, height) {
     const cells = new Uint8Array(width * height),
         left = (width - pixels.width) >> 1,
         above = (height - pixels.height) >> 1;
-    colored(pixels).forEach((cell, i) => {
+    colours.forEach((cell, i) => {
         cells[(above + Math.floor(i / pixels.width)) * width + left + (i % pixels.width)] = cell;
     });
     return cells;
 }
 
 // Opaque pixels are on where others are transparent; without any, what is dark on light is inverted in lightness.
-/** @param {Pixels} pixels @returns {number[]} */
-function colored({ width, height, data }) {
+/** @param {Pixels} pixels @returns {{ colours: number[], isInverted: boolean }} */
+function coloured({ width, height, data }) {
     const opaque = Array.from({ length: width * height }, (_, i) => data[4 * i + 3] > THRESHOLD);
     const read = (/** @type {boolean} */ isInverted) =>
         opaque.map((isOpaque, i) => {
@@ -70,10 +72,11 @@ function colored({ width, height, data }) {
             const least = Math.max(THRESHOLD, Math.max(...rgb) / 2);
             return rgb.reduce((code, value, bit) => code | (Number(isOpaque && value > least) << bit), 0);
         });
-    const cells = read(false);
-    if (opaque.every(Boolean)) return read(isDarkOnLight(cells, width));
-    const dark = cells.includes(WHITE) ? BLUE : WHITE;
-    return cells.map((cell, i) => (opaque[i] ? cell || dark : 0));
+    const colours = read(false),
+        isInverted = opaque.every(Boolean) && isDarkOnLight(colours, width);
+    if (isInverted) return { colours: read(true), isInverted };
+    const dark = opaque.every(Boolean) ? 0 : colours.includes(WHITE) ? BLUE : WHITE;
+    return { colours: colours.map((colour, i) => (opaque[i] ? colour || dark : 0)), isInverted };
 }
 
 /** @param {number[]} cells @param {number} width */

@@ -6,6 +6,7 @@ What follows from the seed is not in it: wires, first logits, keys and random pr
 
 import base64
 import json
+import re
 from typing import Any
 
 from difflogic.circuits.export import html
@@ -66,28 +67,29 @@ def names() -> list[str]:
     return [*OWN, *PRESETS]
 
 
-def page_config(name: str) -> Config:
-    """The configuration that a page trains: the recipe robust, until it is solved.
+def page_config(name: str, white: bool = False) -> Config:
+    """Return the configuration that a page trains: the recipe robust, until it is solved.
 
-    Raises UsageError for what a page does not hold.
+    Raises UsageError for what a page does not hold. `white`: for a drawing in white alone.
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
-    config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
+    config = recipes.applied("robust", _own(OWN[name], white) if name in OWN else presets.get(name))
     begin, interval = config.search.begin, min(restarts.LOOK, config.train.eval_interval)
     if name not in OWN:
         begin = round(UNGUIDED * begin)
     return config.with_(train={"eval_interval": interval}, search={"begin": begin})
 
 
-def _own(side: int) -> Config:
-    """The task of a picture of so many cells a side: the smile, until the visitor draws another."""
+def _own(side: int, white: bool = False) -> Config:
+    """Return the task of a custom image: the smile, until the visitor draws another. In white it has one channel."""
     above = (side - len(SMILE)) // 2
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
     picture = ((empty,) * above + rows + (empty,) * side)[:side]
+    one = {"loss_channels": 1, "picture": tuple(re.sub("[1-7]", "1", row) for row in picture)} if white else {}
     return presets.get("colored-g").with_(
-        task={"picture": picture, "height": side, "width": side}, train={"epochs": OWN_EPOCHS}
+        task={"picture": picture, "height": side, "width": side} | one, train={"epochs": OWN_EPOCHS}
     )
 
 
@@ -96,7 +98,7 @@ def page_data(chosen: list[str]) -> Data:
     made = {name: preset_data(name) for name in chosen}
     kernels = {
         kernel
-        for preset in made.values()
+        for preset in [*made.values(), *(made[name]["white"] for name in chosen if name in OWN)]
         for stage in preset["stages"]
         for plan in stage["plans"].values()
         for kernel, _ in plan["pipelines"]
@@ -145,9 +147,9 @@ def _constants() -> Data:
     }
 
 
-def preset_data(name: str) -> Data:
-    """A preset: its configuration, and its stages under each kind of adapter."""
-    config = page_config(name)
+def preset_data(name: str, white: bool = False) -> Data:
+    """Return a preset: its configuration, and its stages under each kind of adapter; `white` as for `page_config`."""
+    config = page_config(name, white)
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     netlist = CellNetlist.of_run(circuit, config)
     ends = (*config.growth.until, config.search.begin or config.epochs)
@@ -155,6 +157,7 @@ def preset_data(name: str) -> Data:
         "name": name,
         "about": "an image of your own" if name in OWN else presets.PRESETS[name].about,
         "own": name in OWN,
+        "white": preset_data(name, white=True) if name in OWN and not white else None,
         "random": config.task.start == "random",
         "gates": circuit.gates,
         "config": config.to_dict(),

@@ -12,16 +12,17 @@ class Trainer {
      * @param {{seed?: number, picture?: string[], tell?: (event: any) => void}} options
      */
     constructor(device, plans, name, { seed, picture = [], tell = () => {} } = {}) {
-        const preset = plans.presets[name];
-        this.preset = preset.own
-            ? {
-                  ...preset,
-                  config: {
-                      ...preset.config,
-                      task: { ...preset.config.task, picture: checkedPicture(preset, picture) },
-                  },
-              }
-            : preset;
+        let preset = plans.presets[name];
+        if (preset.own) {
+            // A drawing in white alone has identical channels: one of them is learned.
+            picture = checkedPicture(preset, picture);
+            if (!picture.some((row) => /[1-6]/.test(row))) {
+                preset = preset.white;
+                picture = picture.map((row) => row.replaceAll("7", "1"));
+            }
+            preset = { ...preset, config: { ...preset.config, task: { ...preset.config.task, picture } } };
+        }
+        this.preset = preset;
         this.device = device;
         this.plans = plans;
         this.picture = picture;

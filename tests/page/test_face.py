@@ -230,6 +230,10 @@ def test_picture_is_read_by_the_rules_of_the_command(opened: Opened, tmp_path: P
         expected = picture_file.load(tmp_path / name).bits @ np.array([1, 2, 4])
         assert (expected[4, 3], expected[7, 3]) == (7, 1)
         assert np.array_equal(cells(page), expected)
+        if name == "ink.png":
+            page.see("It is dark on light and is inverted.", "#status")
+            page.click("#status button")
+            assert np.array_equal(cells(page), 7 - expected)
 
 
 def test_pixels_are_those_of_pillow(opened: Opened) -> None:
@@ -265,6 +269,16 @@ def test_a_picture_is_painted_by_keys_alone(opened: Opened) -> None:
     page.tab_to("Clear")
     page.press("Enter")
     assert not cells(page).any()
+
+
+def test_empty_drawing_is_refused(opened: Opened) -> None:
+    page = opened()
+    choose(page, "Your own")
+    page.tab_to("Clear")
+    page.press("Enter")
+    page.click("#train")
+    page.see("of one colour everywhere, so that there is nothing to learn", "#refusal")
+    assert page.js(STATE) == "ready"
 
 
 def test_a_picture_is_painted_by_mouse(opened: Opened) -> None:
@@ -311,10 +325,14 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
 
 
 @pytest.fixture(scope="module")
-def solved(browser: Browser, address: str) -> Iterator[Page]:
-    """What is learned at once: nothing, out of nothing. The circuit is one after a train step all the same."""
+def solved(browser: Browser, address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """What is learned at once: nothing, out of nothing, which a page refuses. The circuit has had a train step."""
+    text = training_page(SHOWN)
+    file = tmp_path_factory.mktemp("solved") / "train.html"
+    file.write_text(text.replace("new Set(pad.cells).size < 2", "false"))
+    assert file.read_text() != text
     page = browser.page()
-    page.goto(address)
+    page.goto(file.as_uri())
     page.wait(f"{STATE} === 'ready'")
     choose(page, "Your own")
     page.js("[...document.querySelectorAll('.tools button')].find((each) => each.innerText === 'Clear').click()")
@@ -345,6 +363,8 @@ def test_what_is_downloaded_is_what_the_page_shows(solved: Page, tmp_path: Path)
     saved(solved, "#save-config", tmp_path / "config.toml")
     config = Config.load(tmp_path / "config.toml")
     assert config.task.picture == ("." * SIDE,) * SIDE
+    assert config.task.loss_channels == netlist.visible == 1
+    assert "<h1>My image</h1>" in page
 
 
 def test_click_on_target_keeps_what_is_solved(solved: Page) -> None:
