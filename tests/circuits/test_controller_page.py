@@ -13,7 +13,7 @@ from tests.programs import needs
 
 STEPS = """<script>
 (async () => {
-    pause();
+    player.pause();
     const given = GIVEN, states = [];
     for (const [start, actions] of given) {
         let now = start;

@@ -32,7 +32,7 @@ from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
-SCRIPTS = ("drawing.js", "figure.js", "page.js")
+SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
 """Templates of the page, behind its engines."""
 _MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
@@ -176,9 +176,8 @@ def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]
     """
     # The page itself stays what is shipped, but for two scripts: the first one, before all others, collects errors, and
     # the last one drives the page and posts what it found.
-    driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace(
-        "</body>", f"<script>const proof = {json.dumps(proof)};\n{template(script)}</script>\n</body>"
-    )
+    drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
+    driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")
     with serving(driven, window) as server:
         with browser(f"http://127.0.0.1:{server.server_port}/"):
             try:

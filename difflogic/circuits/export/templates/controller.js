@@ -7,8 +7,6 @@ const state = {
     thresholds: trained.map((values) => [...values]),
     memory: [], // of an agent that remembers, its last numbers
     steps: 0,
-    playing: false,
-    turn: 0, // of the loop that plays: an earlier one stops
 };
 
 // --- the controller
@@ -47,7 +45,7 @@ function advance() {
     state.memory = memory;
     state.steps++;
     if (fallen(state.observation)) {
-        pause();
+        player.pause();
         element("message").textContent = `It fell after ${state.steps} steps.`;
     }
     draw();
@@ -69,27 +67,13 @@ function push(direction) {
     draw();
 }
 
-function pause() {
-    state.playing = false;
-    state.turn++;
-    element("play").textContent = "Play";
-    element("play").setAttribute("aria-pressed", "false");
-}
+const player = new Player(element("play"), (count) => {
+    for (; count > 0 && player.playing; count--) advance();
+});
 
-async function play() {
+function play() {
     if (fallen(state.observation)) beginAgain();
-    state.playing = true;
-    element("play").textContent = "Pause";
-    element("play").setAttribute("aria-pressed", "true");
-    const turn = ++state.turn;
-    let before = performance.now(), due = 0;
-    for (;;) {
-        const now = await new Promise(requestAnimationFrame);
-        if (state.turn !== turn) return;
-        due = Math.min(due + (Math.max(0, now - before) / 1000) * SPEEDS[element("speed").value], 20);
-        before = now;
-        for (; due >= 1 && state.turn === turn; due--) advance();
-    }
+    player.play();
 }
 
 // --- what is shown
@@ -168,7 +152,7 @@ names.forEach((name, d) => {
 // --- controls
 
 const ACTIONS = {
-    play: () => (state.playing ? pause() : play()),
+    play: () => (player.playing ? player.pause() : play()),
     step: advance,
     again: beginAgain,
     left: () => push(-1),
@@ -196,6 +180,7 @@ element("scene").addEventListener("pointerdown", (event) => {
 const TEXTS = { speed: (value) => `${SPEEDS[value]} steps a second`, strength: (value) => `${(0.1 * value).toFixed(1)} rad/s` };
 for (const [id, text] of Object.entries(TEXTS)) {
     const show = () => {
+        if (id === "speed") player.speed = SPEEDS[element(id).value];
         element(`${id}-text`).textContent = text(element(id).value);
         element(id).setAttribute("aria-valuetext", text(element(id).value));
     };

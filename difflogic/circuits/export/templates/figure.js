@@ -2,8 +2,8 @@
 // one sentence. A page hands over a world, such as a circuit on a grid or a recording, which the controls move on.
 
 import { drawing, gatesOf, light, MOST_DRAWN, withGates } from "./drawing.js";
+import { Player } from "./play.js";
 
-const MOST_AT_ONCE = 64; // steps between two pictures
 const PARTS = `<div class="panels">
   <figure class="aim" hidden><figcaption></figcaption><div class="pane"><canvas id="target" class="grid" role="img" aria-label="The target"></canvas></div></figure>
   <span class="arrow" aria-hidden="true">→</span>
@@ -34,12 +34,13 @@ const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
  * @property {() => Layout} [layout] by default a pixel for each cell
  */
 
-export class Figure {
+export class Figure extends Player {
     /** @param {HTMLElement} host */
     constructor(host) {
         const part = (/** @type {string} */ name) => /** @type {any} */ (host.querySelector(name));
         host.classList.add("triptych");
         host.innerHTML = PARTS;
+        super(part("#play"), (count) => this.moveOn(count));
         /** @type {HTMLCanvasElement} */
         this.target = part("#target");
         /** @type {HTMLCanvasElement} */
@@ -54,12 +55,9 @@ export class Figure {
         /** @type {number[][] | null} */
         this.rows = null;
         this.cursor = { y: 0, x: 0 };
-        this.speed = 10; // steps a second
-        this.playing = false;
-        this.turn = 0; // of the loop that plays: an earlier one stops
         this.isStale = false;
         this.ended = () => {}; // is called when playing reaches its last step
-        part("#play").addEventListener("click", () => this.toggle());
+        this.button.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
         for (const name of ["step", "damage", "again"]) part(`#${name}`).addEventListener("click", () => this.act(name));
         this.now.addEventListener("keydown", (event) => this.key(event));
         this.now.addEventListener("pointerdown", (event) => {
@@ -102,45 +100,21 @@ export class Figure {
         this.part("#sentence").textContent = sentence;
     }
 
-    /** @param {boolean} playing */
-    setPlaying(playing) {
-        this.playing = playing;
-        this.turn++;
-        this.part("#play").textContent = playing ? "Pause" : "Play";
-        this.part("#play").setAttribute("aria-pressed", String(playing));
-    }
-
-    pause() {
-        this.setPlaying(false);
-    }
-
-    toggle() {
-        return this.playing ? this.pause() : this.play();
-    }
-
     async play() {
         const { world } = this;
+        if (world && world.steps >= world.until) world.until = Infinity;
+        if (world) await super.play();
+    }
+
+    /** Moves the world on, up to its last step. @param {number} count */
+    async moveOn(count) {
+        const { world, turn } = this;
         if (!world) return;
-        if (world.steps >= world.until) world.until = Infinity;
-        this.setPlaying(true);
-        const { turn } = this;
-        let before = performance.now(),
-            due = 1;
-        for (;;) {
-            const now = await new Promise(requestAnimationFrame);
-            if (this.turn !== turn) return;
-            due = Math.min(due + (Math.max(0, now - before) / 1000) * this.speed, MOST_AT_ONCE);
-            before = now;
-            if (due < 1) continue;
-            const count = Math.max(0, Math.min(Math.floor(due), world.until - world.steps));
-            await world.advance(count);
-            due -= count;
-            this.draw();
-            if (this.turn === turn && world.steps >= world.until) {
-                this.pause();
-                return this.ended();
-            }
-        }
+        await world.advance(Math.max(0, Math.min(count, world.until - world.steps)));
+        this.draw();
+        if (this.turn !== turn || world.steps < world.until) return;
+        this.pause();
+        this.ended();
     }
 
     /** Does what a button says. @param {string} name step, damage or again */
