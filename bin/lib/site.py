@@ -29,7 +29,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
-    "examples/README.md": "tutorial/from-training-to-a-film.md",
+    "examples/README.md": "tutorial/train-test-and-render.md",
     "shaders/README.md": "explanation/kernels.md",
     "shaders/tensor/README.md": "explanation/tensor-kernels.md",
     "benchmarks/README.md": "results/protocol.md",

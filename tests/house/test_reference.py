@@ -83,12 +83,28 @@ def test_every_public_name_is_there(pages):
     assert shown == reference.public_names()
 
 
+MOVED = {
+    "how-to/pictures-and-rules.md": "how-to/images-and-rules.md",
+    "how-to/train-in-a-page.md": "how-to/in-browser-training.md",
+    "tutorial/from-training-to-a-film.md": "tutorial/train-test-and-render.md",
+    "tutorial/own-picture.md": "tutorial/own-image.md",
+}
+"""Earlier addresses of pages, and their present ones."""
+
+
 def test_the_menu_has_every_page():
     menu = set(re.findall(r": ([\w/-]+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE))
     written = {str(path.relative_to(CHECKOUT / "docs")) for path in (CHECKOUT / "docs").rglob("*.md")}
     elsewhere = dict(re.findall(r'"([\w/.]+\.md)": "([\w/-]+\.md)"', (CHECKOUT / "bin/lib/site.py").read_text()))
-    assert menu == written | set(elsewhere.values()) >= reference.PAGES.keys()
+    assert menu == (written | set(elsewhere.values())) - MOVED.keys() >= reference.PAGES.keys() | set(MOVED.values())
     assert all((CHECKOUT / origin).is_file() for origin in elsewhere)
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_moved_page_redirects_to_its_new_address(old, new):
+    refresh = re.search(r'http-equiv="refresh" content="0; url=([^"]+)\.html"', (CHECKOUT / "docs" / old).read_text())
+    assert refresh
+    assert str((CHECKOUT / "docs" / old).parent / refresh[1]) == str((CHECKOUT / "docs" / new).with_suffix(""))
 
 
 def test_the_citation_is_of_this_version():
