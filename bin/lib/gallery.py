@@ -1,4 +1,4 @@
-"""The page of the site that shows every circuit of the zoo: picture, gates, proof, seed and command."""
+"""Write the site's page of all circuits of the zoo, with image, gates, proof, seed and command."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PAGE = "results/gallery.md"
 
 
 def pictures() -> dict[str, bytes]:
-    """The pictures of the page, by their paths on the site."""
-    found = {}
+    """Return the images of the page as PNG, by their paths on the site."""
+    images = {}
     for name in zoo.names():
         picture(name).save(file := io.BytesIO(), "PNG")
-        found[f"images/zoo/{name}.png"] = file.getvalue()
-    return found
+        images[f"images/zoo/{name}.png"] = file.getvalue()
+    return images
 
 
 def page() -> str:
-    """A wall of thumbnails, then each circuit, in Markdown."""
+    """Return a wall of thumbnails, then a section for each circuit, in Markdown."""
     wall = "\n".join(f"- [{_thumbnail(name, '')}<br>{name}](#{name})" for name in zoo.names())
     return f'<div class="wall" markdown>\n\n{wall}\n\n</div>\n\n' + "\n".join(map(_card, zoo.names()))
 

@@ -1,9 +1,9 @@
-"""Spelling of the documents, and their ten longest sentences.
+"""Check the spelling of the documents, and print their ten longest sentences.
 
     .venv/bin/python bin/lib/prose.py
 
-Fails on a word that is neither in the dictionary of pyspellchecker nor in `words.txt` beside this file. The sentences
-only inform: where one has more than thirty words, two would be read more easily.
+Fails on a word that is neither in the dictionary of pyspellchecker nor in `words.txt` of this folder. The sentences
+only inform: one of more than thirty words should become two.
 """
 
 import re
@@ -24,14 +24,14 @@ sentences: list[tuple[int, str]] = []
 for path in sorted({path for pattern in DOCUMENTS for path in CHECKOUT.glob(pattern)}):
     name = path.relative_to(CHECKOUT)
     text = re.sub(r"[*_#>]", " ", LINK.sub(r"\1", CODE.sub("", path.read_text(encoding="utf-8"))))
-    # What is all capitals, or has some inside, is a name.
+    # A word in capitals, or with capitals inside, is a name.
     words = [word for word in re.findall(r"[A-Za-z][A-Za-z']+", text) if not word.isupper() and word[1:].islower()]
-    wrong += [f"{name}: {each}" for each in sorted(checker.unknown(w.removesuffix("'s").strip("'") for w in words))]
+    wrong += [f"{name}: {word}" for word in sorted(checker.unknown(w.removesuffix("'s").strip("'") for w in words))]
     for block in re.split(r"\n\s*\n|\n(?=[-\d] )", text):
         if not block.lstrip().startswith("|"):  # a table has no sentences
-            found = re.split(r"(?<=[.:;!?])\s+", " ".join(block.split()))
-            sentences += [(len(each.split()), f"{name}: {each[:90]}...") for each in found]
+            parts = re.split(r"(?<=[.:;!?])\s+", " ".join(block.split()))
+            sentences += [(len(part.split()), f"{name}: {part[:90]}...") for part in parts]
 print(*wrong, "The ten longest sentences:", sep="\n")
-for count, where in sorted(sentences, reverse=True)[:10]:
-    print(f"  {count} words, {where}")
+for count, sentence in sorted(sentences, reverse=True)[:10]:
+    print(f"  {count} words, {sentence}")
 sys.exit(bool(wrong))

@@ -1,6 +1,6 @@
-"""What pages of docs/reference have below their first words is made from the code: nothing is typed a second time.
+"""Generate the pages of docs/reference from the code, below the introductions that are written there.
 
-`bin/docs` puts them into the site. `tests/house/test_reference.py` holds them to the code, without mkdocs.
+`bin/docs` puts them into the site. `tests/house/test_reference.py` compares them with the code, without mkdocs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ COMMANDS = {
     f"reference/commands/{page}.md": group
     for page, group in zip(("train", "runs", "circuits", "server", "measure"), cli.GROUPS, strict=True)
 }
-"""The groups of commands, by their pages."""
+"""Groups of commands, by their pages."""
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 
 
 def table(headers: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table in Markdown; line ends within cells go, and bars are escaped where they are not code."""
+    """Return a table in Markdown, without line ends in cells, and with bars escaped outside of code."""
 
     def cell(text: str) -> str:
         parts = " ".join(text.split()).split("`")
@@ -55,26 +55,26 @@ def _escaped(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Click's help as Markdown: a backspace begins a block whose lines stay as they are."""
+    """Convert click's help to Markdown: a backspace begins a block whose lines stay as they are."""
     lines: list[str] = []
     for block in text.split("\n\n"):
-        kept = block.startswith("\b")
-        lines += ["", "```text", *block.splitlines()[1:], "```"] if kept else ["", *_escaped(block).splitlines()]
+        is_verbatim = block.startswith("\b")
+        lines += ["", "```text", *block.splitlines()[1:], "```"] if is_verbatim else ["", *_escaped(block).splitlines()]
     return lines
 
 
 def commands(group: str | None = None) -> dict[str, click.Command]:
-    """Every command, or every command of a group, by its full name; those of command groups too."""
+    """Return all commands, or those of a group, by their full names, with the commands of command groups."""
     context = click.Context(cli.group, info_name="difflogic")
-    found: dict[str, Any] = {}
+    commands: dict[str, Any] = {}
     for name in cli.COMMANDS if group is None else cli.GROUPS[group]:
-        found[name] = command = cli.group.get_command(context, name)
-        found |= {f"{name} {inner}": each for inner, each in getattr(command, "commands", {}).items()}
-    return found
+        commands[name] = command = cli.group.get_command(context, name)
+        commands |= {f"{name} {inner}": subcommand for inner, subcommand in getattr(command, "commands", {}).items()}
+    return commands
 
 
 def commands_index() -> str:
-    """The commands of each group, with links to their pages."""
+    """Return the commands of each group, with links to their pages."""
     lines = []
     for path, group in COMMANDS.items():
         page = path.removeprefix("reference/")
@@ -92,16 +92,16 @@ def commands_page(group: str) -> str:
         context = click.Context(command, info_name=f"difflogic {name}", show_default=True, terminal_width=90)
         lines += ["", f"## difflogic {name}", *_paragraphs(inspect.cleandoc(command.help or ""))]
         lines += ["", "```text", command.get_usage(context), "```", ""]
-        options = {"": [each for each in command.params if isinstance(each, click.Option)]}
+        options = {"": [option for option in command.params if isinstance(option, click.Option)]}
         for title, part in (command.sections(context) if isinstance(command, TrainingCommand) else options).items():
-            records = (each.get_help_record(context) for each in part if "--help" not in each.opts)
+            records = (option.get_help_record(context) for option in part if "--help" not in option.opts)
             rows = ((f"`{names.replace(', ', '`, `')}`", _escaped(about)) for names, about in filter(None, records))
             lines += [*([f"**{title}**", ""] if title else []), *table("option | what it does", rows), ""]
     return "\n".join(lines) + "\n"
 
 
 def sections(kind: type, path: str = "", about: str = "") -> Iterator[tuple[str, type, str]]:
-    """Every table of a configuration, depth first: its path, its class, and what it is for."""
+    """Yield path, class and purpose of every table of a configuration, depth first."""
     yield path, kind, about
     for name, inner in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(inner):
@@ -110,7 +110,7 @@ def sections(kind: type, path: str = "", about: str = "") -> Iterator[tuple[str,
 
 
 def fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
-    """Name, meaning, values and default of every field that is no table of its own."""
+    """Yield name, meaning, values and default of every field that is not a table itself."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if not dataclasses.is_dataclass(inner := hints[field.name]):
@@ -134,27 +134,27 @@ def configuration_page() -> str:
         for path, section, words in sections(kind):
             if path:
                 lines += [f"### `[{path}]` {{#{title.lower()}-{path.replace('.', '-')}}}", "", sentence(words), ""]
-            rows = ((f"`{each}`", *map(_escaped, about), default) for each, *about, default in fields(section))
+            rows = ((f"`{field}`", *map(_escaped, about), default) for field, *about, default in fields(section))
             lines += [*table("field | what it is | values | default", rows), ""]
     return "\n".join(lines)
 
 
 def error_classes(kind: type[errors.DifflogicError] = errors.DifflogicError) -> list[type[errors.DifflogicError]]:
-    """Every error, a class before those that are made of it."""
-    below = [each for each in kind.__subclasses__() if each.__module__ == "difflogic.errors"]
-    return [kind, *(inner for each in below for inner in error_classes(each))]
+    """Return every class of errors, before its subclasses."""
+    below = [error for error in kind.__subclasses__() if error.__module__ == "difflogic.errors"]
+    return [kind, *(inner for error in below for inner in error_classes(error))]
 
 
 def errors_page() -> str:
     rows = []
     for kind in error_classes():
-        said = sentence((kind.__doc__ or "").split("\n\n")[0])
-        rows.append((f"`{kind.__name__}`", said, str(kind.exit_code), f"`{kind.__bases__[0].__name__}`"))
+        cause = sentence((kind.__doc__ or "").split("\n\n")[0])
+        rows.append((f"`{kind.__name__}`", cause, str(kind.exit_code), f"`{kind.__bases__[0].__name__}`"))
     return "\n".join(table("error | when | exit code | is a", rows))
 
 
 def openapi() -> dict[str, Any]:
-    """The OpenAPI document of a server, made without starting one."""
+    """Return the OpenAPI document of a server, without starting one."""
     from difflogic.serve.api.app import create_app
     from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
@@ -171,17 +171,17 @@ LIMITS = {
     for what in ("imum", "Items", "Length")
 }
 LIMITS |= {"exclusiveMinimum": "above", "exclusiveMaximum": "below", "pattern": "like"}
-"""What JSON Schema calls the limits of numbers, lists and texts, in words."""
+"""Limits of numbers, lists and texts in words, by their names in JSON Schema."""
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
-    """The values that a schema takes; a schema with a name by that."""
+    """Describe the values that a schema allows; a schema with a name is described by it."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
         return " | ".join("null" if value is None else str(value) for value in schema["enum"])
-    if (each := schema.get("anyOf", schema.get("oneOf"))) is not None:
-        return " or ".join(map(in_words, each))
+    if (choices := schema.get("anyOf", schema.get("oneOf"))) is not None:
+        return " or ".join(map(in_words, choices))
     if "const" in schema:
         return str(schema["const"])
     kinds = schema.get("type", "any JSON")
@@ -189,12 +189,12 @@ def in_words(schema: Mapping[str, Any]) -> str:
     words = TYPES.get(schema.get("format", ""), TYPES.get(kind, kind))
     if isinstance(inside := schema.get("items", schema.get("additionalProperties")), dict):
         words += f" of {in_words(inside)}"
-    words += "".join(f", {said} {schema[name]}" for name, said in LIMITS.items() if name in schema)
+    words += "".join(f", {limit} {schema[name]}" for name, limit in LIMITS.items() if name in schema)
     return " or ".join([words, *others])
 
 
-def _row(name: str, is_wanted: bool, schema: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[str, str, str]:
-    return f"`{name}`" + "*" * is_wanted, in_words(schema), _escaped(about.get("description", ""))
+def _row(name: str, is_required: bool, schema: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[str, str, str]:
+    return f"`{name}`" + "*" * is_required, in_words(schema), _escaped(about.get("description", ""))
 
 
 def _properties(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str, str]]:
@@ -206,7 +206,7 @@ def _properties(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str
 
 
 def http_page() -> str:
-    """Every address by its tag, then the objects that are taken and answered."""
+    """Return the addresses, grouped by their tags, then the objects of requests and replies."""
     document = openapi()
     groups: dict[str, list[str]] = {}
     refusals: dict[str, str] = {}
@@ -214,7 +214,7 @@ def http_page() -> str:
         for method, operation in operations.items():
             part = groups.setdefault(operation["tags"][0], [])
             part += ["", f"### `{method.upper()} {path}`", *_operation(operation)]
-            refusals |= {s: each["description"] for s, each in operation["responses"].items() if s >= "400"}
+            refusals |= {s: reply["description"] for s, reply in operation["responses"].items() if s >= "400"}
     lines = table("status | meaning", ((status, _escaped(refusals[status])) for status in sorted(refusals)))
     for tag, part in groups.items():
         lines += ["", f"## {tag.capitalize()}", *part]
@@ -226,33 +226,33 @@ def http_page() -> str:
 
 
 def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
-    """What an address does, takes and answers."""
+    """Yield the purpose, the parameters, the request body and the replies of an address."""
     yield from _paragraphs(operation.get("description") or operation["summary"])
     for place in ("path", "query", "header"):
-        given = (each for each in operation.get("parameters", ()) if each["in"] == place)
-        rows = (_row(each["name"], each.get("required", False), each["schema"], each) for each in given)
+        parameters = (parameter for parameter in operation.get("parameters", ()) if parameter["in"] == place)
+        rows = (_row(each["name"], each.get("required", False), each["schema"], each) for each in parameters)
         yield from ("", *table(f"in the {place} | values | what it is", rows))
     yield ""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"- Takes `{kind}`: {in_words(content['schema'])}."
         if kind == "application/json" and "properties" in content["schema"]:  # one without a name of its own
             yield from ("", *table("field | values | what it is", _properties(content["schema"])), "")
-    for status, answer in operation["responses"].items():
-        forms = [in_words(each["schema"]) for each in answer.get("content", {}).values() if each.get("schema")]
+    for status, reply in operation["responses"].items():
+        forms = [in_words(part["schema"]) for part in reply.get("content", {}).values() if part.get("schema")]
         if status < "400":
             yield f"- Answers {status}" + (f": {'; '.join(forms)}." if forms else ".")
     yield f"- May be refused with {', '.join(sorted(status for status in operation['responses'] if status >= '400'))}."
 
 
 def python_page() -> str:
-    """Directives for mkdocstrings: it reads the docstrings."""
+    """Return directives for mkdocstrings, which reads the docstrings."""
     lines = []
     for name in public_names():
         thing = getattr(difflogic, name)
-        where = thing.__name__ if name == "presets" else f"{thing.__module__}.{thing.__qualname__}"
-        lines += [f"::: {where}", "    options:", "      heading_level: 2", f"      heading: difflogic.{name}", ""]
-    for where in ("engine.api.Engine", "engine.api.Model", "model.netlist.Netlist"):
-        lines += [f"::: difflogic.{where}", "    options:", "      heading_level: 2", ""]
+        path = thing.__name__ if name == "presets" else f"{thing.__module__}.{thing.__qualname__}"
+        lines += [f"::: {path}", "    options:", "      heading_level: 2", f"      heading: difflogic.{name}", ""]
+    for path in ("engine.api.Engine", "engine.api.Model", "model.netlist.Netlist"):
+        lines += [f"::: difflogic.{path}", "    options:", "      heading_level: 2", ""]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: what is made from the code or stands elsewhere, the links between pages, and diagrams."""
+"""Hooks of mkdocs: add generated pages and those outside docs/, resolve links between pages, and draw diagrams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FENCED = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
 TRAINING = ("checkerboard-small", "game-of-life", "colored-g", "draw", "draw-small")
-"""What a visitor of the front page can train there; on a device in software the smaller picture is offered."""
+"""Presets that a visitor of the front page can train there; a software device is offered the smaller image."""
 FRONT = """
 <p><a href="train.html">Train one here, on your own graphics card</a>: choose what it should learn, and press Train.</p>
 <iframe class="train" src="train.html" title="Train logic gates in this page"></iframe>
@@ -51,7 +51,7 @@ FRONT = """
 
 
 BOOSTS = {"tutorial": 16, "how-to": 3, "results": 0.5, "reference": 0.3, "changelog.md": 0.1}
-"""Weights of pages in the search, by their folders: what a newcomer looks for comes first."""
+"""Weights of pages in the search, by their folders: pages that a newcomer needs come first."""
 
 
 def on_post_page(output: str, **_: Any) -> str:
@@ -62,7 +62,7 @@ def on_post_page(output: str, **_: Any) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add what does not stand in docs/."""
+    """Add pages and images that are not in docs/."""
     files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
     files.append(File.generated(config, "assets/icon.svg", abs_src_path=str(CHECKOUT / "difflogic/serve/web/icon.svg")))
     for path, content in gallery.pictures().items():
@@ -73,35 +73,35 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """Point links at pages of the site; a file that the site does not have loses its link and keeps its name."""
+    """Point links at pages of the site; a link to a file that the site lacks becomes the file's name."""
     known = {file.src_uri for file in files}
     uri = page.file.src_uri
     page.meta.setdefault("search", {"boost": BOOSTS.get(uri.partition("/")[0], 1)})
-    made = reference.PAGES | {gallery.PAGE: gallery.page}
-    if uri in made:
-        markdown += "\n" + made[uri]()
-    if uri == "index.md":  # behind the first paragraph, before the first picture
+    generated = reference.PAGES | {gallery.PAGE: gallery.page}
+    if uri in generated:
+        markdown += "\n" + generated[uri]()
+    if uri == "index.md":  # behind the first paragraph, before the first image
         first, rest = markdown.split("\n![", 1)
         markdown = f"{first}{FRONT}![{rest}"
     origin = ORIGINS.get(uri, f"docs/{uri}")
 
-    def link(found: re.Match[str]) -> str:
-        mark, label, target = found.groups()
+    def link(match: re.Match[str]) -> str:
+        mark, label, target = match.groups()
         if "://" in target or target.startswith(("#", "mailto:")):
-            return found[0]
+            return match[0]
         path, hash_, anchor = target.partition("#")
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
-        if there.endswith(".ipynb") and (repository := os.environ.get("GITHUB_REPOSITORY")):
-            colab = f"https://colab.research.google.com/github/{repository}/blob/main/{there}"
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        if file.endswith(".ipynb") and (repository := os.environ.get("GITHUB_REPOSITORY")):
+            colab = f"https://colab.research.google.com/github/{repository}/blob/main/{file}"
             return f"{label} [Open in Colab]({colab})"
-        goal = ELSEWHERE.get(there, there.removeprefix("docs/"))
+        goal = ELSEWHERE.get(file, file.removeprefix("docs/"))
         if goal in known:
             return f"{mark}[{label}]({posixpath.relpath(goal, posixpath.dirname(uri) or '.')}{hash_}{anchor})"
-        if not (CHECKOUT / there).exists():
+        if not (CHECKOUT / file).exists():
             LOG.warning("%s links to %s, which is not there.", origin, target)
         return f"`{label}`" if "`" not in label else label
 
-    # What is between fences is code, and every second part of the split is.
+    # Every second part of the split is fenced code.
     parts = FENCED.split(markdown)
     return "".join(drawn(part) if index % 2 else LINK.sub(link, part) for index, part in enumerate(parts))
 
@@ -111,12 +111,12 @@ ARROW = re.compile(rf'{NODE}\s*-->(?:\|"?([^|"]*)"?\|)?\s*(?={NODE}(?:: (.*))?)'
 
 
 def drawn(block: str) -> str:
-    """A diagram as a picture without a script: Graphviz draws what Mermaid's arrows say."""
+    """Convert a Mermaid diagram to SVG with Graphviz, so that the page needs no script."""
     if not block.startswith("```mermaid"):
         return block
     labels = {name: label for name, label in re.findall(NODE, block) if label}
     arrows = [
-        # Where all begins and where all ends are two places, which Mermaid writes alike.
+        # Mermaid writes the initial and the final state alike, as `[*]`; they are two nodes.
         (start.replace("*", "begin"), end.replace("*", "end"), words or after)
         for line in block.splitlines()
         for start, _, words, end, _, after in ARROW.findall(line)
@@ -135,8 +135,8 @@ def drawn(block: str) -> str:
         LOG.warning("Diagrams need the program dot: install the package graphviz of your system.")
         return block
     svg = re.sub(r"<title>.*?</title>\n|\n(?=\s*\n)", "", svg[svg.index("<svg") :]).replace('"black"', '"currentColor"')
-    told = html.escape("; ".join(f"{labels.get(a, a)} to {labels.get(b, b)}" for a, b, _ in arrows))
-    return f'<div class="diagram" role="img" aria-label="{told}">\n{svg}</div>'
+    label = html.escape("; ".join(f"{labels.get(a, a)} to {labels.get(b, b)}" for a, b, _ in arrows))
+    return f'<div class="diagram" role="img" aria-label="{label}">\n{svg}</div>'
 
 
 def _wrapped(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Puts into a wheel what the front of Numba makes of the CPU engine: see `difflogic.cpu.codegen.shipped`.
+"""Add the CPU engine's code, translated by Numba to LLVM, to a wheel: see `difflogic.cpu.codegen.shipped`.
 
-Hatchling runs it when a wheel is built. In a process of its own it writes into a folder.
+Hatchling runs this file when a wheel is built. The translation runs in a process of its own, and writes into a folder.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NEEDED = ("filelock", "numba", "numpy", "platformdirs", "tomli-w")
-"""What the engine imports."""
+"""Packages that the engine imports."""
 PARTS = ("8", "16")
-"""Those of `difflogic.cpu.codegen.processor`, which is not there yet where wheels are built."""
+"""Values of `difflogic.cpu.codegen.processor.PART`; the package cannot be imported yet while a wheel is built."""
 
 
 class CustomBuildHook(BuildHookInterface):
-    """Has the code written down, and adds it to the wheel."""
+    """Build hook that translates the code, and adds it to the wheel."""
 
     def dependencies(self) -> list[str]:
-        return [each for each in self.metadata.core.dependencies if each.startswith(NEEDED)]
+        return [package for package in self.metadata.core.dependencies if package.startswith(NEEDED)]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":  # the sources will change
@@ -32,18 +32,18 @@ class CustomBuildHook(BuildHookInterface):
         self._folder = tempfile.TemporaryDirectory()
         command = [sys.executable, __file__, self._folder.name]
         if any(subprocess.run([*command, part], cwd=self.root, check=False).returncode for part in PARTS):
-            # A wheel without it does all the same, on a machine of a kind that nobody has built one on.
+            # A wheel without it does the same, more slowly at first. Numba may not support this kind of machine.
             self.app.display_warning("The CPU engine is not in this wheel: it is compiled where it is first used.")
             return
         build_data["force_include"][f"{self._folder.name}/llvm"] = "difflogic/cpu/codegen/llvm"
 
 
 class Written(Exception):  # noqa: N818 - no error
-    """All is written down that an entry point calls."""
+    """Raised when all code that an entry point calls is written."""
 
 
 def write_all(folder: Path, part: int) -> None:
-    os.environ["NUMBA_CACHE_DIR"] = str(folder / "nothing")  # has been compiled before
+    os.environ["NUMBA_CACHE_DIR"] = str(folder / "nothing")  # an empty cache, so that all code is translated
     sys.path.insert(0, str(Path.cwd()))
     import numba
 
@@ -75,7 +75,7 @@ def write_all(folder: Path, part: int) -> None:
 
 
 def in_general(module: Any, function: str, name: str) -> bytes:
-    """Bitcode for any processor, with the function under this name."""
+    """Return bitcode for any processor, with the function under this name."""
     from llvmlite import binding
 
     module.get_function(function).name = name
