@@ -88,7 +88,7 @@ def simplify(
 
 
 def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
-    found, netlist = result.found, result.netlist
+    found, netlist = result.simplified, result.netlist
     count, once = live_gates(netlist), gates_once(netlist)
     report: dict[str, Any] = {
         "kind": given.kind,

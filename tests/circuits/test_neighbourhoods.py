@@ -96,13 +96,13 @@ def test_no_step_of_its_life_reads_beyond(neighbourhood: str, periodic: bool) ->
     assert netlist.neighbourhood == neighbourhood
     found = simplify(netlist, to_start=True, task=config)
     assert found.pruned is not None
-    for each in (netlist, found.found.netlist, found.reachable.netlist, found.pruned.netlist):
+    for each in (netlist, found.simplified.netlist, found.reachable.netlist, found.pruned.netlist):
         again = netlist_json.from_json(netlist_json.to_json(each))
         assert again.neighbourhood == neighbourhood
         assert cells(again) <= set(NEIGHBOURHOODS[neighbourhood])
     start = config.task.height, config.task.width, netlist.channels
     states = np.random.default_rng(1).integers(0, 2, (8, *start), dtype=np.uint8)
-    simple = found.found.netlist
+    simple = found.simplified.netlist
     shown = [each.rollout(states[..., list(each.origin)], 3)[..., :1] for each in (netlist, simple)]
     np.testing.assert_array_equal(*shown)
 

@@ -98,7 +98,7 @@ def test_what_does_not_hold_is_not_proved() -> None:
     assert proved(netlist, netlist, hasty).equal is None, "true of the start, but not after a step"
     other = replace(netlist, outputs=np.array([*netlist.outputs[:1] - 2, *netlist.outputs[1:]]))
     verdict = proved(netlist, other, found)
-    assert (verdict.equal, verdict.how) == (False, "out[0] was not shown to be equal")
+    assert (verdict.equal, verdict.how) == (False, "out[0] was not proved equal")
 
 
 def test_it_needs_a_start_that_is_always_the_same() -> None:

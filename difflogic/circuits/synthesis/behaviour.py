@@ -30,7 +30,7 @@ FRESH = 256
 """Number of random initial states, or masks, for verification alone."""
 MOST_TRIES = 3_000
 """Most changes that are tried on the rollouts."""
-TOLD = 250
+REPORT_AFTER = 250
 """Number of changes between two reports."""
 ROUND_GAIN = 20
 """Another round follows if the last one saved more than one gate in so many."""
@@ -71,9 +71,9 @@ class Rollouts:
         states = enumerate(self.trajectory(cell))
         return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
-    def is_shown(self, wanted: Sequence[Bits], cell: Cell) -> bool:
-        """Return whether a cell shows the wanted channels, up to the first difference."""
-        return all(np.array_equal(one, other) for one, other in zip(self.shown(cell), wanted, strict=True))
+    def is_shown(self, expected: Sequence[Bits], cell: Cell) -> bool:
+        """Return whether a cell shows the expected channels; stop at the first difference."""
+        return all(np.array_equal(a, b) for a, b in zip(self.shown(cell), expected, strict=True))
 
 
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
@@ -84,8 +84,8 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     # Changes are found on some rollouts and checked on others: one that fits the first by chance is undone.
     seen = _rollouts(netlist, config, job.probes(config), 0)
     fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
-    wanted = [(each, list(each.shown(search.cell))) for each in (seen, fresh)]
-    prune(search, seen, lambda cell: all(each.is_shown(shown, cell) for each, shown in wanted))
+    expected = [(rollouts, list(rollouts.shown(search.cell))) for rollouts in (seen, fresh)]
+    prune(search, seen, lambda cell: all(rollouts.is_shown(shown, cell) for rollouts, shown in expected))
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
     return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
@@ -93,8 +93,10 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
     """Remove gates that the rollouts do not need, and undo each change after which a cell no longer `holds`."""
     changes: dict[str, Callable[[Cell], Cell]] = {
-        "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(rollouts, cell)),
-        "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(rollouts, cell, search.on_pass)),
+        "don't cares outside the rollouts": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
+        "gates replaced by constants or wires": lambda cell: replace(
+            cell, graph=_tried(rollouts, cell, search.on_pass)
+        ),
     }
     # Each change may enable the other.
     stopped, worthwhile = False, True
@@ -138,14 +140,14 @@ def _fresh_starts(config: Config) -> Bits:
     return np.repeat(probes[:1], FRESH, axis=0) if config.train.asynchronous else probes
 
 
-def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
-    """Return the graph simplified for the neighbourhoods of the rollouts; all others are don't-cares."""
+def _simplified_on(rollouts: Rollouts, cell: Cell) -> XAG:
+    """Return the graph simplified for the neighbourhoods of the rollouts; all others are don't cares."""
     # Each different neighbourhood once, packed to bytes, so that equal ones are equal columns.
     columns = (
         np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")
         for state in islice(rollouts.trajectory(cell), rollouts.steps)
     )
-    packed = np.unique(np.concatenate([np.unique(each, axis=1) for each in columns], axis=1), axis=1)
+    packed = np.unique(np.concatenate([np.unique(part, axis=1) for part in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
     # The last word is filled with samples again, 0 1 2 3 4 0 1 2 ... of five: zeros may never occur.
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
@@ -154,7 +156,7 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
     """Return the graph with channels or gates made constant, or gates made wires, if the rollouts stay the same."""
-    wanted, began = list(rollouts.shown(cell)), time.perf_counter()
+    expected, began = list(rollouts.shown(cell)), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
     # The list is repeated until all changes failed since the last success.
@@ -162,11 +164,11 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
         tries += 1
-        if tries % TOLD == 0:
+        if tries % REPORT_AFTER == 0:
             gates, channels = (before, len(graph.gates)), (len(cell.origin),) * 2
             seconds = time.perf_counter() - began
             on_pass(PassReport(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, seconds))
-        if rollouts.is_shown(wanted, replace(cell, graph=candidate)):
+        if rollouts.is_shown(expected, replace(cell, graph=candidate)):
             graph, since, changes = candidate, 0, _changes(candidate)
         else:
             place, since = place + 1, since + 1

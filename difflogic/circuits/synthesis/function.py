@@ -132,9 +132,9 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[
         return improved(graph, words, effort=effort) if clauses is None else resynthesised_where(graph, words, clauses)
 
     return {
-        "equal gates shared": rebuilt,
-        "nodes that agree on these codes merged": merged,
-        "resynthesis on these codes": resynthesised,
+        "structural hashing": rebuilt,
+        "SAT sweeping on the codes": merged,
+        "resubstitution on the codes": resynthesised,
     }
 
 

@@ -1,8 +1,7 @@
-"""Rewriting of graphs of thousands of gates, part by part, within a budget that is counted in windows.
+"""Window resubstitution in graphs of thousands of gates, part by part, with a limited number of windows.
 
-A part is an interval of a topological order, so that no path leaves it and comes back: what its outputs are, as
-functions of what it reads, is all that the rest of the graph depends on. Each round cuts another order, so that what
-one round cannot see across a border another one may.
+A part is an interval of a topological order, so that no path leaves it and returns: the rest of the graph depends only
+on its outputs as functions of the nodes that it reads. Each round cuts another order, so that borders move.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,31 +14,31 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Piece, c
 PART = 500
 """Number of gates of a part."""
 ROUNDS = ((8, 24, 300), (10, 40, 200))
-"""Nodes that a window reads at most, its gates, and the windows of each part, in turns."""
+"""Largest number of nodes that a window reads, of its gates, and of windows in each part, in each round."""
 
 
 def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
-    """Return the same functions with as many gates or fewer, by walks in windows of parts of a graph.
+    """Return an equivalent graph of at most as many gates, by window resubstitution in parts of the graph.
 
     Each part that changes is proved to be equal, by SAT sweeping.
 
     Args:
         graph: The graph.
-        effort: Number of times that all ROUNDS are done, each with other parts.
+        effort: Number of repetitions of ROUNDS, each with other parts.
         size: Number of gates of a part.
 
     Raises:
-        Interrupted: Ctrl-C, with the graph that was reached.
+        Interrupted: Ctrl-C, with the graph so far.
     """
     from difflogic.cpu.codegen.threads import default_threads
 
     graph = rebuilt(graph)
     for number, (inputs, gates, windows) in enumerate(ROUNDS * effort):
         parts = _parts(graph, number, size)
-        walked = partial(walked_in_windows, rounds=1, most=windows, shapes=((inputs, gates),))
+        walk = partial(walked_in_windows, rounds=1, most=windows, shapes=((inputs, gates),))
         try:
             with ThreadPoolExecutor(default_threads()) as pool:
-                smaller = list(pool.map(walked, [part.graph for part in parts]))
+                smaller = list(pool.map(walk, [part.graph for part in parts]))
             smaller = [_proved(part.graph, other) for part, other in zip(parts, smaller, strict=True)]
         except KeyboardInterrupt as error:
             raise Interrupted(graph) from error
@@ -69,14 +68,14 @@ def _proved(part: XAG, smaller: XAG) -> XAG:
     outputs = builder.embed(part, inputs), builder.embed(smaller, inputs)
     if outputs[0] != outputs[1]:
         both = builder.finish([*outputs[0], *outputs[1]])
-        found = swept_by_proof(both, random_words(both.inputs)).outputs
-        if found[: len(outputs[0])] != found[len(outputs[0]) :]:
+        ends = swept_by_proof(both, random_words(both.inputs)).outputs
+        if ends[: len(outputs[0])] != ends[len(outputs[0]) :]:
             return part
     return smaller
 
 
 def _depth_first(graph: XAG, side: int) -> list[int]:
-    """Return the gates behind the outputs, each after those it reads; `side` is the operand that is followed first."""
+    """Return the live gates in topological order; `side` is the operand that is followed first."""
     order, state = [], bytearray(graph.size)
     for output in graph.outputs if side else reversed(graph.outputs):
         stack = [output >> 1]
@@ -97,8 +96,8 @@ def _depth_first(graph: XAG, side: int) -> list[int]:
 def _joined(graph: XAG, parts: list[Piece], smaller: list[XAG]) -> XAG:
     """Return the graph with other graphs in place of its parts."""
     builder, literals = Builder(graph.inputs), graph.on_same_inputs()
-    for part, made in zip(parts, smaller, strict=True):
-        ends = builder.embed(made, [literals[node] for node in part.reads])
+    for part, replacement in zip(parts, smaller, strict=True):
+        ends = builder.embed(replacement, [literals[node] for node in part.reads])
         for output, end in zip(part.outputs, ends, strict=True):
             literals[output >> 1] = end
     return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))

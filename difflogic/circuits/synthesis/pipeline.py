@@ -1,4 +1,4 @@
-"""The whole of `difflogic simplify`: a circuit simplified, then for its start and its task where that is asked for."""
+"""Pipeline of `difflogic simplify`: simplification, then that for the initial state and for the task if requested."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
-    """The result of `difflogic simplify` has a circuit for each kind of simplification; None was not asked for."""
+    """Circuit after each kind of simplification; None if it was not requested."""
 
-    found: Simplified[CellNetlist]
+    simplified: Simplified[CellNetlist]
     reachable: Simplified[CellNetlist] | None
     pruned: Pruned | None
 
@@ -24,22 +24,23 @@ class PipelineResult:
 
     @property
     def netlist(self) -> CellNetlist:
-        """The smallest netlist that was found."""
-        return (self.pruned or self.reachable or self.found).netlist
+        """Smallest netlist."""
+        return (self.pruned or self.reachable or self.simplified).netlist
 
     @property
     def steps(self) -> list[PassReport]:
-        return [step for part in (self.found, self.reachable, self.pruned) if part for step in part.steps]
+        """Reports of all passes."""
+        return [step for part in (self.simplified, self.reachable, self.pruned) if part for step in part.steps]
 
     @property
     def stopped(self) -> bool:
-        """Return whether Ctrl-C ended the search or a proof."""
+        """Whether Ctrl-C ended the search or a proof."""
         return any(step.stopped for step in self.steps)
 
     @property
     def proved(self) -> bool:
-        """Return whether all that was to be proved is."""
-        return all(part.verdict.equal for part in (self.found, self.reachable) if part)
+        """Whether all proofs succeeded."""
+        return all(part.verdict.equal for part in (self.simplified, self.reachable) if part)
 
 
 def simplify(
@@ -50,12 +51,20 @@ def simplify(
     size: tuple[int, int] | None = None,
     effort: int = 1,
 ) -> PipelineResult:
-    """Make a netlist smaller without changing what it shows: see `difflogic.actions.simplify`.
+    """Simplify a netlist without changing its visible channels: see `difflogic.actions.simplify`.
 
-    With `to_start` it stays the same from its own start on, with `task` on the rollouts of that configuration, with
-    `size`, `(height, width)`, on that grid. Raises UsageError where the start is not known, where cells fire at random
-    on a grid of that size, or where `size` comes without `to_start` or with `task`; LimitError where on that grid no
-    state comes again within a million updates of cells.
+    Args:
+        netlist: The netlist.
+        to_start: Keep only the states that follow from its own initial state.
+        task: Keep only the rollouts of this configuration.
+        on_pass: Callback after each pass.
+        size: `(height, width)` of the only grid on which the circuit must stay the same.
+        effort: Factor of the attempts without a gain.
+
+    Raises:
+        UsageError: The initial state is not known, cells fire at random on a grid of `size`, or `size` is given without
+            `to_start` or with `task`.
+        LimitError: No state repeats on that grid within a million updates of cells.
     """
     if to_start:
         invariant.start_of(netlist)
@@ -63,11 +72,11 @@ def simplify(
         if task is not None or not to_start:
             raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
-    found = simplified(netlist, on_pass, effort)
-    # From the strictest to the loosest: each part begins with the netlist of the one before, which is proved to do the
-    # same wherever the next one still looks. So every proof is of a smaller circuit than the first.
+    first = simplified(netlist, on_pass, effort)
+    # From the strictest to the loosest: each part begins with the result of the part before, which is proved equal for
+    # all inputs that still count. So later proofs are of smaller circuits.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
-    reached = on_its_states(found.netlist, on_pass) if to_start and not found.stopped else None
-    done = reached or found
-    smaller = None if task is None or done.steps[-1].stopped else pruned(done.netlist, task, on_pass)
-    return PipelineResult(found, reached, smaller)
+    reachable = on_its_states(first.netlist, on_pass) if to_start and not first.stopped else None
+    last = reachable or first
+    smaller = None if task is None or last.steps[-1].stopped else pruned(last.netlist, task, on_pass)
+    return PipelineResult(first, reachable, smaller)

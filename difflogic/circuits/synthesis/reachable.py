@@ -20,49 +20,47 @@ from difflogic.model.cell_netlist import CellNetlist
 
 def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
     """Return the simplified netlist with its proof. Raises UsageError if initial states differ."""
-    found = invariant.find(netlist)
+    clauses = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
-    given, samples = found.on_inputs(len(search.cell.cells)), found.samples[search.cell.inputs]
-    # The invariant numbers channels, so none is dropped before the last pass. Nodes that differ on a sample, a state
+    cells = len(search.cell.cells)
+    given, samples = clauses.on_inputs(cells), clauses.samples[search.cell.inputs]
+    # The invariant numbers channels, so none is removed before the last pass. Nodes that differ on a sample, a state
     # that occurs, are not given to the solver.
     passes: dict[str, Pass] = {
-        "channels that are the same from the start on merged": lambda graph: _replaced(
-            graph, found, len(search.cell.cells)
-        ),
-        "nodes that agree in all states it reaches merged": lambda graph: swept_by_proof(graph, samples, given),
-        "resynthesis for these states": lambda graph: resynthesised_where(graph, samples, given),
+        "equivalent channels merged": lambda graph: _replaced(graph, clauses, cells),
+        "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, given),
+        "resubstitution on reachable states": lambda graph: resynthesised_where(graph, samples, given),
     }
     search.to_fixpoint(search.turns(passes))
     search.drop_unseen_channels()
-    made = search.cell.netlist(netlist)
-    return search.proved(netlist, made, lambda one, other: proved(one, other, found))
+    return search.proved(netlist, search.cell.netlist(netlist), lambda one, other: proved(one, other, clauses))
 
 
-def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
+def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
     """Return the graph that reads each channel from its replacement; all outputs stay."""
     inputs = [input_literal(index) for index in range(graph.inputs)]
-    for channel, same in found.replacements().items():
+    for channel, same in clauses.replacements().items():
         for cell in range(cells):
             value = (FALSE, TRUE)[same + 2] if same < 0 else invariant.in_cell(same, cell, cells)
             inputs[cells * channel + cell] = value
     return rebuilt(embedded(graph, inputs, graph.inputs))
 
 
-def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equivalence:
-    """Prove that `smaller` shows the same as `netlist` from its initial state on, and the clauses `found` again."""
-    # Induction: each clause holds in the initial state, and where all hold, each holds after a step of a cell.
-    judge = "difflogic"
-    if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
-        return Equivalence(judge, False, "the start breaks what was to hold")
-    given = found.on_inputs()
+def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> Equivalence:
+    """Prove that `smaller` shows the same as `netlist` from its initial state on, and the invariant again."""
+    # Induction: each clause holds in the initial state, and if all hold, each holds after a step of a cell.
+    judge, clauses = "difflogic", inductive.clauses
+    if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):
+        return Equivalence(judge, False, "the initial state breaks the invariant")
+    given = inductive.on_inputs()
     graph = rebuilt(to_xag(netlist))
     with Solver(graph, CONFLICTS, given) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
-        for clause in found.clauses:
+        for clause in clauses:
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
             if solver.solve([-variable for variable in after]) is not False:
-                return Equivalence(judge, None, f"induction of {len(found.clauses)} relations was not shown")
-    # Then the two circuits are compared where the clauses hold.
+                return Equivalence(judge, None, f"induction of {len(clauses)} relations was not proved")
+    # Then the two circuits are compared on all inputs on which the clauses hold.
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *inputs_of(netlist, miter.names)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
@@ -70,10 +68,10 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equi
         for name, a, b in miter.pairs():
             answer = False if a == b else solver.differ(a, b)
             if answer is not False:
-                return Equivalence(judge, None if answer is None else False, f"{name} was not shown to be equal")
+                return Equivalence(judge, None if answer is None else False, f"{name} was not proved equal")
     return Equivalence(
         judge,
         True,
-        f"{len(miter.outputs)} channels by SAT, in all states in which {len(found.clauses)} relations between "
-        "channels hold, which do so in the start, and by induction after every step",
+        f"{len(miter.outputs)} channels by SAT, in all states in which {len(clauses)} relations between channels hold: "
+        "in the initial state, and by induction after every step",
     )

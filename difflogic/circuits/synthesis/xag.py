@@ -1,10 +1,9 @@
-"""A circuit as an XAG, a graph of AND and XOR nodes whose edges may invert: the form in which it is simplified.
+"""XAGs: graphs of AND and XOR nodes with inverted edges, the form in which circuits are simplified.
 
 An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in their order, then
 come the gates, each after those it reads. An AND reads two literals of different nodes, the smaller first; an
 XOR reads two plain ones, for `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE.
-So every node is a gate that must be built, each of the ten types that read both inputs costs the same, and
-NOT is free.
+So every node is a gate that must be built, each of the ten types that read both inputs costs the same, and NOT is free.
 
 An example with the inputs x and y, nodes 1 and 2, so that the first gate is node 3:
 
@@ -13,8 +12,8 @@ An example with the inputs x and y, nodes 1 and 2, so that the first gate is nod
     x XOR y                           node 4 = XOR(2, 4), literal 8
     (x OR y) AND (x XOR y)            node 5 = AND(7, 8), literal 10: simplification finds that it is literal 8
 
-Literals of a node differ in their lowest bit: `literal >> 1` is the node, `literal & 1` says whether the edge inverts,
-and `literal ^ 1` is NOT.
+The two literals of a node differ in their lowest bit: `literal >> 1` is the node, `literal & 1` is 1 if the edge
+inverts, and `literal ^ 1` is NOT.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,17 +40,17 @@ class Node(NamedTuple):
 
     @property
     def gate(self) -> int:
-        """The id of the gate on the two nodes, inverted edges included."""
+        """Id of the gate on the two nodes, inverted edges included."""
         # The id of a gate is its truth table: bit 3 is the value for the inputs 00, bit 0 that for 11. An AND is 1 in
-        # one row alone, where each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for
-        # 01, which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it XNOR.
+        # one row, in which each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for 01,
+        # which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it XNOR.
         a, b = self.a & 1, self.b & 1
         return (9 if a ^ b else 6) if self.xor else 1 << (2 * a + b)
 
 
 @dataclass(frozen=True, eq=False)
 class XAG:
-    """`gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
+    """Graph whose `gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
 
     inputs: int
     gates: Sequence[Node]
@@ -59,37 +58,37 @@ class XAG:
 
     @property
     def first(self) -> int:
-        """The first gate's node."""
+        """Node of the first gate."""
         return 1 + self.inputs
 
     @property
     def size(self) -> int:
-        """Return how many nodes there are, FALSE and the inputs included."""
+        """Number of nodes, FALSE and the inputs included."""
         return self.first + len(self.gates)
 
     @property
     def nodes(self) -> range:
-        """The gates' nodes."""
+        """Nodes of the gates."""
         return range(self.first, self.size)
 
     def on_same_inputs(self) -> list[int]:
-        """The places of nodes in a graph with the same inputs, to which the gates will be copied."""
+        """Return the literals of all nodes in a graph with the same inputs, FALSE for gates not copied yet."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
     def supports(self) -> list[int]:
-        """The inputs that each node depends on, as a set of bits: bit `i` for input `i`."""
-        # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. This is what the
-        # wires say: x XOR x would have x in its set, had the builder not folded it.
+        """Structural support of each node as a bit set: bit `i` for input `i`."""
+        # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. Only the wires
+        # count: x XOR x would have x in its set if the builder did not fold it.
         sets = [0] + [1 << index for index in range(self.inputs)]
         for _, a, b in self.gates:
             sets.append(sets[a >> 1] | sets[b >> 1])
         return sets
 
     def evaluate(self, words: Words) -> Words:
-        """Every node's value, uint64 `[size, N]`, for inputs uint64 `[inputs, N]`."""
+        """Return the values of all nodes, uint64 `[size, N]`, for inputs uint64 `[inputs, N]`."""
         values = np.zeros((self.size, words.shape[1]), dtype=np.uint64)
-        # Row 0 stays 0, for node 0 is FALSE. A netlist counts its bits from the first input, a graph one later.
+        # Row 0 stays 0, since node 0 is FALSE. Bits of a netlist are numbered from the first input on, nodes from 1.
         values[1:] = self._program.all_bits(words)
         return values
 
@@ -100,14 +99,14 @@ class XAG:
         return BitProgram(self.inputs, types, wires)
 
     def support(self, literals: Iterable[int]) -> list[int]:
-        """The inputs that some of the literals depend on, by structure, ascending."""
-        together = reduce(or_, (self.supports[literal >> 1] for literal in literals), 0)
-        return [index for index in range(self.inputs) if together >> index & 1]
+        """Return the inputs in the structural support of some literals, ascending."""
+        union = reduce(or_, (self.supports[literal >> 1] for literal in literals), 0)
+        return [index for index in range(self.inputs) if union >> index & 1]
 
     def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
-        """The gates that the given nodes depend on, themselves included, in order."""
-        # By depth, with a stack of its own: a circuit may be deeper than Python's calls may nest. Every gate comes
-        # after those it reads, so sorting the numbers puts them into an order in which they can be built.
+        """Return the gates that some nodes depend on, themselves included, in topological order."""
+        # Depth first with an explicit stack, since a circuit may be deeper than Python's recursion limit. Every gate
+        # comes after those it reads, so that sorted numbers are a topological order.
         seen = set()
         stack = [node for node in nodes if node >= self.first]
         while stack:
@@ -120,7 +119,7 @@ class XAG:
 
 
 def input_literal(index: int) -> int:
-    """The literal of an input; nodes are counted from 1, for node 0 is FALSE."""
+    """Return the literal of an input, which is node `1 + index`, since node 0 is FALSE."""
     return 2 * (1 + index)
 
 
@@ -134,7 +133,7 @@ def mapped(literal: int, literals: Places) -> int:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in the middle of a pass, with the smallest graph that it had reached."""
+    """Ctrl-C within a pass, with the smallest graph so far."""
 
     def __init__(self, graph: XAG) -> None:
         super().__init__()
@@ -142,19 +141,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Builder:
-    """Makes a graph gate by gate; a gate that is none (constant, a wire, an inverter) becomes a literal.
+    """Builder of a graph, gate by gate, which folds constants, wires and inverters into literals.
 
-    With `share` a gate that is there already is not built again.
+    With `share` equal gates become one (structural hashing).
     """
 
     def __init__(self, inputs: int, share: bool = True) -> None:
         self.inputs = inputs
         self.gates: list[Node] = []
-        self._known: dict[Node, int] | None = {} if share else None
+        self._literals: dict[Node, int] | None = {} if share else None
 
     def and_(self, a: int, b: int) -> int:
-        """The literal of `a AND b`."""
-        # Five cases are no gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, where it is shared, one that is there.
+        """Return the literal of `a AND b`."""
+        # Five cases need no new gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, with `share`, an equal gate.
         if a > b:  # one order, so that equal gates are equal nodes
             a, b = b, a
         if a == FALSE or a ^ 1 == b:
@@ -164,12 +163,12 @@ class Builder:
         return self._gate(Node(False, a, b))
 
     def or_(self, a: int, b: int) -> int:
-        """The literal of `a OR b`."""
+        """Return the literal of `a OR b`."""
         return self.and_(a ^ 1, b ^ 1) ^ 1
 
     def xor(self, a: int, b: int) -> int:
-        """The literal of `a XOR b`."""
-        inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1  # inversions leave an XOR: two cancel
+        """Return the literal of `a XOR b`."""
+        inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1  # inversions move to the output: two cancel
         if a > b:
             a, b = b, a
         if a == b:
@@ -179,22 +178,21 @@ class Builder:
         return self._gate(Node(True, a, b)) ^ inverted
 
     def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int] | dict[int, int]) -> None:
-        """Build these gates of another graph, in order; `literals[node]` says where a node of it is here.
+        """Build gates of another graph, in topological order, and enter their literals in `literals`.
 
-        What the gates read must be in `literals`, and they themselves are entered there.
+        `literals[node]` is the literal here of a node there; those of all nodes that the gates read must be known.
         """
-        # The heart of every pass: wherever a new graph is made of an old one, `literals` says where each old node is
-        # now. If old node 5 became literal 13, NOT node 6, then an edge 11, NOT node 5, becomes 13 ^ 1 = 12, plain node
-        # 6.
+        # Every pass that makes a new graph from an old one uses this map. If old node 5 became literal 13, NOT node 6,
+        # then an edge 11, NOT node 5, becomes 13 ^ 1 = 12, plain node 6.
         for node in nodes:
             xor, a, b = graph.gates[node - graph.first]
             a, b = mapped(a, literals), mapped(b, literals)
             literals[node] = self.xor(a, b) if xor else self.and_(a, b)
 
     def embed(self, graph: XAG, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> list[int]:
-        """Build what some outputs of another graph need, all of its own if not told; returns their literals here.
+        """Build the cone of some outputs of another graph, by default all, and return their literals here.
 
-        `inputs` are literals here that stand for the inputs there: other inputs, constants, or gates.
+        `inputs` are literals here that replace the inputs there: other inputs, constants, or gates.
         """
         outputs = graph.outputs if outputs is None else outputs
         literals = [FALSE, *inputs, *[FALSE] * len(graph.gates)]
@@ -202,10 +200,10 @@ class Builder:
         return [mapped(output, literals) for output in outputs]
 
     def gate(self, gate: int, a: int, b: int) -> int:
-        """The literal of one of the sixteen gates, by id."""
-        # Of the sixteen tables eight have one 1 or one 0: an AND with some of its edges inverted, or such an AND
-        # inverted. OR, for one, is 0 for 00 alone: NOT (NOT a AND NOT b). The others have none, two or four ones: the
-        # constants, the inputs and their opposites, XOR and XNOR.
+        """Return the literal of one of the sixteen gates, by id."""
+        # Eight of the sixteen tables have one 1 or one 0: an AND, perhaps inverted, with or without inverted edges. OR,
+        # for example, is 0 only for 00: NOT (NOT a AND NOT b). The others have none, two or four ones: the constants,
+        # the inputs and their inverses, XOR and XNOR.
         f00, f01, f10, f11 = (gate >> shift & 1 for shift in (3, 2, 1, 0))
         ones = f00 + f01 + f10 + f11
         if ones % 2:  # a single 1, or a single 0, at (a, b) = divmod(row, 2)
@@ -218,17 +216,15 @@ class Builder:
         return self.xor(a, b) ^ f00
 
     def finish(self, outputs: Iterable[int]) -> XAG:
-        """The graph; the builder is done."""
-        literals = tuple(outputs)  # first: what is given may still be building gates
+        """Return the graph. The builder must not be used afterwards."""
+        literals = tuple(outputs)  # first, since an iterator may still build gates
         return XAG(self.inputs, tuple(self.gates), literals)
 
     def _gate(self, gate: Node) -> int:
-        if self._known is not None and gate in self._known:
-            return self._known[gate]
         literal = 2 * (1 + self.inputs + len(self.gates))
+        if self._literals is not None and (shared := self._literals.setdefault(gate, literal)) != literal:
+            return shared
         self.gates.append(gate)
-        if self._known is not None:
-            self._known[gate] = literal
         return literal
 
 
@@ -257,13 +253,13 @@ def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
-    """Return what the outputs need between `count` other inputs: `inputs` are the literals of those that it knows."""
+    """Return the cone of all outputs in a graph of `count` inputs, of which the literals `inputs` replace its own."""
     builder = Builder(count, share=False)
     return builder.finish(builder.embed(graph, inputs))
 
 
 def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
-    """The graph with these inputs alone, in this order, which are all that its outputs depend on."""
+    """Return the graph with only the inputs `used`, in this order; its outputs may depend on no others."""
     inputs = [FALSE] * graph.inputs
     for new, old in enumerate(used):
         inputs[old] = input_literal(new)
@@ -271,18 +267,17 @@ def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
 
 
 def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = None) -> XAG:
-    """The gates that the outputs need, folded and, with `share`, each once.
+    """Return the graph without dead gates, with constants folded and, with `share`, after structural hashing.
 
-    `replaced[node]`, a literal of an earlier node, stands in for the node.
+    `replaced[node]`, a literal of an earlier node, replaces the node.
     """
     replaced = replaced or {}
     # Take node 3 = AND(2, 4), node 4 = XOR(2, 4), node 5 = AND(6, 9), the output 10, and replaced = {4: 7}, node 4 by
     # NOT node 3. Node 4 is not built, literals[4] = 7, and node 5 becomes AND(6, 6): the builder folds it, and the
     # output is 6, node 3. One replacement frees two gates.
-    needed = _needed(graph, replaced)
     builder = Builder(graph.inputs, share)
     literals = graph.on_same_inputs()
-    for node in needed:
+    for node in _live(graph, replaced):
         if node in replaced:
             literals[node] = mapped(replaced[node], literals)
         else:
@@ -290,17 +285,13 @@ def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = No
     return builder.finish(mapped(output, literals) for output in graph.outputs)
 
 
-def _needed(graph: XAG, replaced: dict[int, int]) -> list[int]:
-    """The gates behind the outputs, in order, those of replaced nodes left out."""
-    # Backward, for a gate is needed where a later one needs it. A replaced node needs its stand-in alone, so that the
-    # gates that only it read are gone.
-    wanted = bytearray(graph.size)
+def _live(graph: XAG, replaced: dict[int, int]) -> list[int]:
+    """Return the live gates in topological order, those that only replaced nodes read left out."""
+    is_live = bytearray(graph.size)
     for output in graph.outputs:
-        wanted[output >> 1] = 1
-    for node in range(graph.size - 1, graph.first - 1, -1):
-        if wanted[node]:
-            gate = graph.gates[node - graph.first]
-            reads = (replaced[node],) if node in replaced else (gate.a, gate.b)
-            for literal in reads:
-                wanted[literal >> 1] = 1
-    return [node for node in range(graph.first, graph.size) if wanted[node]]
+        is_live[output >> 1] = 1
+    for node in reversed(graph.nodes):
+        if is_live[node]:
+            for literal in (replaced[node],) if node in replaced else graph.gates[node - graph.first][1:]:
+                is_live[literal >> 1] = 1
+    return [node for node in graph.nodes if is_live[node]]
