@@ -1,4 +1,4 @@
-"""A graph as a circuit that can be trained: layers of gates, each of which reads the layer before it."""
+"""Conversion of a graph to a trainable circuit of layers, each of which reads the layer before it."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,25 +10,23 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.straight_line import NOT_A
 
 LOGIT = 10.0
-"""Of each gate's function, beside fifteen zeros: one that training would have to unlearn."""
+"""Logit of the function of each gate; the other fifteen are zeros."""
 
 
 def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
-    """Return the automaton of a graph from the 9*C bits of a patch to C outputs. It reads the neighbourhood alone.
+    """Return the automaton of a graph from the 9*C bits of a patch to C outputs, which reads only the neighbourhood.
 
-    One perception kernel hands on each neighbour. A gate lies in the first layer in which all it reads is there, and
-    what later layers read is passed on. The outputs are a layer of their own.
+    A perception kernel passes each neighbour through. A gate lies in the layer of its level, and nodes that later
+    layers read are passed through. The outputs are the last layer.
     """
     channels = len(graph.outputs)
     cells = wiring.NEIGHBOURHOODS[neighbourhood]
-    handed_on = np.resize([cell for cell in cells if cell != wiring.CENTRE], wiring.PATCH - 1)
+    passed = np.resize([cell for cell in cells if cell != wiring.CENTRE], wiring.PATCH - 1)
     # The update network reads the cell's own bits, then those of perception, by channel.
     places = {1 + wiring.PATCH * channel + wiring.CENTRE: channel for channel in range(channels)}
-    for place, cell in reversed(list(enumerate(handed_on.tolist()))):
+    for place, cell in reversed(list(enumerate(passed.tolist()))):
         places |= {1 + wiring.PATCH * channel + cell: channels + 8 * channel + place for channel in range(channels)}
-    levels = [0] * graph.size
-    for node, gate in enumerate(graph.gates, graph.first):
-        levels[node] = 1 + max(levels[gate.a >> 1], levels[gate.b >> 1])
+    levels = graph.levels
     last = dict.fromkeys((output >> 1 for output in graph.outputs), depth := max(levels))
     for node in reversed(graph.nodes):
         gate = graph.gates[node - graph.first]
@@ -37,20 +35,20 @@ def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
     wires, logits = [], []
     for level in range(1, depth + 1):
         nodes = [node for node in sorted(last) if levels[node] <= level <= last[node] and node]
-        made = [graph.gates[node - graph.first] if levels[node] == level else None for node in nodes]
-        pairs = [(n, n) if gate is None else (gate.a >> 1, gate.b >> 1) for n, gate in zip(nodes, made, strict=True)]
+        gates = [graph.gates[node - graph.first] if levels[node] == level else None for node in nodes]
+        pairs = [(n, n) if gate is None else (gate.a >> 1, gate.b >> 1) for n, gate in zip(nodes, gates, strict=True)]
         wires.append(np.array([[places[node] for node in pair] for pair in pairs]).T)
-        logits.append(_logits([PASS_THROUGH if gate is None else gate.gate for gate in made]))
+        logits.append(_logits([PASS_THROUGH if gate is None else gate.gate for gate in gates]))
         places = {node: place for place, node in enumerate(nodes)}
     ends = [places.get(output >> 1, 0) for output in graph.outputs]
     wires.append(np.array([ends, ends]))
     kinds = [15 * output if output < 2 else NOT_A if output & 1 else PASS_THROUGH for output in graph.outputs]
     logits.append(_logits(kinds))
-    perceive = _logits([PASS_THROUGH] * len(handed_on))[None]
-    reads = {"perceive": [np.stack([handed_on, handed_on])], "update": wires}
+    perceive = _logits([PASS_THROUGH] * len(passed))[None]
+    reads = {"perceive": [np.stack([passed, passed])], "update": wires}
     return Circuit.from_arrays({"perceive": [perceive], "update": logits}, reads, channels, periodic, neighbourhood)
 
 
 def _logits(kinds: list[int]) -> npt.NDArray[np.float32]:
-    """`[gates, 16]`."""
+    """Return logits `[gates, 16]`."""
     return np.float32(LOGIT) * np.eye(GATE_COUNT, dtype=np.float32)[kinds]

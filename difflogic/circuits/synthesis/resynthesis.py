@@ -1,4 +1,4 @@
-"""Local resynthesis: of few inputs on all that they can be, of many by replacements that are proved one by one."""
+"""Choice of resubstitution or resynthesis for a graph by its inputs: exhaustive for few, by SAT for many."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,15 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_liter
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 600
-"""A graph of few inputs is taken whole up to so many gates, half as many with MOST_INPUTS; what its truth
-tables suggest may be in its place."""
+"""Largest number of gates of a graph of few inputs that is searched without windows, half with MOST_INPUTS."""
 WINDOW_ROUNDS = 30
-"""Walks in windows end after so many rounds without a gain."""
+"""Number of rounds of window resubstitution without a gain after which it ends."""
 MOST_GATES = 20_000
-"""A larger graph is left as it is: it would take hours."""
+"""Largest number of gates: a larger graph is left as it is, since it would take hours."""
 
 
 def in_windows(graph: XAG, effort: int = 1) -> XAG:
-    """Return the same functions by walks in windows; a graph that is searched whole, or is too large, stays."""
+    """Return the graph after window resubstitution; a small one, or one above MOST_GATES, stays."""
     graph = rebuilt(graph)
     if _is_small(graph, len(graph.support(graph.outputs))) or len(graph.gates) > MOST_GATES:
         return graph
@@ -29,66 +28,64 @@ def in_windows(graph: XAG, effort: int = 1) -> XAG:
 
 
 def _is_small(graph: XAG, inputs: int) -> bool:
-    """Return whether a graph that reads so many inputs is taken whole."""
+    """Return whether a graph that reads so many inputs is searched without windows."""
     return inputs <= MOST_INPUTS and len(graph.gates) * (1 + (inputs == MOST_INPUTS)) <= WHOLE_GATES
 
 
 def resynthesised(graph: XAG, effort: int = 1) -> XAG:
-    """Return the same functions with as many gates or fewer; `effort` is for a graph of few inputs."""
+    """Return an equivalent graph of at most as many gates; `effort` counts only for a graph of few inputs."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
     used = graph.support(graph.outputs)
-    # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
-    if len(used) <= MOST_INPUTS and (best := _whole(narrowed(graph, used))):
-        found = improved(best[0], twin=best[-1], effort=effort)
-        return embedded(found, [input_literal(place) for place in used], graph.inputs)
+    # Up to 12 inputs all combinations are simulated, so that equal values need no proof.
+    if len(used) <= MOST_INPUTS and (best := _exhaustive(narrowed(graph, used))):
+        smaller = improved(best[0], other=best[-1], effort=effort)
+        return embedded(smaller, [input_literal(place) for place in used], graph.inputs)
     return resynthesised_where(graph, random_words(graph.inputs))
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the same values on the inputs on which the clauses hold; `words` are samples of such inputs.
+    """Return the graph after resubstitution on the inputs on which the clauses hold; all others are don't cares.
 
-    A graph of more than MOST_GATES is left as it is.
+    `words` are samples of these inputs. A graph of more than MOST_GATES stays.
     """
     return rebuilt(graph) if len(graph.gates) > MOST_GATES else resubstituted(graph, words, clauses)
 
 
 def by_channel(graph: XAG) -> XAG:
-    """Outputs of few inputs, in a graph of many, each as a whole function where that saves gates."""
+    """Return the graph with outputs of few inputs resynthesized one by one, each if that saves gates."""
     graph = rebuilt(graph)
-    # Each output in turn, until all were tried since the last gain: one that shares gates with another may pay later.
+    # All outputs again after each gain: one that shares gates with another may pay later.
     index = idle = 0
     while idle < len(graph.outputs):
-        found = _with_whole(graph, index)
+        smaller = _with_resynthesised_output(graph, index)
         index, idle = (index + 1) % len(graph.outputs), idle + 1
-        if len(found.gates) < len(graph.gates):
-            graph, idle = found, 0
+        if len(smaller.gates) < len(graph.gates):
+            graph, idle = smaller, 0
     return graph
 
 
-def _with_whole(graph: XAG, index: int) -> XAG:
-    """The graph with one output made of gates of its own."""
+def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
     alone = rebuilt(XAG(graph.inputs, graph.gates, [graph.outputs[index]]))
     used = alone.support(alone.outputs)
-    if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(narrowed(alone, used))):
+    if not alone.gates or len(used) > MOST_INPUTS or not (best := _exhaustive(narrowed(alone, used))):
         return graph
-    # The builder shares equal gates, so the new function costs only what is not there yet, and `rebuilt` drops what
-    # only the old one needed.
+    # Structural hashing shares gates with other outputs, and `rebuilt` removes those that only the old output read.
     builder = Builder(graph.inputs)
     outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
     (outputs[index],) = builder.embed(best[0], [input_literal(place) for place in used])
     return rebuilt(builder.finish(outputs))
 
 
-def _whole(graph: XAG) -> list[XAG]:
-    """Return what descends from the graph and from its truth tables, the best first; none where both are large.
+def _exhaustive(graph: XAG) -> list[XAG]:
+    """Return the improved graph and one improved from its truth tables, the best first; none if both are large.
 
-    A second one is left out where it is larger by more than a gate, or where nothing is smaller than the first.
+    The second is left out if it is larger by more than a gate, or the graph cannot be smaller.
     """
     if len(graph.gates) <= fewest(graph):
         return [graph]
-    # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
-    starts = (each for each in (graph, rebuilt_symmetric(graph)) if _is_small(each, each.inputs))
-    found = sorted((improved(start, work=0) for start in starts), key=lambda each: len(each.gates))
-    return [each for each in found if len(each.gates) <= len(found[0].gates) + 1]
+    # Local moves do not lead from a sum of products to a chain of adders, or back.
+    starts = (start for start in (graph, rebuilt_symmetric(graph)) if _is_small(start, start.inputs))
+    graphs = sorted((improved(start, work=0) for start in starts), key=lambda other: len(other.gates))
+    return [other for other in graphs if len(other.gates) <= len(graphs[0].gates) + 1]

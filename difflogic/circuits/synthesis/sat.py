@@ -1,4 +1,4 @@
-"""Questions to a SAT solver about the nodes of a graph (Tseitin's encoding, python-sat's solvers)."""
+"""Queries of a SAT solver about the nodes of a graph (Tseitin encoding, solvers of python-sat)."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from difflogic.circuits.synthesis.xag import XAG
 
 Clause = Sequence[int]
-"""Literals of a graph's inputs, one of which holds."""
+"""Literals of a graph's inputs, at least one of which is true."""
 
 
 class Solver(AbstractContextManager["Solver"]):
-    """Holds the clauses of the gates asked about so far; variable `node` is the node's value.
+    """Solver with the clauses of all gates queried so far; variable `node` is the node's value.
 
-    `conflicts` bounds each answer, None does not. Only inputs on which all of `given` hold are thought of.
+    `conflicts` limits each query, None does not. All clauses `given` hold.
     """
 
     def __init__(self, graph: XAG, conflicts: int | None = None, given: Iterable[Clause] = ()) -> None:
@@ -20,14 +20,14 @@ class Solver(AbstractContextManager["Solver"]):
 
         self._graph = graph
         self._conflicts = conflicts
-        # Glucose can be told when to give up, CaDiCaL is the stronger of the two.
+        # Only Glucose has a limit of conflicts; CaDiCaL is the stronger of the two.
         # A worked example: node 3 = AND(2, 5), x AND NOT y, with the variables 1, 2 and 3 for the nodes 1, 2 and 3.
-        #     clauses      (-3 or 1) (-3 or -2) (3 or -1 or 2)       "3 is true exactly where 1 is and 2 is not"
-        #     differ(6, 2) asks for 3 and not 1, which the first clause forbids; then for not 3 and 1: yes, with 2.
+        #     clauses      (-3 or 1) (-3 or -2) (3 or -1 or 2)       "3 is true if and only if 1 is and 2 is not"
+        #     differ(6, 2) assumes 3 and not 1, which the first clause forbids; then not 3 and 1: satisfied, with 2.
         self._engine = Engine(name="cadical195" if conflicts is None else "glucose4")
         self._encoded = bytearray(graph.size)
         self._last = graph.size
-        # Variables count from 1, and node 0 is FALSE: the variable after the last node stands for it.
+        # Variables are numbered from 1, so that the variable of node 0, FALSE, is the one after the last node.
         self.add([-graph.size])
         for clause in given:
             self.add([self._of(literal) for literal in clause])
@@ -36,13 +36,13 @@ class Solver(AbstractContextManager["Solver"]):
         self.close()
 
     def close(self) -> None:
-        """Give its memory back."""
+        """Free its memory."""
         self._engine.delete()
 
     def differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
-        """Inputs on which two literals differ, False where there are none, None where it gave up.
+        """Return inputs on which two literals differ, False if there are none, None if undecided.
 
-        Two that never differ are known to the solver from then on.
+        The equality of two that never differ is added to the clauses.
         """
         x, y = self.variable(one), self.variable(other)
         for assumptions in ([x, -y], [-x, y]):
@@ -52,63 +52,62 @@ class Solver(AbstractContextManager["Solver"]):
             if answer:
                 true = self.true()
                 return tuple(int(node in true) for node in range(1, self._graph.first))
-        # A proved equality makes later proofs short: the solver need not look behind these two nodes again.
+        # A proved equality makes later proofs short, since they need not reach below these two nodes.
         self.add([-x, y])
         self.add([x, -y])
         return False
 
     def complete(self, nodes: Sequence[int], codes: set[int], most: int) -> bool:
-        """Add to `codes` every further pattern that the nodes can take, node `i` being bit `i` of its number.
+        """Add to `codes` all other values that the nodes can have, as numbers whose bit `i` is node `i`.
 
-        False where it gave up, or found more than `most`.
+        Return False if undecided, or if there are more than `most`.
         """
-        # Each pattern that is known is forbidden, and the solver asked for another, until there is none. These clauses
-        # must not bind later questions: each begins with NOT `asking`, which is assumed here alone, and at the end is
-        # set to false, so that all of them are satisfied for ever.
-        asking, variables = self.new(), [self.variable(2 * node) for node in nodes]
+        # Each known code is excluded, and the solver queried for another, until there is none. The clauses must not
+        # affect later queries: each contains NOT `active`, which is assumed only here, and set to false at the end.
+        active, variables = self.new(), [self.variable(2 * node) for node in nodes]
 
-        def refuse(code: int) -> None:
-            self.add([-asking, *(-v if code >> i & 1 else v for i, v in enumerate(variables))])
+        def exclude(code: int) -> None:
+            self.add([-active, *(-v if code >> i & 1 else v for i, v in enumerate(variables))])
 
         for code in codes:
-            refuse(code)
-        while (answer := self.solve([asking])) and len(codes) <= most:
+            exclude(code)
+        while (answer := self.solve([active])) and len(codes) <= most:
             true = self.true()
             code = sum(1 << index for index, variable in enumerate(variables) if variable in true)
             codes.add(code)
-            refuse(code)
-        self.add([-asking])
+            exclude(code)
+        self.add([-active])
         return answer is False
 
     def variable(self, literal: int) -> int:
-        """Return what stands for a literal in clauses; the gates behind it are known from then on."""
+        """Return the variable of a literal, negative if inverted, and encode its cone."""
         self._encode(literal >> 1)
         return self._of(literal)
 
     def new(self) -> int:
-        """A variable that is no node."""
+        """Return a new variable that is no node."""
         self._last += 1
         return self._last
 
     def add(self, clause: Sequence[int]) -> None:
-        """One of these variables, negative ones inverted, is true."""
+        """Add a clause: at least one of these variables, inverted if negative, is true."""
         self._engine.add_clause(list(clause))
 
-    def gate(self, made: int, xor: bool, x: int, y: int, *otherwise: int) -> None:
-        """One variable is the gate on two others, by a few clauses (Tseitin), or one of `otherwise` is true."""
-        clauses = [[-made, x, y], [-made, -x, -y], [made, -x, y], [made, x, -y]]
-        for clause in clauses if xor else [[-made, x], [-made, y], [made, -x, -y]]:
+    def gate(self, z: int, xor: bool, x: int, y: int, *otherwise: int) -> None:
+        """Add the clauses of the gate `z` on `x` and `y` (Tseitin), which hold unless one of `otherwise` is true."""
+        clauses = [[-z, x, y], [-z, -x, -y], [z, -x, y], [z, x, -y]]
+        for clause in clauses if xor else [[-z, x], [-z, y], [z, -x, -y]]:
             self.add([*clause, *otherwise])
 
     def solve(self, assumptions: list[int]) -> bool | None:
-        """Return whether all clauses can hold with these; None where it gave up."""
+        """Return whether all clauses are satisfiable under assumptions; None if undecided."""
         try:
             if self._conflicts is None:
                 answer: bool | None = self._engine.solve(assumptions=assumptions)
             else:
                 self._engine.conf_budget(self._conflicts)
                 answer = self._engine.solve_limited(assumptions=assumptions)
-        except Exception as error:  # the solvers' own, for Ctrl-C too
+        except Exception as error:  # solvers raise their own for Ctrl-C
             if "keyboard interrupt" in str(error):
                 raise KeyboardInterrupt from error
             raise
@@ -116,11 +115,11 @@ class Solver(AbstractContextManager["Solver"]):
 
     @property
     def work(self) -> int:
-        """Return what all answers so far took: assignments that followed from others, some three million a second."""
+        """Number of propagations in all queries so far, some three million a second."""
         return int(self._engine.accum_stats()["propagations"])
 
     def true(self) -> set[int]:
-        """The variables that are true in the answer just found; nodes that no question touched are missing."""
+        """Return the variables that are true in the last model; nodes that are not encoded are missing."""
         model = self._engine.get_model()
         assert model is not None
         return {variable for variable in model if variable > 0}
@@ -140,5 +139,4 @@ class Solver(AbstractContextManager["Solver"]):
             self._encoded[node] = 1
             xor, a, b = self._graph.gates[node - first]
             stack += [a >> 1, b >> 1]
-            # Only gates behind a question are told.
             self.gate(node, xor, self._of(a), self._of(b))

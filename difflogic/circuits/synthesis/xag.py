@@ -71,6 +71,14 @@ class XAG:
         """Nodes of the gates."""
         return range(self.first, self.size)
 
+    @cached_property
+    def levels(self) -> list[int]:
+        """Level of each node: the length of its longest path from an input."""
+        levels = [0] * self.first
+        for _, a, b in self.gates:
+            levels.append(1 + max(levels[a >> 1], levels[b >> 1]))
+        return levels
+
     def on_same_inputs(self) -> list[int]:
         """Return the literals of all nodes in a graph with the same inputs, FALSE for gates not copied yet."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
