@@ -5,7 +5,7 @@
 // An input-wise gate has four numbers g, mu, nu, one for each row of its truth table, and its logits are sums of them: a
 // logit's share of row r is half of number r, with the sign of its gate's output there.
 //     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
-// Twin: difflogic/reference/kernels/adamw.py
+// Reference: difflogic/reference/kernels/adamw.py
 // Dispatch: x = ceil(parameter rows / WG); y = model.
 // Shapes, per model: control [8]; gradients, logits, mu, nu [parameter rows, 16]; coefficients, gate_ids as in
 //     coefficients.wgsl.

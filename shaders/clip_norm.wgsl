@@ -1,8 +1,8 @@
-// Clip by the global norm: gradients that are longer than the bound, all of a model together, are shortened to it.
+// Clip by the global norm: scale all gradients of a model together to at most the bound.
 //
 //     s = sum over all parameters of (g / clip)^2    g = g / sqrt(s) where s > 1
-// A sum that is not finite raises the flag, as a gradient does that is not.
-// Twin: difflogic/reference/kernels/clip_norm.py
+// A sum that is not finite sets the flag.
+// Reference: difflogic/reference/kernels/clip_norm.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
 // Shapes, per model: gradients [parameter rows, 16]; control [8].
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
-// logits -> coefficients of the soft gate and id of the hard one, for a state that was uploaded.
+// logits -> coefficients of the soft gate and id of the hard gate, for an uploaded state.
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
-// Twin: difflogic/reference/kernels/coefficients.py
+// Reference: difflogic/reference/kernels/coefficients.py
 // Dispatch: x = ceil(parameter rows / WG); y = model.
 // Shapes, per model: logits [parameter rows, 16]; coefficients [gates, record]; gate_ids [gates], with candidates
 //     [gates * 3].

@@ -1,6 +1,6 @@
-// End of the gradient computation: the loss into the history, the keys and counters one epoch on.
+// End of the gradient computation: write the loss into the history, and advance keys and counters by one epoch.
 // An epoch whose loss or gradient is not finite is counted as skipped and takes no optimiser step.
-// Twin: difflogic/reference/kernels/commit.py
+// Reference: difflogic/reference/kernels/commit.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
 // Shapes, per model: loss_partials [J, chunks]; control [8]. history [ring, models] of (loss bits, skipped).
 #import common/shape.wgsl

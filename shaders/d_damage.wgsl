@@ -1,5 +1,5 @@
-// No adjoint reaches a zeroed cell: what neighbours' patches send there is cleared.
-// Twin: difflogic/reference/kernels/d_damage.py
+// Clear the adjoints of zeroed cells, which are stored in the patches of their neighbours.
+// Reference: difflogic/reference/kernels/d_damage.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl

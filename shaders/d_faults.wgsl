@@ -1,5 +1,5 @@
-// The adjoint of a bit that flips changes its sign; none reaches a cell that is stuck.
-// Twin: difflogic/reference/kernels/d_faults.py
+// Negate the adjoint of a flipped bit, and clear that of a stuck cell.
+// Reference: difflogic/reference/kernels/d_faults.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl

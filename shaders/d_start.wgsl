@@ -1,6 +1,6 @@
-// The adjoint of a state, gathered from those of all patches that a cell is in: of the first state, where somebody asks for
-// it, and of every state on a device that binds less than all patches take. It then has a window of them at a time.
-// Twin: difflogic/reference/kernels/d_start.py
+// Adjoint of a state, gathered from the adjoints of all patches that contain a cell: of the initial state of a function,
+// and of every state on a device that cannot bind the adjoints of all patches, which then binds a window at a time.
+// Reference: difflogic/reference/kernels/d_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes: d_next [chunks [first, end) of all models, patch nodes, 16]; per model, d_start [chunks, C, 16].
 #import common/shape.wgsl

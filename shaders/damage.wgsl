@@ -1,5 +1,5 @@
-// A state's squares are zeroed, in all channels.
-// Twin: difflogic/reference/kernels/damage.py
+// Set squares of a state to zero in all channels.
+// Reference: difflogic/reference/kernels/damage.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; state [chunks, C, 16].
 #import common/shape.wgsl

@@ -1,9 +1,9 @@
-// Where squares are zeroed, for all samples and damage steps of an epoch.
+// Sample the corners of the damage squares for all samples and damage steps of an epoch.
 //
 //     word = random_bits(fold_in(split(train_key)[1], "dama"))    row = word * H >> 32    column = word * W >> 32
-// Twin: difflogic/reference/kernels/draw_corners.py
+// Reference: difflogic/reference/kernels/draw_corners.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: control [8]; corners [D, samples] of (row, column), flat, the batch's behind the probes'.
+// Shapes, per model: control [8]; corners [D, samples] of (row, column), flat, the batch's behind those of the evaluation grids.
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/threefry.wgsl

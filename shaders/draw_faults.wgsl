@@ -1,9 +1,9 @@
-// The key that an epoch's faults are drawn from: kept, since the evaluation of its batch comes when control has moved on.
+// Store the key of an epoch's faults, since the evaluation of its batch comes after control has advanced.
 //
 //     key = split(train_key)[1]
-// Twin: difflogic/reference/kernels/draw_faults.py
+// Reference: difflogic/reference/kernels/draw_faults.py
 // Dispatch: one workgroup; y = model.
-// Shapes, per model: control [8]; fault_keys [2], the probes' and the batch's.
+// Shapes, per model: control [8]; fault_keys [2], of the evaluation grids and of the batch.
 #import common/shape.wgsl
 #import common/threefry.wgsl
 #import common/control.wgsl

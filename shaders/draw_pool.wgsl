@@ -1,7 +1,7 @@
-// A batch from the sample pool: each sample from its own part of it.
+// Sample a batch from the pool, each sample from its own part of it.
 //
 //     sub = split(data_key)[1]    place = sample * part + random_bits(split(fold_in(sub, "pool"))[1]) mod part
-// Twin: difflogic/reference/kernels/draw_pool.py
+// Reference: difflogic/reference/kernels/draw_pool.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; pool [pool, ceil(H*W*C / 32)] words of 32 values; state [chunks, C, 16]; places [B].
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
-// A batch of samples: what the first channels of its grids begin with, and their targets.
+// Sample a batch of a task in data: the first channels of its initial states, and its targets.
 //
 //     sub = split(data_key)[1]    sample = random_bits(fold_in(sub, "samp")) * N >> 32
-// Twin: difflogic/reference/kernels/draw_samples.py
+// Reference: difflogic/reference/kernels/draw_samples.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, C, 16]; targets [J, chunks, loss_channels, 16]. For all models, in
 //     words of 32 values: x [N, ceil(H*W*C_in / 32)]; y [N, ceil(J*H*W*loss_channels / 32)] of (values, which count).

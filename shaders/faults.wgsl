@@ -1,7 +1,7 @@
-// Bits flip and cells are stuck in a state before a step.
+// Flip bits and apply stuck cells in a state before a step.
 //
-//     x = 1 - x where random_word(flip key, bit, step) < flip, then 0 or 1 where the cell is stuck
-// Twin: difflogic/reference/kernels/faults.py
+//     x = 1 - x where random_word(flip key, bit, step) < flip, then 0 or 1 if the cell is stuck
+// Reference: difflogic/reference/kernels/faults.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; state [chunks, C, 16].
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
-// Which cells take their new state, for all T steps of an epoch.
+// Fire masks: the cells that take their new state, for all T steps of an epoch.
 //
 //     k1 = split(train_key)[1]    each step: k1, sub = split(k1)    mask = uniform(sub) <= fire_rate
-// Twin: difflogic/reference/kernels/fire_mask.py
+// Reference: difflogic/reference/kernels/fire_mask.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; masks [T, H*W].
 #import common/shape.wgsl

@@ -1,13 +1,13 @@
-// One CA step backward, all levels fused: the adjoint of a state -> that of the state before.
+// Backward pass of one CA step, all levels fused: the adjoint of a state -> that of the state before.
 //
 //     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
-// The adjoint of a state is gathered from the patch adjoints that the dispatch before left: no scatter, no atomics. A
+// The adjoint of a state is gathered from the patch adjoints of the previous dispatch: no scatter, no atomics. A
 // partial sum belongs to a quarter of the chunks of a block, which one workgroup visits in order: common/moments.wgsl.
-// Twin: difflogic/reference/kernels/gate_backward.py
+// Reference: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
-//     nodes, LANES], or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next [chunks, C * adjoints,
+//     nodes, LANES], or, if nodes are recomputed, the state
+//     [chunks, C, 16] before the step; d_next [chunks, C * adjoints,
 //     16], but without perception [chunks, outputs, 16]; d_patches [chunks of a window, patch nodes, 16]; values [workgroups, slots (+ nodes),
 //     LANES] of slots and such nodes, scratch; partials [blocks, 4, instances].
 //     With candidates, an edge has a row for every two of them behind its own, records of coefficients and partials are

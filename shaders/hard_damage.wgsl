@@ -1,5 +1,5 @@
-// A hard state's squares are zeroed, in all channels, each sample's bits by its own square.
-// Twin: difflogic/reference/kernels/hard_damage.py
+// Set squares of a hard state to zero in all channels, in each sample's bits.
+// Reference: difflogic/reference/kernels/hard_damage.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; words [chunks, C, 16].
 #import common/shape.wgsl

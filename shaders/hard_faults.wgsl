@@ -1,5 +1,5 @@
-// Bits flip and cells are stuck in a hard state before a step, each sample's by its own words.
-// Twin: difflogic/reference/kernels/hard_faults.py
+// Flip bits and apply stuck cells in a hard state before a step, sample by sample.
+// Reference: difflogic/reference/kernels/hard_faults.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; words [chunks, C, 16].
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
 // One CA step of the hard circuit, 32 samples per word: words -> next_words.
 //
 //     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
-// Twin: difflogic/reference/kernels/hard_forward.py
+// Reference: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT their places in `near`; gate_ids as in
 //     coefficients.wgsl; masks [T, H*W];

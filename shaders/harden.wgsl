@@ -1,9 +1,9 @@
-// Coefficients of an epoch with hardening or stuck gates: of the constant where a gate is stuck, of the hard gate where
-// it is drawn, else of the softmax. A hard gate has hard wires.
+// Coefficients of an epoch with hardening or stuck gates: of a constant if a gate is stuck, of the hard gate if it
+// is sampled, else of the softmax. A hard gate has hard wires.
 //
 //     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
-//     share = peak * min(max(epoch - first, 0), length) / length, all whole numbers
-// Twin: difflogic/reference/kernels/harden.py
+//     share = peak * min(max(epoch - first, 0), length) / length, all integers
+// Reference: difflogic/reference/kernels/harden.py
 // Dispatch: x = ceil(parameter rows / WG); y = model.
 // Shapes, per model: control [8]; logits [parameter rows, 16]; coefficients [gates, record].
 #import common/shape.wgsl

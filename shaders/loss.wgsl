@@ -1,9 +1,9 @@
-// The loss of the last state, per chunk, and its adjoint.
+// Loss of the last state, per chunk, and its adjoint.
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
-// The adjoint goes where a cell's own patch has it, at its centre, and 0 everywhere else: the first
-// backward step then gathers it like every other.
-// Twin: difflogic/reference/kernels/loss.py
+// The adjoint is written to the centre of a cell's own patch, with 0 everywhere else, where the first backward step
+// gathers it.
+// Reference: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
 //     d_patches [chunks, C * adjoints, 16]; loss_partials [J, chunks], the last row; control [8].

@@ -1,5 +1,5 @@
-// What a rule makes of the start: one generation from channel 0, the target of channel 0.
-// Twin: difflogic/reference/kernels/rule_target.py
+// Compute targets by a rule: one generation from channel 0 is the target of channel 0.
+// Reference: difflogic/reference/kernels/rule_target.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, 1, 16]. rule [512], 0 or 1, for all models.
 #import common/shape.wgsl

@@ -1,5 +1,5 @@
-// Start grids that are always the same.
-// Twin: difflogic/reference/kernels/same_start.py
+// Initial states that are always the same.
+// Reference: difflogic/reference/kernels/same_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; same [H*W, C], for all models.
 #import common/shape.wgsl

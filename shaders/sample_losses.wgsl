@@ -1,5 +1,5 @@
-// Each sample's loss after the last step.
-// Twin: difflogic/reference/kernels/sample_losses.py
+// Loss of each sample after the last step.
+// Reference: difflogic/reference/kernels/sample_losses.py
 // Dispatch: x = batch, at most 65535, then the workgroup loops; y = model. The workgroup size is fixed: the order of
 //     the sum depends on it.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16]; sample_losses [B].

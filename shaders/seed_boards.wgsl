@@ -1,7 +1,7 @@
-// Fresh start grids: boards drawn with replacement from all, in channel 0, from the epoch's data subkey.
+// Initial states: boards sampled with replacement from all boards, in channel 0, by the epoch's data subkey.
 //
 //     sub = split(data_key)[1]    board = random_bits(split(sub)[1]) mod 2^(H*W), most significant bit first
-// Twin: difflogic/reference/kernels/seed_boards.py
+// Reference: difflogic/reference/kernels/seed_boards.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, 1, 16].
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
-// Fresh start grids: fair bits in the order of [B, H, W, C], from the epoch's data subkey.
+// Initial states: uniform bits in the order of [B, H, W, C], by the epoch's data subkey.
 //
 //     sub = split(data_key)[1]    bits = random_bits(split(sub)[1]) mod 2
-// Twin: difflogic/reference/kernels/seed_grid.py
+// Reference: difflogic/reference/kernels/seed_grid.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, C, 16].
 #import common/shape.wgsl

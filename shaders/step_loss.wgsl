@@ -1,7 +1,7 @@
-// The loss of a state before the last, per chunk, and its adjoint, which waits for the way back.
+// Loss of a state before the last one, per chunk, and its adjoint, stored for the backward pass.
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
-// Twin: difflogic/reference/kernels/step_loss.py
+// Reference: difflogic/reference/kernels/step_loss.py
 // Dispatch: x = ceil(chunks / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16];
 //     d_judged [J-1, chunks, loss_channels, 16]; loss_partials [J, chunks].

@@ -1,5 +1,5 @@
-// The adjoint of an earlier loss joins those that come from later steps, where `loss` puts the last one's.
-// Twin: difflogic/reference/kernels/step_loss_backward.py
+// Add the adjoint of an earlier loss to those of later steps, at the places where `loss` writes the last one's.
+// Reference: difflogic/reference/kernels/step_loss_backward.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, C * adjoints, 16].
 #import common/shape.wgsl

@@ -1,6 +1,6 @@
-// The batch's last states, rounded, go back into the pool; the samples of largest loss make room for fresh starts.
-// Of equal losses the first goes. An epoch that was skipped writes nothing.
-// Twin: difflogic/reference/kernels/write_back.py
+// Write the batch's last states, rounded, back into the pool; new initial states replace the samples of largest loss, the
+// first of equal ones. A skipped epoch writes nothing.
+// Reference: difflogic/reference/kernels/write_back.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state, fresh [chunks, C, 16]; sample_losses, places [B];
 //     pool [pool, ceil(H*W*C / 32)] words of 32 values.

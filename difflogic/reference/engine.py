@@ -1,4 +1,4 @@
-"""The reference engine: NumPy, float32, or float64 where finite differences need it."""
+"""Reference engine: NumPy in float32, or float64 for finite differences."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from difflogic.reference.rollout import RolloutSpec, cells_last, hard_rollout, s
 
 
 class ReferenceEngine:
-    """Implements `difflogic.engine.api.Engine`; `dtype` is the type of all soft arithmetic."""
+    """Implementation of `difflogic.engine.api.Engine`; `dtype` is the type of all soft arithmetic."""
 
     selector = "reference"
 
@@ -49,7 +49,7 @@ class ReferenceEngine:
         logits = circuit.flat_logits().astype(self.dtype)
         if mode == "hard":
             return unpack_grids(hard_rollout(spec, logits, pack_grids(grid))[0], grid.shape)
-        # The twins' layout is cells last, so that one NumPy operation takes a node of all cells of the batch; callers
+        # Kernels here have cells last, so that one NumPy operation covers a node of all cells of the batch; callers
         # have channels last.
         states = soft_rollout(spec, logits, cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
@@ -64,7 +64,7 @@ class ReferenceEngine:
         return ReferenceFunction(self.dtype, circuit, grid, steps, hard, every_state)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
-        """The soft loss alone, in a fraction of the time and memory."""
+        """Return the soft loss alone, in a fraction of the time and memory of `loss_and_gradients`."""
         return float(soft_losses(*self._work(circuit, batch)).sum(dtype=np.float64))
 
     def train_step(
@@ -80,14 +80,14 @@ class ReferenceEngine:
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
     def _work(self, circuit: Circuit, batch: Batch) -> tuple[RolloutSpec, Array, Array, Array]:
-        """Return what a soft pass takes: the spec, the flat logits, the start and the targets."""
+        """Return the arguments of a soft pass: the spec, the flat logits, the initial states and the targets."""
         checked = batch.checked(circuit, self.dtype)
         spec = _spec(circuit, checked.shape, checked.masks, checked.damage)
         logits = circuit.flat_logits().astype(self.dtype)
         return spec, logits, cells_last(checked.x), cells_last(checked.targets)
 
     def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
-        """The loss and its flat gradients, committed to the control block."""
+        """Compute the loss and its flat gradients, and commit them to the control block."""
         done = soft_gradients(*self._work(circuit, batch), control)
         history = np.empty((1, 2), dtype=self.dtype)
         commit(done.loss_partials, control, history)

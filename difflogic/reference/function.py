@@ -1,4 +1,4 @@
-"""A circuit as a differentiable function, in NumPy."""
+"""Circuit as a differentiable function in NumPy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from difflogic.reference.rollout import RolloutSpec, parameters_of, pull_back, r
 
 
 class ReferenceFunction(CircuitFunction):
-    """Implements `difflogic.engine.function.CircuitFunction`, in the engine's type of numbers."""
+    """Implementation of `difflogic.engine.function.CircuitFunction` in the engine's dtype."""
 
     selector = "reference"
 
@@ -68,7 +68,7 @@ class ReferenceFunction(CircuitFunction):
         return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
-        """The last state's adjoint where the first backward step looks for it, and room for the other steps'."""
+        """Return two rows of adjoints, the last state's in the row that the first backward step reads."""
         shape = self._shape
         if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]

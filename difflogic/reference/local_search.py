@@ -1,4 +1,4 @@
-"""Search over the hard circuit: an epoch of it, one candidate after another. See `difflogic.engine.search`."""
+"""One epoch of local search over the hard circuit, candidate by candidate. See `difflogic.engine.search`."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ from difflogic.reference.rollout import RolloutSpec, cells_last, pull_back, run_
 
 
 class ReferenceLocalSearch:
-    """Implements `difflogic.engine.search.LocalSearch`."""
+    """Implementation of `difflogic.engine.search.LocalSearch`."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._layout = job, flat_layout(job.circuit)
@@ -49,12 +49,12 @@ class ReferenceLocalSearch:
         spec, hard = RolloutSpec(shape, self._layout, fire), Parameters(TABLE[gates].astype(np.float64))
         nodes = np.empty((shape.steps, self._layout.nodes, shape.cells))
         run_steps(spec, hard, cells_last(job.probes).astype(np.float64), nodes)
-        # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1
-        # where it falls.
+        # A value that should be 0 costs more if it rises, whether it is right or wrong, and one that should be 1 if it
+        # falls.
         adjoints = (1 - 2 * cells_last(job.targets(job.probes)).astype(np.float64)) * costs
         d_patches = np.zeros((2, PATCH * shape.channels, shape.cells))
         d_patches[shape.steps % 2, CENTRE : PATCH * shape.loss_channels : PATCH] = adjoints[-1]
-        # With equal shares the gradient of a logit is a sixteenth of what its gate would do, less the mean of all.
+        # With equal probabilities the gradient of a logit is a sixteenth of its gate's effect, less the mean of all.
         equal, control = np.zeros((len(gates), GATE_COUNT)), np.zeros(c.WORDS, dtype=np.uint32)
         return 4 * pull_back(spec, hard, equal, nodes, adjoints[:-1], d_patches, control) @ INPUT_WISE
 
@@ -87,14 +87,14 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Arra
 
 
 def live(job: Job, layout: Layout, gates: Array) -> Array:
-    """The gates that a judged value depends on, if no input is known, ascending."""
-    # A gate is c0 + ca a + cb b + cab a b. Modulo 2 that is its polynomial over 0 and 1, which has a term with `a`
-    # exactly where the gate depends on a: XOR, 0 1 1 -2, becomes 0 1 1 0, and B, 0 0 1 0, has none.
+    """Return the gates that an evaluated value depends on for unknown inputs, ascending."""
+    # A gate is c0 + ca a + cb b + cab a b. Modulo 2 that is its polynomial over 0 and 1, which has a term with `a` if
+    # and only if the gate depends on a: XOR, 0 1 1 -2, becomes 0 1 1 0, and B, 0 0 1 0, has none.
     depends = TABLE[gates] % 2
     reads = np.stack([depends[:, 1] | depends[:, 3], depends[:, 2] | depends[:, 3]], axis=1).astype(np.bool_)
     nodes = np.zeros(layout.nodes, dtype=np.bool_)
     outputs = np.arange(layout.channels) < job.config.task.loss_channels
-    # What the last step reads of the state before it, the steps before that must compute, and so on.
+    # Channels that the last step reads must be computed by the step before it, and so on.
     for _ in range(job.config.task.steps):
         nodes[-layout.channels :] |= outputs
         for instance in range(layout.instances - 1, -1, -1):
@@ -111,7 +111,7 @@ class _Walk:
     outputs: int
 
     def up(self, *words: int) -> int:
-        """The gate that a walk from an output ends at."""
+        """Return the gate at which a walk from an output ends."""
         instance = self.layout.instances - self.layout.channels + words[WHERE] % self.outputs
         for step in range(words[HOW_FAR] % self.depth):
             side = words[SIDES] >> (step % 32) & 1

@@ -1,4 +1,4 @@
-"""A training run in NumPy: the train step in the order of the equations, and what every other is compared with."""
+"""Training in NumPy: the train step in the order of the equations, to which all engines are compared."""
 
 import dataclasses
 
@@ -36,7 +36,7 @@ INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, so
 
 
 class ReferenceModel:
-    """Implements `difflogic.engine.api.Model`: one run."""
+    """Implementation of `difflogic.engine.api.Model` for one model."""
 
     def __init__(self, job: Job, state: TrainState) -> None:
         self.info = INFO
@@ -66,8 +66,7 @@ class ReferenceModel:
         self._draw_starts()
         spec = self._draw_spec()
         done = soft_gradients(spec, self._logits, self._start, self._targets, control)
-        # The order of kernels in a GPU's train step. `commit` must come before `adamw`, which goes by its step and its
-        # flag.
+        # The order of kernels in a GPU's train step. `commit` must come before `adamw`, which reads its step and flag.
         if self._hyper.clip_by == "norm":
             clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
@@ -82,16 +81,16 @@ class ReferenceModel:
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _step(self, gradients: Array) -> None:
-        """A step of AdamW. Candidates have one number each, also where gates are input-wise."""
+        """Run a step of AdamW. Candidates have one number each, even if gates are input-wise."""
         gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
         arrays = gradients, self._logits, self._mu, self._nu
         adamw(self._hyper, self._control, *(each[:gates] for each in arrays))
         adamw(plain, self._control, *(each[gates:] for each in arrays))
 
     def _draw_starts(self) -> None:
-        """This epoch's start grids, from pool or samples where there are any, and targets that follow from them."""
+        """Sample this epoch's initial states, from pool or samples if any, and targets that depend on them."""
         shape, control, job = self._shape, self._control, self._job
-        # With a pool the fresh starts are set aside: they replace the worst of the batch once its losses are known.
+        # With a pool, new initial states are stored: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
         if job.start is not None:
             same_start(shape, job.start.reshape(-1, shape.channels), into)
@@ -107,7 +106,7 @@ class ReferenceModel:
             draw_samples(shape, control, job.data.x, job.data.y, self._start, self._targets)
 
     def _draw_spec(self) -> RolloutSpec:
-        """This epoch's fire masks, damage, faults and hardened gates."""
+        """Sample this epoch's fire masks, damage, faults and hardened gates."""
         shape, control, config = self._shape, self._control, self._job.config
         masks = None
         if config.train.asynchronous:
@@ -128,7 +127,7 @@ class ReferenceModel:
         return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:
-        """The start grids, `[B, H, W, C]`."""
+        """Return the initial states, `[B, H, W, C]`."""
         shape = self._shape
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
@@ -151,7 +150,7 @@ class ReferenceModel:
         return [judged]
 
     def _count_wrong(self, grids: Array, targets: Array, corners: Array | None, key: prng.Key) -> Array:
-        """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any.
+        """Return `[groups, 2]`: the number of mismatches after a hard rollout, and the bits of the samples with any.
 
         `targets [J, B, H, W, loss_channels]`.
         """

@@ -1,4 +1,4 @@
-"""Whole rollouts from the single-step twins."""
+"""Complete rollouts from the single-step kernels."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -31,34 +31,34 @@ from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 
 @dataclass(frozen=True, eq=False)
 class RolloutSpec:
-    """A rollout's sizes, and what chance does on the way."""
+    """Sizes of a rollout and its random events."""
 
     shape: Shape
     layout: Layout
     masks: Array | None = None
-    """`[T, H*W]`: see `fire_mask`."""
+    """Fire masks `[T, H*W]`, see `fire_mask`."""
     corners: Array | None = None
-    """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
+    """Corners of damage squares `[D, B, 2]`, see `damage`; None without damage steps."""
     hardened: Parameters | None = None
-    """This epoch's parameters where some gates are hard or stuck, see `harden`; None: the logits'."""
+    """Parameters if some gates are hard or stuck in this epoch, see `harden`; None: those of the logits."""
     faults: Faults | None = None
-    """What is wrong with states, see `faults`."""
+    """Faults of states, see `faults`."""
 
     @property
     def squares(self) -> Array:
-        """`corners` where there is damage."""
+        """Corners, for rollouts with damage."""
         if self.corners is None:
             raise DataError("This task damages its grids, and nothing says where: give corners.")
         return self.corners
 
 
 def cells_last(grids: Array) -> Array:
-    """`[..., B, H, W, C]` -> `[..., C, cells]`."""
+    """Reshape `[..., B, H, W, C]` to `[..., C, cells]`."""
     return np.ascontiguousarray(np.moveaxis(grids, -1, -4).reshape(*grids.shape[:-4], grids.shape[-1], -1))
 
 
 def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
-    """Soft parameters of `logits [P, 16]`, and hard gates `[G]`."""
+    """Return soft parameters of `logits [P, 16]`, and hard gates `[G]`."""
     coefficients = np.empty((layout.gates, 4), dtype=logits.dtype)
     gate_ids = np.empty(layout.gates, dtype=np.uint32)
     soft_coefficients(logits[: layout.gates], coefficients, gate_ids)
@@ -67,7 +67,7 @@ def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
 
 
 def soft_rollout(spec: RolloutSpec, logits: Array, start: Array) -> Array:
-    """States `[T+1, C, cells]` from `start [C, cells]`, damaged ones as the next step sees them."""
+    """Return the states `[T+1, C, cells]` from `start [C, cells]`, after damage."""
     return run_steps(spec, parameters_of(spec.layout, logits)[0], start)[0]
 
 
@@ -79,19 +79,19 @@ def run_steps(
     targets: Array | None = None,
     loss_partials: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
+    """Return the states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of all losses but the last.
 
-    `nodes [T, N, cells]` gets every step's values.
+    `nodes [T, N, cells]` receives every step's values.
     """
     shape, layout = spec.shape, spec.layout
-    # A feed-forward circuit may give more values than it takes, or fewer: its two states share the wider's rows.
+    # A feed-forward circuit may have more outputs than inputs, or fewer: its two states have the rows of the wider one.
     rows = max(shape.channels, layout.outputs)
     states = np.empty((shape.steps + 1, rows, shape.cells), dtype=start.dtype)
     states[0, : shape.channels] = start
     d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
     scratch = np.empty((layout.nodes if nodes is None else 0, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
-        # A state is judged as the step before left it, then damaged, and only then seen by the next.
+        # The loss of a state is that before its damage; the next step reads it after its damage.
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
             step_loss(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
@@ -105,7 +105,7 @@ def run_steps(
 
 
 def soft_losses(spec: RolloutSpec, logits: Array, start: Array, targets: Array) -> Array:
-    """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets` as `loss` has them."""
+    """Return each cell's loss after each evaluated step, `[J, cells]`, without gradients; `targets` as in `loss`."""
     shape = spec.shape
     partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
     states, _ = run_steps(spec, parameters_of(spec.layout, logits)[0], start, None, targets, partials)
@@ -115,21 +115,21 @@ def soft_losses(spec: RolloutSpec, logits: Array, start: Array, targets: Array) 
 
 @dataclass(frozen=True, eq=False)
 class SoftPass:
-    """A soft pass holds what one pass forward and backward leaves."""
+    """Results of a forward and backward pass."""
 
     states: Array
-    """`[T+1, C, cells]`."""
+    """States `[T+1, C, cells]`."""
     loss_partials: Array
-    """`[J, cells]`: each cell's loss after each judged step."""
+    """Loss of each cell after each evaluated step, `[J, cells]`."""
     gradients: Array
-    """Of their sum, in logits `[P, 16]`."""
+    """Gradients of the losses' sum with respect to the logits, `[P, 16]`."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
-    """Back-propagation through time.
+    """Run back-propagation through time.
 
-    Losses and gradients may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
+    Losses and gradients may be infinite or NaN, which `commit` handles, so NumPy's warnings are off.
     """
     shape, layout, dtype = spec.shape, spec.layout, start.dtype
     parameters = spec.hardened or parameters_of(layout, logits)[0]
@@ -151,9 +151,10 @@ def pull_back(
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """The gradients `[P, 16]` of what the last state's adjoint, in `d_patches[T % 2]`, and `d_judged` come from.
+    """Return the gradients `[P, 16]` for the last state's adjoint, in `d_patches[T % 2]`, and `d_judged`.
 
-    Two steps take turns in `d_patches`; the start's adjoint is left in `d_patches[0]`. `nodes [T, N, cells]`.
+    Steps use the two rows of `d_patches` alternately, so `d_patches[0]` ends as the initial state's adjoint.
+    `nodes [T, N, cells]` are those of the forward pass.
     """
     shape, layout = spec.shape, spec.layout
     scratch = np.zeros((layout.slot_count, shape.cells), dtype=nodes.dtype)
@@ -162,7 +163,7 @@ def pull_back(
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_patches[(step + 1) % 2], d_patches[step % 2]
         gate_backward(shape, step, layout, parameters, spec.masks, nodes[step], d_next, scratch, d_here, partials)
-        # The same events the other way round.
+        # The same events in reverse order.
         if spec.faults is not None:
             d_faults(shape, step, spec.faults.key, spec.faults.listed, d_here)
         if step in shape.damage_steps:
@@ -175,10 +176,11 @@ def pull_back(
 
 
 def hard_rollout(spec: RolloutSpec, logits: Array, start: Array) -> tuple[Array, Array]:
-    """A rollout with the argmax gates and wires of the logits, from packed `start [C, groups*H*W]`.
+    """Run a rollout with the argmax gates and wires of the logits, from packed `start [C, groups*H*W]`.
 
-    Words `[T+1, C, groups*H*W]`, and those of the loss channels after each judged step, before any damage,
-    `[J, loss_channels, groups*H*W]`.
+    Returns:
+        Words `[T+1, C, groups*H*W]`, and those of the loss channels after each evaluated step, before damage,
+        `[J, loss_channels, groups*H*W]`.
     """
     shape = spec.shape
     packed = dataclasses.replace(shape, batch=start.shape[1] // shape.cells_per_grid)

@@ -1,4 +1,4 @@
-"""A hard circuit on one large grid in NumPy. Twin of `simulate.wgsl`, with which every other engine is compared."""
+"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`, to which all engines are compared."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
-    """One step `before -> after`, uint64 `[H, C, words]`; a bit 0 of `masks [H, words]` lets a cell keep its state."""
+    """Compute a step `before -> after`, uint64 `[H, C, words]`; a 0 in `masks [H, words]` keeps a cell's state."""
     patches = np.empty((spec.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):
         rows = _vertical(spec, before, dy - 1)
@@ -27,7 +27,7 @@ def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, b
 
 
 def _vertical(spec: SimulationSpec, planes: Planes, dy: int) -> Planes:
-    """Row `y + dy` in the place of row `y`."""
+    """Move row `y + dy` to row `y`."""
     rows = np.roll(planes, -dy, axis=0)
     if dy and not spec.netlist.periodic:
         rows[0 if dy < 0 else -1] = 0
@@ -35,14 +35,14 @@ def _vertical(spec: SimulationSpec, planes: Planes, dy: int) -> Planes:
 
 
 def _horizontal(spec: SimulationSpec, rows: Planes, dx: int) -> Planes:
-    """Column `x + dx` in the place of column `x`."""
+    """Move column `x + dx` to column `x`."""
     if dx == 0:
         return rows
     moved = np.zeros_like(rows)
     first, last = rows[..., 0] & _ONE, rows[..., -1] >> np.uint64((spec.width - 1) % 64)
     if dx < 0:
-        # The lowest bit is the leftmost cell: to see the neighbour to the left, all bits move up by one, and the
-        # highest of the word before comes in below.
+        # The lowest bit is the leftmost cell: for the left neighbour all bits move up by one, and the highest
+        # bit of the previous word becomes the lowest.
         moved[:] = rows << _ONE
         moved[..., 1:] |= rows[..., :-1] >> _TOP
         edge = moved[..., 0], last
@@ -56,7 +56,7 @@ def _horizontal(spec: SimulationSpec, rows: Planes, dx: int) -> Planes:
 
 
 class ReferenceSimulation:
-    """Implements `difflogic.engine.simulation.Simulation`."""
+    """Implementation of `difflogic.engine.simulation.Simulation`."""
 
     def __init__(self, spec: SimulationSpec) -> None:
         self.spec = spec

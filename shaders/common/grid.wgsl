@@ -1,4 +1,4 @@
-// The 3x3 Moore neighbourhood. Twin: difflogic/reference/kernels/grid.py
+// The 3x3 Moore neighbourhood. Reference: difflogic/reference/kernels/grid.py
 
 const OUTSIDE = 0xffffffffu;
 

@@ -1,5 +1,5 @@
 // The values of all nodes of a chunk in one CA step, soft or hard: One is a cell's value, Four are four cells' values,
-// or a gate's form (common/soft.wgsl, hard_forward.wgsl). Twins: difflogic/reference/kernels/gate_forward.py and
+// or a gate's form (common/soft.wgsl, hard_forward.wgsl). References: difflogic/reference/kernels/gate_forward.py and
 // hard_forward.py
 // Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`, `wire(model, place)`,
 // `instance_at(model, place)`, `near_input(level, node)`: where an input of a gate of that level lies in `near`,

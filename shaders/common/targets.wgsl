@@ -1,7 +1,7 @@
 // Where the targets of a batch lie: [models, J, chunks, loss_channels, 16], J being 1 or one for each judged step.
 // Needs `shape`.
 
-// A value that does not count. Twin: difflogic/core/bits.py
+// A value that does not count. Reference: difflogic/core/bits.py
 const IGNORED = -1267650600228229401496703205376.0;
 
 fn target_index(model: u32, place: u32, cell: u32, channel: u32) -> u32 {

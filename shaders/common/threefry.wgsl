@@ -1,4 +1,4 @@
-// threefry2x32, twenty rounds, in JAX's original stream. Twin: difflogic/core/prng.py
+// threefry2x32, twenty rounds, in JAX's original stream. Reference: difflogic/core/prng.py
 
 const ROTATIONS_OF_EVEN = vec4<u32>(13u, 15u, 26u, 6u);
 const ROTATIONS_OF_ODD = vec4<u32>(17u, 29u, 16u, 24u);

@@ -1,6 +1,6 @@
 // Several generations of a hard circuit on one large grid, in one dispatch: before -> after.
 //
-// Twin: difflogic/reference/simulation.py
+// Reference: difflogic/reference/simulation.py
 // Dispatch: x = ceil(words / 30) workgroups, y = ceil(height / (ROWS - 2 * MARGIN)); at.step generations, at most MARGIN.
 // Shapes: before, after [H, C, words].
 //

@@ -1,6 +1,6 @@
 // One step of a hard circuit on one large grid, 32 cells per word: before -> after.
 //
-// Twin: difflogic/reference/simulation.py
+// Reference: difflogic/reference/simulation.py
 // Dispatch: x = ceil(words / WG) workgroups, y = rows, at most 65535, then invocations loop.
 // Shapes: before, after [H, C, words], masks [H, words];
 //     program, nodes: see interpreted.wgsl.

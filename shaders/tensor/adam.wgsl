@@ -2,7 +2,7 @@
 //
 //     g = g * min(1, max_norm / sqrt(square))    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
 //     p -= rate * (mu/(1-b1^t)) / (sqrt(nu/(1-b2^t)) + eps)
-// Twin: difflogic/tensor/kernels/adam.py
+// Reference: difflogic/tensor/kernels/adam.py
 // Dispatch: x = ceil(entries / WG), at most 65535, then invocations loop.
 // Shapes: rate, count (the step t, from 1), square (the sum of all gradients' squares) [1]; gradient, parameter, mu,
 //     nu [entries].

@@ -1,5 +1,5 @@
 // y = f(a, b), entry by entry, where axes of size 1 are repeated as needed.
-// Twin: difflogic/tensor/kernels/binary.py
+// Reference: difflogic/tensor/kernels/binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a, b read through strides.
 #import common/linear.wgsl

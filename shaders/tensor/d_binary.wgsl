@@ -1,5 +1,5 @@
 // d = d_y * df/da or d_y * df/db, entry by entry, before what was repeated is summed.
-// Twin: difflogic/tensor/kernels/d_binary.py
+// Reference: difflogic/tensor/kernels/d_binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: d_y, d [sizes], in fours; a, b read through strides.
 #import common/linear.wgsl

@@ -1,5 +1,5 @@
 // d_x = y * (d_y - sum(d_y * y)) along an axis.
-// Twin: difflogic/tensor/kernels/d_softmax.py
+// Reference: difflogic/tensor/kernels/d_softmax.py
 // Dispatch: x = ceil(outer * inner / (64 / LANES)), at most 65535, then workgroups loop.
 // Shapes: d_y, y, d_x [outer, count, inner].
 #import common/rows.wgsl

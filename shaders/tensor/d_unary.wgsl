@@ -1,5 +1,5 @@
 // d_x = d_y * f'(x), entry by entry; `saved` is y, of which all but the logarithm's follows, or for that x.
-// Twin: difflogic/tensor/kernels/d_unary.py
+// Reference: difflogic/tensor/kernels/d_unary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: d_y, saved, d_x [count], in fours.
 #import common/linear.wgsl

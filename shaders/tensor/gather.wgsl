@@ -1,5 +1,5 @@
 // y[i, ...] = x[places[i], ...]: rows by their numbers, which are below the number of rows.
-// Twin: difflogic/tensor/kernels/gather.py
+// Reference: difflogic/tensor/kernels/gather.py
 // Dispatch: x = ceil(count / WG), at most 65535, then invocations loop.
 // Shapes: x [rows, width]; places [chosen]; y [chosen, width], of count entries.
 #import common/linear.wgsl

@@ -2,7 +2,7 @@
 //
 // LANES invocations share a sum: each adds every LANES-th entry of a part in order, and a tree joins theirs. The order
 // follows from the shape alone. Invocations that do not share a sum lie side by side along the axis behind.
-// Twin: difflogic/tensor/kernels/reduce.py
+// Reference: difflogic/tensor/kernels/reduce.py
 // Dispatch: x = outer * parts * ceil(inner / (64 / LANES)), at most 65535, then workgroups loop.
 // Shapes: x [outer, count, inner]; y [outer, parts, inner].
 

@@ -1,7 +1,7 @@
 // y = exp(x) / sum exp(x) along an axis, less the largest first: exp overflows from 89 on.
 //
 // LANES invocations share a row: 64 a long one, else every invocation has its own.
-// Twin: difflogic/tensor/kernels/softmax.py
+// Reference: difflogic/tensor/kernels/softmax.py
 // Dispatch: x = ceil(outer * inner / (64 / LANES)), at most 65535, then workgroups loop.
 // Shapes: x, y [outer, count, inner].
 #import common/rows.wgsl

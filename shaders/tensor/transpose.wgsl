@@ -1,5 +1,5 @@
 // y[i, j, ...] = a with its axes in another order; an axis of stride 0 repeats its entry.
-// Twin: difflogic/tensor/kernels/transpose.py
+// Reference: difflogic/tensor/kernels/transpose.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a read through strides.
 #import common/linear.wgsl

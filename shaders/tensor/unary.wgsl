@@ -1,5 +1,5 @@
 // y = f(x), entry by entry.
-// Twin: difflogic/tensor/kernels/unary.py
+// Reference: difflogic/tensor/kernels/unary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: x, y [count], in fours: what fills up the last four is computed and never looked at.
 #import common/linear.wgsl

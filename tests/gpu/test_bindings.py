@@ -1,4 +1,4 @@
-"""A kernel is told four times: in WGSL, in KERNELS, by its twin and in the table of shaders/README.md. All agree."""
+"""A kernel is declared in WGSL, in KERNELS, by its reference and in the table of shaders/README.md. All agree."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ BINDING = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+
 WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|Four|vec4<f32>), (\w+)>;", re.MULTILINE)
 
 LEADING = {"shape", "hyper", "fire_rate", "hardening", "rates", "resets", "samples", "layout"}
-"""What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
+"""First arguments of a reference: the content of the uniform `shape`, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
 RECORDS, IN_RECORDS = {"parameters": "coefficients"}, ("candidates", "shares")
-"""Arguments of twins for what kernels find in the records of `coefficients` and behind the gates' logits."""
-WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "d_start": {"at"}}
+"""Arguments of references that kernels read from `coefficients` and from behind the gates' logits."""
+NOT_IN_REFERENCE = {"adamw": {"coefficients", "gate_ids"}, "d_start": {"at"}}
 """Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and
 `d_start` may gather from some of the patches at a time."""
 
@@ -40,7 +40,7 @@ WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "d_start": {"at"}}
 class Header:
     """The comment that a kernel's file opens with."""
 
-    twin: str
+    reference: str
     dispatch: str
     shapes: str
 
@@ -49,9 +49,11 @@ class Header:
         lines = (ROOT / f"{kernel}.wgsl").read_text().splitlines()
         opening = lines[: next(i for i, line in enumerate(lines) if not line.startswith("//"))]
         text = "\n".join(line.removeprefix("//").removeprefix(" ") for line in opening)
-        found = re.search(r"^Twin: (.*)\nDispatch: (.*?)\nShapes(?:, per model)?: (.*)", text, re.MULTILINE | re.DOTALL)
-        assert found, f"{kernel}.wgsl must open with its Twin, Dispatch and Shapes"
-        return cls(*found.groups())
+        header = re.search(
+            r"^Reference: (.*)\nDispatch: (.*?)\nShapes(?:, per model)?: (.*)", text, re.MULTILINE | re.DOTALL
+        )
+        assert header, f"{kernel}.wgsl must open with its Reference, Dispatch and Shapes"
+        return cls(*header.groups())
 
 
 @pytest.fixture(params=KERNELS)
@@ -98,23 +100,23 @@ def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
     assert launch.split_chunks or declared <= 1 << 14
 
 
-def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:
+def test_reference_has_the_parameters_of_its_kernel(spec: KernelSpec) -> None:
     """By the same names, in the same order."""
     module = importlib.import_module(f"difflogic.reference.kernels.{spec.name}")
-    assert f"Twin of `{spec.name}.wgsl`" in module.__doc__
+    assert f"Reference of `{spec.name}.wgsl`" in module.__doc__
     arguments = list(inspect.signature(getattr(module, spec.name)).parameters)
     ours = [RECORDS.get(name, name) for name in arguments if name not in LEADING | set(IN_RECORDS)]
     behind = arguments[arguments.index(next(name for name in arguments if name not in LEADING | {"at"})) :]
     assert not LEADING & set(behind)
-    skipped = WIRING | WITHOUT_TWIN.get(spec.name, set())
+    skipped = WIRING | NOT_IN_REFERENCE.get(spec.name, set())
     assert ours == [binding.name for binding in spec.bindings if binding.name not in skipped]
     has_wiring = any(binding.name in ("wires", "edges") for binding in spec.bindings)
     assert not has_wiring or "layout" in arguments
 
 
-def test_a_kernel_opens_with_twin_dispatch_and_shapes(spec: KernelSpec) -> None:
+def test_kernel_header_names_reference_dispatch_and_shapes(spec: KernelSpec) -> None:
     header = Header.of(spec.name)
-    assert header.twin == f"difflogic/reference/kernels/{spec.name}.py"
+    assert header.reference == f"difflogic/reference/kernels/{spec.name}.py"
     assert ("y = model" in header.dispatch) != (spec.name in TILED)
     for binding in spec.bindings:
         if binding.access != "uniform":
@@ -128,13 +130,13 @@ def test_files_stay_small() -> None:
 
 def test_the_table() -> None:
     """The first of shaders/README.md, row by row."""
-    rows = ["| kernel | twin | reads | writes | dispatch |", "|--|--|--|--|--|"]
+    rows = ["| kernel | reference | reads | writes | dispatch |", "|--|--|--|--|--|"]
     for name, spec in KERNELS.items():
         header = Header.of(name)
         reads = ", ".join(binding.name for binding in spec.bindings if binding.access != "read_write")
         writes = ", ".join(binding.name for binding in spec.bindings if binding.access == "read_write")
         dispatch = header.dispatch.partition(".")[0]
-        rows.append(f"| `{name}` | `{header.twin}` | {reads} | {writes} | {dispatch} |")
+        rows.append(f"| `{name}` | `{header.reference}` | {reads} | {writes} | {dispatch} |")
     table = re.search(r"^\|.*?(?=\n\n)", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert table is not None
     assert table[0].splitlines() == rows

@@ -1,4 +1,4 @@
-"""A kernel of tensors is told four times: in WGSL, in KERNELS, by its twin and in shaders/README.md. All agree."""
+"""A tensor kernel is declared in WGSL, in KERNELS, by its reference and in shaders/tensor/README.md. All agree."""
 
 import importlib
 import inspect
@@ -22,7 +22,7 @@ def kernel(request: pytest.FixtureRequest) -> ArrayKernel:
     return KERNELS[request.param]
 
 
-def twin_of(kernel: ArrayKernel) -> ModuleType:
+def reference_of(kernel: ArrayKernel) -> ModuleType:
     return importlib.import_module(f"difflogic.tensor.kernels.{kernel.name}")
 
 
@@ -49,9 +49,9 @@ def test_workgroup_memory_is_portable(kernel: ArrayKernel) -> None:
         assert sizes.get(name, getattr(gpu_arrays, name)) == getattr(gpu_arrays, name)
 
 
-def test_the_twin_takes_what_the_kernel_reads(kernel: ArrayKernel) -> None:
+def test_reference_has_the_parameters_of_its_kernel(kernel: ArrayKernel) -> None:
     """By the same names, in the same order, behind what is chosen when a pipeline or a uniform is made."""
-    module = twin_of(kernel)
+    module = reference_of(kernel)
     assert f"`{kernel.name}.wgsl`" in module.__doc__
     arguments = [
         name for name in inspect.signature(getattr(module, kernel.name)).parameters if "transpose_" not in name
@@ -63,15 +63,15 @@ def test_the_twin_takes_what_the_kernel_reads(kernel: ArrayKernel) -> None:
 
 
 def test_operations_have_one_order(kernel: ArrayKernel) -> None:
-    assert tuple(getattr(twin_of(kernel), "OPS", ())) == kernel.ops
+    assert tuple(getattr(reference_of(kernel), "OPS", ())) == kernel.ops
     if kernel.ops and kernel.name != "reduce":
         cases = re.findall(r"case (\d+)u: ", load_source(kernel.path).text)
         assert [int(case) for case in cases] == list(range(len(kernel.ops) - 1))
 
 
-def test_a_kernel_opens_with_twin_dispatch_and_shapes(kernel: ArrayKernel) -> None:
+def test_kernel_header_names_reference_dispatch_and_shapes(kernel: ArrayKernel) -> None:
     header = Header.of(kernel.path)
-    assert header.twin == f"difflogic/tensor/kernels/{kernel.name}.py"
+    assert header.reference == f"difflogic/tensor/kernels/{kernel.name}.py"
     for binding in kernel.bindings[1:]:
         assert re.search(rf"\b{binding.name}\b", header.shapes), f"{binding.name} has no shape"
 

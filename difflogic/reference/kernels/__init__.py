@@ -1,1 +1,1 @@
-"""The kernels in NumPy, one file per shader, of the same stem."""
+"""Kernels in NumPy, one file per shader, with the same stem."""

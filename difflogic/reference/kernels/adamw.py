@@ -1,4 +1,4 @@
-"""Element-wise clip, then AdamW at the epoch's learning rate. Twin of `adamw.wgsl`.
+"""Element-wise clip, then AdamW at the epoch's learning rate. Reference of `adamw.wgsl`.
 
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """
@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 def power(base: Any, exponent: int) -> Any:
-    """`base ** exponent` by squaring in the base's own precision: the same bits as on the GPU."""
+    """Compute `base ** exponent` by squaring in the base's own precision: the same bits as on the GPU."""
     result = type(base)(1)
     while exponent:
         if exponent & 1:
@@ -24,18 +24,16 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """The learning rate of an epoch, counted from 1, in precision `real`: it falls from `lr` to the share `lr_end` of
-    it.
-    """
+    """Return the learning rate of an epoch, counted from 1, in precision `real`, between `lr` and `lr_end * lr`."""
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))
 
 
 def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
-    """One step on logits, mu, nu `[G, 16]` in place; none where the control block says non-finite.
+    """Update logits, mu, nu `[G, 16]` in place, unless the control block flags a non-finite value.
 
-    Of input-wise gates the first four of `mu` and `nu` are those of their numbers, and the others stay as they are.
+    For input-wise gates, only the first four of `mu` and `nu` are used, as moments of their four numbers.
     """
     if control[c.NONFINITE]:
         return
@@ -47,13 +45,13 @@ def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Arr
     sums = INPUT_WISE.astype(real) if hyper.input_wise else np.eye(logits.shape[1], dtype=real)
     clipped = np.clip(gradients @ sums, -real(hyper.clip), real(hyper.clip))
     mu, nu = mu[:, : sums.shape[1]], nu[:, : sums.shape[1]]
-    # Moments of gates that get no gradient shrink below every float, which is as good as 0.
+    # Moments of gates without gradient underflow to 0.
     with np.errstate(under="ignore"):
         mu[:] = beta1 * mu + (1 - beta1) * clipped
         nu[:] = beta2 * nu + (1 - beta2) * clipped * clipped
         mu_hat = mu / (1 - power(beta1, step))
         nu_hat = nu / (1 - power(beta2, step))
-        # Decoupled: the decay is no part of the gradient, whose size the moments would otherwise divide it by.
+        # Decoupled decay: as part of the gradient it would be divided by the gradient's magnitude.
         decay = real(hyper.weight_decay) * logits
         lr = learning_rate(hyper, int(control[c.EPOCH]), real)
         logits -= lr * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) @ sums.T + decay)

@@ -1,4 +1,4 @@
-"""Clip by the global norm: `g / max(1, |g| / clip)` over all of a model's gradients. Twin of `clip_norm.wgsl`.
+"""Clip by the global norm: `g / max(1, |g| / clip)` over all of a model's gradients. Reference of `clip_norm.wgsl`.
 
 Source: Pascanu, Mikolov & Bengio 2013.
 """
@@ -10,10 +10,9 @@ from difflogic.engine.shape import Array, Hyper
 
 
 def clip_norm(hyper: Hyper, gradients: Array, control: Array) -> None:
-    """Shorten `gradients [G, 16]` in place. Raises the control block's flag where their norm is not finite."""
+    """Scale `gradients [G, 16]` in place, and set the control block's flag if their norm is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # Divided by the bound first: the squares of gradients past 1e19 would overflow, which shares of the bound
-        # rarely do.
+        # Divided by the bound first, since squares of gradients above 1e19 would overflow.
         total = np.square(gradients / gradients.dtype.type(hyper.clip)).sum()
     control[c.NONFINITE] |= not np.isfinite(total)
     if np.isfinite(total) and total > 1:

@@ -1,4 +1,4 @@
-"""logits -> probs -> coefficients, and the hard gate of every soft one. Twin of `coefficients.wgsl`."""
+"""logits -> probs -> coefficients, and the hard gate of every soft one. Reference of `coefficients.wgsl`."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,19 @@ from difflogic.engine.shape import Array
 
 
 def softmax(logits: Array) -> Array:
-    """`probs`, `[..., 16]`, of logits `[..., 16]`."""
+    """Return the softmax of logits `[..., 16]`."""
     # Less the largest, so that the largest exponential is 1: none overflows, and the sum is at least 1.
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
 class Parameters(NamedTuple):
-    """What a pass computes gates by."""
+    """Parameters of the gates in a pass."""
 
     coefficients: Array
-    """`[G, 4]`: of each gate `c0, ca, cb, cab`."""
+    """Coefficients `c0, ca, cb, cab` of each gate, `[G, 4]`."""
     shares: Array | None = None
-    """`[G, 2, k]`: the shares of each input's candidates, which sum to 1; None if wiring is fixed."""
+    """Shares of each input's candidates, which sum to 1, `[G, 2, k]`; None if wiring is fixed."""
 
 
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:

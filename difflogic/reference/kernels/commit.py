@@ -1,4 +1,4 @@
-"""End of the gradient computation: decide whether the step counts. Twin of `commit.wgsl`."""
+"""End of the gradient computation: decide whether the step counts. Reference of `commit.wgsl`."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from difflogic.engine.shape import Array
 
 
 def commit(loss_partials: Array, control: Array, history: Array) -> None:
-    """The loss into the `history [ring, 2]` of (loss, skipped); the epoch is counted, both key chains go on.
+    """Write (loss, skipped) into `history [ring, 2]`, count the epoch, and advance both key chains.
 
-    A loss that is not finite raises the flag, if the gradients have not.
-    A flagged epoch takes no optimiser step: `STEP` stays, and AdamW leaves everything as it is.
+    A loss that is not finite sets the flag. A flagged epoch takes no optimiser step: `STEP` and all that AdamW updates
+    stay the same.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         loss = loss_partials.sum()
@@ -21,6 +21,6 @@ def commit(loss_partials: Array, control: Array, history: Array) -> None:
     control[c.STEP] += finite
     control[c.SKIPPED] += not finite
     control[c.EPOCH] += 1
-    # A skipped epoch goes on with the next keys as well: with the same batch it would be skipped for ever.
+    # A skipped epoch advances the keys too: with the same batch the next one would be skipped again.
     control[c.DATA_KEY] = prng.split(control[c.DATA_KEY])[0]
     control[c.TRAIN_KEY] = prng.split(control[c.TRAIN_KEY])[0]

@@ -1,4 +1,4 @@
-"""The adjoint of a bit that flips changes its sign, none reaches a cell that is stuck. Twin of `d_faults.wgsl`."""
+"""The adjoint of a bit that flips changes its sign, none reaches a cell that is stuck. Reference of `d_faults.wgsl`."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d
     """Multiply the adjoints of faulty cells at step `mark` in `d_patches [9*C, cells]`."""
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
     factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_patches.dtype)
-    # What lies at another cell is meant for this one, as in `d_damage`: each cell's factor goes where its adjoints are.
+    # Adjoints of a cell are stored at its neighbours, as in `d_damage`: each factor is shifted to them.
     for f in range(PATCH):
         for channel, factor in enumerate(factors):
             for value in (0, -1):

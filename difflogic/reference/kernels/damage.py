@@ -1,4 +1,4 @@
-"""A state's squares are zeroed. Twin of `damage.wgsl`."""
+"""Set squares of a state to zero. Reference of `damage.wgsl`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,12 +7,12 @@ from difflogic.engine.shape import Array, Shape
 
 
 def damage(shape: Shape, mark: int, corners: Array, state: Array) -> None:
-    """`state [C, cells]` of the `mark`-th damage step, in place; `corners [D, B, 2]`."""
+    """Damage `state [C, cells]` of the `mark`-th damage step in place; `corners [D, B, 2]`."""
     state[:, squares(shape, corners[mark]).reshape(-1)] = 0
 
 
 def squares(shape: Shape, corners: Array) -> npt.NDArray[np.bool_]:
-    """`[samples, H*W]`: True where a cell is zeroed; a square is clipped at the border."""
+    """Return `[samples, H*W]`, True for cells in a sample's square, which is clipped at the border."""
     cells = np.arange(shape.cells_per_grid)
     # Rows and columns counted from the corner: a cell is inside where both are from 0 to side - 1.
     rows, columns = cells // shape.width - corners[:, :1], cells % shape.width - corners[:, 1:]

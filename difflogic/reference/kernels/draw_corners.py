@@ -1,4 +1,4 @@
-"""The places are drawn where squares are zeroed in an epoch. Twin of `draw_corners.wgsl`."""
+"""Sample the corners of an epoch's damage squares. Reference of `draw_corners.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c
@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def draw_corners(shape: Shape, control: Array, corners: Array) -> None:
-    """`corners [D, B, 2]` of row and column, from the epoch's training subkey."""
+    """Sample `corners [D, B, 2]` of row and column by the epoch's training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
     corners[:] = events.draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)

@@ -1,4 +1,4 @@
-"""A batch of samples: what its grids begin with, and their targets. Twin of `draw_samples.wgsl`."""
+"""Sample a batch of a task in data: initial states and targets. Reference of `draw_samples.wgsl`."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from difflogic.engine.shape import Array, Shape
 
 
 def draw_samples(shape: Shape, control: Array, x: Array, y: Array, state: Array, targets: Array) -> None:
-    """The first channels of `state [C, cells]` from `x [N, H, W, C_in]`; the others stay as they are.
+    """Write the first channels of `state [C, cells]` from `x [N, H, W, C_in]`; the others stay the same.
 
-    `targets [J, loss_channels, cells]` from the codes `y [N, J, H, W, loss_channels]`. Which samples, is drawn from the
-    epoch's data subkey.
+    `targets [J, loss_channels, cells]` come from the codes `y [N, J, H, W, loss_channels]`. The epoch's data subkey
+    selects the samples.
     """
     drawn = events.draw_samples(prng.split(control[c.DATA_KEY])[1], shape.batch, len(x))
     state[: x.shape[-1]] = x[drawn].reshape(-1, x.shape[-1]).T

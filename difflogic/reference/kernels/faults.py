@@ -1,4 +1,4 @@
-"""Bits flip and cells are stuck in a state. Twin of `faults.wgsl`."""
+"""Flip bits and apply stuck cells in a state. Reference of `faults.wgsl`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, state: Array) -> None:
-    """`state [C, cells]` before step `mark`, in place; `fault_keys [2]` is that of the samples, `listed [H*W]`."""
+    """Apply faults to `state [C, cells]` before step `mark`, in place; `fault_keys [2]`, `listed [H*W]`."""
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
     state[:] = np.where(stuck > 0, stuck == 2, np.where(flips, 1 - state, state))
 

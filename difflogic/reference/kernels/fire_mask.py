@@ -1,4 +1,4 @@
-"""The mask says which cells take their new state in each step of an asynchronous rollout. Twin of `fire_mask.wgsl`."""
+"""Fire masks: the cells that take their new state in each asynchronous step. Reference of `fire_mask.wgsl`."""
 
 from difflogic.core import prng
 from difflogic.engine import control as c
@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> None:
-    """`masks [T, H*W]` of this epoch, from its training subkey."""
+    """Sample `masks [T, H*W]` by the epoch's training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
     masks[:] = events.draw_masks(key, shape.steps, (shape.cells_per_grid,), fire_rate)[1]

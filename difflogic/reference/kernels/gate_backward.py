@@ -1,4 +1,4 @@
-"""One CA step backward: adjoints to the patches, moments to the gates. Twin of `gate_backward.wgsl`."""
+"""Backward pass of one CA step: adjoints of the patches, moments of the gates. Reference of `gate_backward.wgsl`."""
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def gate_backward(
     d_state = gather(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
     d_level = d_state if idle is None else np.where(idle, 0, d_state)
-    # From the last level to the first: when a level's turn comes, all its readers have written to its nodes' slots. The
-    # last level has no readers within the step; its adjoint is that of the next state.
+    # From the last level to the first: all readers of a level have written to its nodes' slots before it is processed.
+    # The last level has no readers within the step; its adjoint is that of the next state.
     for level in reversed(layout.levels):
         span = slice(level.first_instance, level.first_instance + level.count)
         if level is not layout.levels[-1]:
@@ -49,7 +49,7 @@ def gate_backward(
         d_a = d_level * a
         partials[span, :4] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
     d_patches[:] = sum_slots(values, layout.fanout[: layout.patch_nodes])
-    # A cell that did not fire is its own next state: its adjoint goes around the gates, to the centre of its own patch.
+    # The next state of a cell that did not fire is its own: its adjoint bypasses the gates, to the centre of its patch.
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
 
@@ -73,12 +73,12 @@ def _choose_backward(
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:
-    """Adjoints `[n, cells]` of the nodes whose slots are `fanout [n, 2]`, summed in slot order."""
+    """Return the adjoints `[n, cells]` of the nodes whose slots are `fanout [n, 2]`, summed in slot order."""
     starts = fanout[:, 0].astype(np.int64)
     degree = fanout[:, 1].astype(np.int64) - starts
     total = np.zeros((len(fanout), slots.shape[1]), dtype=slots.dtype)
-    # All first slots, then all second ones of nodes that have two, and so on: each node's sum is taken in the order of
-    # its slots, ((s0 + s1) + s2), as the kernels take it.
+    # All first slots, then all second ones of nodes that have two, and so on: each node adds its slots in
+    # order, ((s0 + s1) + s2), as the kernels do.
     for rank in range(degree.max(initial=0)):
         nodes = np.flatnonzero(degree > rank)
         total[nodes] += slots[starts[nodes] + rank]

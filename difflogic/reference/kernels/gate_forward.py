@@ -1,4 +1,4 @@
-"""One CA step of the soft circuit. Twin of `gate_forward.wgsl`."""
+"""One CA step of the soft circuit. Reference of `gate_forward.wgsl`."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def gate_forward(
 
 
 def inputs(layout: Layout, span: slice, parameters: Parameters, values: Array) -> tuple[Array, Array]:
-    """Inputs a and b of a span of instances, `[count, cells]` each, from `values [N, cells]`."""
+    """Return inputs a and b of a span of instances, `[count, cells]` each, from `values [N, cells]`."""
     if parameters.shares is None:
         return values[layout.wires[span, 0]], values[layout.wires[span, 1]]
     mixed = np.zeros((2, span.stop - span.start, values.shape[1]), dtype=values.dtype)
@@ -47,5 +47,5 @@ def inputs(layout: Layout, span: slice, parameters: Parameters, values: Array) -
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:
-    """bool `[cells]`: which cells take their new state in step `at`; every sample has the same mask."""
+    """Return bool `[cells]`, True for cells that take their new state in step `at`; all samples share the mask."""
     return np.tile(masks[at] != 0, shape.batch)

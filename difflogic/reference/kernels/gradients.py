@@ -1,4 +1,4 @@
-"""Moments of instances -> gradients of logits. Twin of `gradients.wgsl`."""
+"""Moments of instances -> gradients of logits. Reference of `gradients.wgsl`."""
 
 import numpy as np
 
@@ -15,11 +15,11 @@ def gradients(
 ) -> None:
     """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[P, 16]`.
 
-    Of candidates `d_w` are the moments themselves, `partials [I, 4 + 2k]`. The logits of a gate that is stuck in this
-    epoch get 0, since they change nothing. Raises the control block's flag where one of the gradients is not finite.
+    For candidates, `d_w` are the moments themselves, `partials [I, 4 + 2k]`. The gradients of a gate that is stuck in
+    this epoch are 0. Sets the control block's flag if a gradient is not finite.
     """
     moments = np.zeros((layout.gates, partials.shape[1]), dtype=partials.dtype)
-    # Replicas of a gate, one to a channel, follow each other and share its logits: their moments are one sum.
+    # Instances of a gate, one per channel, are consecutive and share its logits: their moments are added.
     for level in layout.levels:
         instances = partials[level.first_instance : level.first_instance + level.count]
         first, last = level.first_gate, level.first_gate + level.count // level.replicas
@@ -37,7 +37,7 @@ def gradients(
 
 
 def d_softmax(logits: Array, d_probs: Array) -> Array:
-    """The adjoint of logits `[..., n]` from that of their softmax."""
+    """Return the adjoint of logits `[..., n]` from that of their softmax."""
     probs = softmax(logits)
-    # What all have in common moves no share, so that the mean is taken off.
+    # A constant added to all logits changes no probability, so the mean is subtracted.
     return np.asarray(probs * (d_probs - (probs * d_probs).sum(axis=-1, keepdims=True)))

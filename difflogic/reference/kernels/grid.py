@@ -1,4 +1,4 @@
-"""The 3x3 Moore patch of every cell, and the adjoint of taking it. Twin of `common/grid.wgsl`."""
+"""3x3 Moore patch of every cell, and the adjoint of extracting it. Reference of `common/grid.wgsl`."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
-    """Per cell, the value at patch position `f = 3*dy + dx` (`sign=-1`: at the opposite position).
+    """Return each cell's value at patch position `f = 3*dy + dx` (`sign=-1`: at the opposite position).
 
     `values`: `[..., cells]`. Outside the grid: 0, or wrapped when periodic.
     """
@@ -21,7 +21,7 @@ def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
 
 
 def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) -> None:
-    """The first `9*C` nodes: `nodes[c*9 + f, cell]` from `state [C, cells]`; with a patch of 1 the state itself."""
+    """Write the first `9*C` nodes, `nodes[c*9 + f, cell]`, from `state [C, cells]`; a patch of 1 is the state."""
     if patch == 1:
         nodes[: shape.channels] = state
         return

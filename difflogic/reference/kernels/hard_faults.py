@@ -1,4 +1,4 @@
-"""Bits flip and cells are stuck in a hard state, each sample's by its own words. Twin of `hard_faults.wgsl`."""
+"""Flip bits and apply stuck cells in a hard state, sample by sample. Reference of `hard_faults.wgsl`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, words: Array) -> None:
-    """`words [C, groups*H*W]` before step `mark`, see `faults`, in place; `shape.batch` counts groups of 32 samples."""
+    """Apply `faults` to `words [C, groups*H*W]` before step `mark`; `shape.batch` counts groups of 32 samples."""
     drawn = Faults(shape.faults, fault_keys, listed)
     grids = (shape.batch * WORD, shape.height, shape.width, shape.channels)
     stuck = drawn.stuck(grids)[..., None]

@@ -1,4 +1,4 @@
-"""One CA step of the hard circuit, 32 samples per word. Twin of `hard_forward.wgsl`."""
+"""One CA step of the hard circuit, 32 samples per word. Reference of `hard_forward.wgsl`."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def hard_forward(
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = values[layout.wires[span, 0]], values[layout.wires[span, 1]]
-        # Each entry of the truth table as a word of all zeros or all ones: no sample has to be looked at by itself.
+        # Each entry of the truth table is a word of zeros or ones, so that all samples are computed at once.
         f00, f01, f10, f11 = truth[gate_ids[layout.instance_gates[span]]].T[:, :, None]
         out = (~a & ((~b & f00) | (b & f01))) | (a & ((~b & f10) | (b & f11)))
         values[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = out

@@ -1,4 +1,4 @@
-"""Wrong values of a judged hard state are counted. Twin of `hard_loss.wgsl`."""
+"""Count the mismatches of an evaluated hard state. Reference of `hard_loss.wgsl`."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_loss(shape: Shape, mark: int, words: Array, hard_targets: Array, counts: Array) -> None:
-    """`counts [groups, 2]`: wrong values, and the bits of the samples with any, of the `mark`-th judged step.
+    """Add the mismatches of the `mark`-th evaluated step to `counts [groups, 2]`, with the bits of samples with any.
 
-    Added to what earlier states of the rollout had. `words [C, groups*H*W]`, `hard_targets [J, loss_channels,
-    groups*H*W, 2]` of values and of which count; `shape.batch` counts groups of 32 samples.
+    `words [C, groups*H*W]`, `hard_targets [J, loss_channels, groups*H*W, 2]` of values and of the bits that count;
+    `shape.batch` counts groups of 32 samples.
     """
     values, counted = np.moveaxis(hard_targets[mark % shape.targets], -1, 0)
     wrong = (words[: shape.loss_channels] ^ values) & counted

@@ -1,4 +1,4 @@
-"""Gates that are stuck, or evaluated as their most probable gate alone, in this epoch. Twin of `harden.wgsl`."""
+"""Coefficients of an epoch in which some gates are stuck or hard. Reference of `harden.wgsl`."""
 
 import numpy as np
 
@@ -19,10 +19,10 @@ def harden(
     candidates: Array | None = None,
     shares: Array | None = None,
 ) -> None:
-    """This epoch's `coefficients [G, 4]`: of the constant where a gate is stuck, of the hard gate where it is drawn,
-    else of the softmax; `logits [G, 16]`.
+    """Compute this epoch's `coefficients [G, 4]` from `logits [G, 16]`.
 
-    A hard gate has hard wires: `shares [G, 2, k]` are likewise of the logits `candidates`.
+    They are those of a constant if a gate is stuck, of the most probable gate if it is sampled to be hard, else of the
+    softmax. A hard gate has hard wires: so are `shares [G, 2, k]` of the logits `candidates`.
     """
     key = prng.split(control[c.TRAIN_KEY])[1]
     hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))

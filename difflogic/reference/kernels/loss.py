@@ -1,4 +1,4 @@
-"""The loss, a sum of squares over the loss channels, and its adjoint. Twin of `loss.wgsl`."""
+"""Loss, a sum of squares over the loss channels, and its adjoint. Reference of `loss.wgsl`."""
 
 import numpy as np
 
@@ -11,18 +11,17 @@ from difflogic.engine.shape import Array, Shape
 def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_partials: Array, control: Array) -> None:
     """`sum (y - target)^2` of the last state, per cell; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
 
-    Its adjoint goes to the centre of a cell's own patch, so that the first backward step gathers it like
-    every other.
+    Its adjoint is written to the centre of a cell's own patch, where the first backward step gathers it.
     """
     difference = errors(shape, state, targets[-1])
     d_patches[:] = 0
     d_patches[CENTRE : PATCH * shape.loss_channels : PATCH] = 2 * difference
     loss_partials[:] = np.sum(difference**2, axis=0)
-    # The first kernel of the backward pass: from here on whatever is not finite raises the flag again.
+    # The first kernel of the backward pass clears the flag, which values that are not finite set again.
     control[c.NONFINITE] = 0
 
 
 def errors(shape: Shape, state: Array, targets: Array) -> Array:
-    """`y - target`, 0 where a target does not count."""
+    """Return `y - target`, with 0 for targets that do not count."""
     difference: Array = np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
     return difference

@@ -1,4 +1,4 @@
-"""A soft batch of 0/1 grids as words. Twin of `pack.wgsl`."""
+"""Pack a soft batch of 0/1 grids into words. Reference of `pack.wgsl`."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets:
     `targets [J, loss_channels, cells]` -> those of `hard_targets [J, loss_channels, groups*H*W, 2]`.
     """
     sizes = (shape.batch, shape.height, shape.width)
-    # The batch fills groups of its own, behind the probes': `hard_loss` counts both apart.
+    # The batch has groups of its own, behind those of the evaluation grids, since `hard_loss` counts by group.
     last = bits.pack_grids(np.moveaxis(state.reshape(-1, *sizes), 0, -1) > 0.5)
     words[:, -last.shape[1] :] = last
     pairs = bits.pack_targets(np.moveaxis(targets.reshape(*targets.shape[:2], *sizes), 1, -1))

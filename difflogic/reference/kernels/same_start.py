@@ -1,4 +1,4 @@
-"""Start grids that are always the same. Twin of `same_start.wgsl`."""
+"""Initial states that are always the same. Reference of `same_start.wgsl`."""
 
 import numpy as np
 
@@ -6,5 +6,5 @@ from difflogic.engine.shape import Array, Shape
 
 
 def same_start(shape: Shape, same: Array, state: Array) -> None:
-    """`state [C, cells]` from `same [H*W, C]`."""
+    """Copy `same [H*W, C]` into `state [C, cells]`."""
     state[:] = np.tile(same.T, shape.batch)

@@ -1,4 +1,4 @@
-"""Each sample's loss after the last step. Twin of `sample_losses.wgsl`."""
+"""Loss of each sample after the last step. Reference of `sample_losses.wgsl`."""
 
 import numpy as np
 
@@ -6,6 +6,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def sample_losses(shape: Shape, state: Array, targets: Array, sample_losses: Array) -> None:
-    """`sample_losses [B]` of `state [C, cells]`; `targets [loss_channels, cells]`."""
+    """Compute `sample_losses [B]` of `state [C, cells]`; `targets [loss_channels, cells]`."""
     errors = np.square(state[: shape.loss_channels] - targets)
     sample_losses[:] = errors.reshape(-1, shape.batch, shape.cells_per_grid).sum(axis=(0, 2))

@@ -1,4 +1,4 @@
-"""The loss of a state before the last. Twin of `step_loss.wgsl`."""
+"""Loss of a state before the last one. Reference of `step_loss.wgsl`."""
 
 import numpy as np
 
@@ -7,10 +7,9 @@ from difflogic.reference.kernels.loss import errors
 
 
 def step_loss(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
-    """The `state [C, cells]` of the `mark`-th judged step, as `loss` judges the last: before it is damaged.
+    """Compute the loss of `state [C, cells]`, the `mark`-th evaluated step, before it is damaged; see `loss`.
 
-    `targets` are as there. `d_judged [J-1, loss_channels, cells]` keeps its adjoint, `loss_partials [J, cells]` its
-    loss.
+    `d_judged [J-1, loss_channels, cells]` receives its adjoint, `loss_partials [J, cells]` its loss.
     """
     difference = errors(shape, state, targets[mark % shape.targets])
     d_judged[mark] = 2 * difference

@@ -1,4 +1,4 @@
-"""The batch's last states go back into the sample pool. Twin of `write_back.wgsl`."""
+"""Write the batch's last states back into the pool. Reference of `write_back.wgsl`."""
 
 import numpy as np
 
@@ -16,14 +16,15 @@ def write_back(
     places: Array,
     pool: Array,
 ) -> None:
-    """`state [C, cells]`, rounded, to the `places` in `pool [pool, H, W, C]`; of the worst samples their `fresh` start.
+    """Write `state [C, cells]`, rounded, to the `places` in `pool [pool, H, W, C]`.
 
-    Those are the `resets` with the largest loss, the first of equals. A flagged epoch writes nothing.
+    The `resets` samples with the largest loss, the first on ties, are replaced by their `fresh` initial state. A
+    flagged epoch writes nothing.
     """
     if control[c.NONFINITE]:
         return
     grid = (shape.batch, shape.height, shape.width, shape.channels)
-    # Stable, and of the negated losses: of equals the first comes first, as where kernels count who is ahead.
+    # A stable sort of the negated losses puts the first of equals first, as the kernels do.
     worst = np.argsort(-sample_losses, kind="stable")[:resets]
     pool[places] = (state.T > 0.5).reshape(grid)
     pool[places[worst]] = (fresh.T > 0.5).reshape(grid)[worst]
