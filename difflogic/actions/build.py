@@ -21,7 +21,7 @@ from difflogic.circuits.synthesis.convert import lean, to_xag
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
-from difflogic.circuits.synthesis.placed import placed, registers
+from difflogic.circuits.synthesis.placed import MOST_CELLS, placed, registers
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.config import customise, dataset, presets
 from difflogic.config.dataset import Dataset
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 CIRCUIT = "circuit.json"
 HELD_OUT = 0.2
 """Share of the pairs of states on which a rule is tested that is induced from the others."""
-RULE, IMAGE = "game-of-life", "lizard"
-"""Presets that say the grid, steps and initial state of any rule, and of any image."""
 OPTIONS: dict[str, tuple[str, ...]] = {
     "a run": (),
     "a recording": ("film_frames", "set"),
@@ -128,7 +126,8 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     if samples is not None and (known := _of_zoo(samples, config.model.periodic)) is not None:
         return _proved(known, config, samples)
-    why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
+    why = f"a lookup circuit is for an image of at most {MOST_CELLS} cells, without damage, and with the steps to grow "
+    why += "from one cell or a border"
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
         why = "a rule is built for single steps in which all cells are updated"
     elif samples is not None and (pairs := samples.single_steps()) is not None:
@@ -168,9 +167,10 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
         notation = (file.stem if file.exists() else rule) + rules.grid(str(path))
     elif kind in ("a rule", "a preset"):
         stated = rule if rule is None or path.exists() else str(path)  # with the grid that it names
-        request = TrainRequest(str(path) if rule is None else RULE, rule=stated, set=fields)
+        request = TrainRequest(str(path) if rule is None else None, rule=stated, set=fields)
     elif kind == "an image":
-        request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
+        # Numbers that cells know stay known: no clock and latch are needed.
+        request = TrainRequest.of(target=path, set=merged({"task": {"stays": False}}, fields), **options)
     else:
         samples, rule, notation = _recorded(what, kind, options)
     if samples is not None:
@@ -179,8 +179,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
     config = customise.configure(request).config
     if kind == "an image" and "steps" not in fields.get("task", {}):
         # The number of a cell's row and column spreads by one cell a step, from the middle or from both borders.
-        reach = (max(config.task.height, config.task.width) + 1) // 2
-        config = config.with_(task={"steps": max(config.task.steps, reach + 2)})
+        config = config.with_(task={"steps": (max(config.task.height, config.task.width) + 1) // 2 + 2})
     return config, samples, rule
 
 

@@ -64,18 +64,27 @@ class ActionResult:
         """The words in one line."""
         return " ".join(self.words)
 
-    def keep(self) -> list[Path]:
-        """Write the files into the run folder, in place of older ones; what was written. Raises RunFolderError."""
-        if self.folder is None:
-            return []
-        written = [self.folder / name for name in self.files]
+    def keep(self, folder: Path | str | None = None) -> list[Path]:
+        """Write the files into a folder, in place of older ones, and return their paths.
+
+        Args:
+            folder: Where to write; None: the run folder.
+
+        Raises:
+            UsageError: There is no run folder and none is given.
+            RunFolderError: A file cannot be written.
+        """
+        if (folder := self.folder if folder is None else Path(folder)) is None:
+            raise UsageError('This result belongs to no run folder: name a folder for its files, as in keep("out").')
+        written = [folder / name for name in self.files]
         for path, content in zip(written, self.files.values(), strict=True):
             try:
+                folder.mkdir(parents=True, exist_ok=True)
                 files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
             except OSError as error:
                 raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
         for name in set(self.outdated) - self.files.keys():
-            (self.folder / name).unlink(missing_ok=True)
+            (folder / name).unlink(missing_ok=True)
         return written
 
     def _repr_html_(self) -> str:

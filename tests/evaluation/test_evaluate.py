@@ -303,10 +303,13 @@ def test_the_document(tmp_path):
     assert data["epoch"] == 3
 
 
-def test_a_checkpoint_file_has_no_folder_to_keep_results_in(tmp_path):
+def test_results_of_a_checkpoint_file_need_the_name_of_a_folder(tmp_path):
     run = kept(tmp_path / "run", keeper_config(2, BOARD))
     found = evaluate(run / "checkpoint.safetensors", ReferenceEngine(), starts=1)
-    assert found.keep() == []
+    with pytest.raises(UsageError, match=r'name a folder for its files, as in keep\("out"\)'):
+        found.keep()
+    assert found.keep(tmp_path / "new/out") == [tmp_path / "new/out/evaluation.json"]
+    assert found.keep(str(tmp_path)) == [tmp_path / "evaluation.json"]
     assert keys(found)[0] == "accuracy"
 
 

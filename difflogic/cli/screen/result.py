@@ -52,7 +52,7 @@ def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
 def kept(found: ActionResult, what: str) -> list[Path]:
     """Write the files into the run folder; a folder that is read-only causes a warning."""
     try:
-        return found.keep()
+        return [] if found.folder is None else found.keep()
     except RunFolderError as error:
         echo(f"Warning: {what} not kept in the run folder. {error}", err=True)
         return []
