@@ -16,7 +16,7 @@ from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.member import Member, restored
-from difflogic.policies.results import CURVE, SUMMARY, curves
+from difflogic.policies.results import RETURNS, SUMMARY, curves
 from difflogic.runs import chosen, plots
 from difflogic.runs.journal import CSV
 
@@ -37,7 +37,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     best = next(each for each in scored["members"] if each["seed"] == scored["best"])
     member = restored(run, scored["members"].index(best) + 1)
     config, actor = member.config.require_episodes(), member.agent.actor
-    files: Files = {CURVE: curves(run)}
+    files: Files = {RETURNS: curves(run)}
     given, found = None, None
     if isinstance(actor, LogicActor):
         files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")

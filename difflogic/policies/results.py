@@ -20,7 +20,9 @@ from difflogic.policies.member import Member
 from difflogic.runs import checkpoint, chosen, jsonl, plots
 from difflogic.runs.journal import JSONL
 
-SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
+SUMMARY, EVALUATION = "summary.txt", "evaluation.json"
+RETURNS, ACCURACY = "returns.png", "accuracy.png"
+"""Curves of agents, and of a classifier."""
 CELL = "circuit.json"
 """The rule of an automaton that acts."""
 FINAL = 1 << 20

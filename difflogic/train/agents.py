@@ -231,7 +231,8 @@ class Agents(Session[Member, AgentRun]):
             for name, content in results.files(self.config, self.members, best, self.baselines, netlist).items():
                 self.folder.write(name, content)
             if self.observer.wants_pictures():
-                self.folder.write(results.CURVE, results.curves(self.folder.path))
+                name = results.ACCURACY if isinstance(self.config, ClassifierConfig) else results.RETURNS
+                self.folder.write(name, results.curves(self.folder.path))
         self.write_end(ended.summary)
         return ended
 

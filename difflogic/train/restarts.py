@@ -55,7 +55,7 @@ LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
-    "evaluation.json",
+    "accuracy.png", "evaluation.json",
 )  # fmt: skip
 """Of the best attempt, copied to the top of the folder."""
 

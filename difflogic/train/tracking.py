@@ -28,8 +28,11 @@ from difflogic.policies.rows import PolicyRow
 from difflogic.runs.journal import Row
 from difflogic.train.observer import Beginning, Observer, Standing
 
-FILES = ("config.toml", "circuit.json", "summary.txt", "metrics.csv", "loss.png", "returns.png", "rollout.gif")
-"""Of a run folder, what a tracker keeps, where it is there."""
+FILES = (
+    *("config.toml", "circuit.json", "summary.txt", "metrics.csv"),
+    *("loss.png", "returns.png", "accuracy.png", "rollout.gif"),
+)
+"""Files of a run folder that a tracker stores, if they exist."""
 UNTRACKED = ("epoch", "skipped", "iteration", "steps")
 """Fields of a row that are no curves."""
 

@@ -47,6 +47,8 @@ def trained(file) -> Path:
     told = run("train", "--data", file, "--label", "kind", "--population", 2, "--out", path, *SMALL)
     assert "240 rows of 3 numbers, 3 classes" in told
     assert f"difflogic simplify {path}" in told
+    assert "accuracy.png; summary.txt has the details" in told
+    assert [file.name for file in path.glob("*.png")] == ["accuracy.png"]
     return path
 
 

@@ -186,8 +186,9 @@ class TrainingReporter(Observer):
 
 
 def _files(folder: Path | None) -> list[str]:
-    pictures = [name for name in ("rollout.gif", "returns.png") if folder is not None and (folder / name).is_file()]
-    return [f"Open:            {name}; summary.txt has the details" for name in pictures]
+    images = ("rollout.gif", "returns.png", "accuracy.png")
+    found = [name for name in images if folder is not None and (folder / name).is_file()]
+    return [f"Open:            {name}; summary.txt has the details" for name in found]
 
 
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
