@@ -80,7 +80,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     whole = request.whole
     with sinks.choose(as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:
         reporter = TrainingReporter(sink, options.get("log_interval", TrainingReporter.log_interval))
-        with tracked(*options.get("track", ()), tell=reporter.noticed) as tracking:
+        with tracked(*options.get("track", ()), warn=reporter.noticed) as tracking:
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
         reporter.ended(trained)
     if isinstance(trained.run, Run):

@@ -1,1 +1,1 @@
-"""Training: the epoch loop, its stages, restarts and what is told of it. Knows no kernel and no command line."""
+"""Training: the epoch loop, its stages, restarts and reports. It imports no kernel and no command line."""

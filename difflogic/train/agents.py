@@ -1,4 +1,4 @@
-"""Agents as a session trains them: iterations in an environment, evaluated on episodes that training never sees."""
+"""Training session of agents: iterations in an environment, evaluated on episodes that training never uses."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ from difflogic.train.run import AgentRun
 from difflogic.train.session import BrokenOffError, Session
 
 MOST_MEMBERS = 1024
+"""Largest population of agents."""
 
 
 class Agents(Session[Member, AgentRun]):
-    """The agents of a run, each with its environment. Epochs are environment steps; those of an iteration are one."""
+    """Session of agents, each with its own environments. It counts environment steps as epochs."""
 
     columns: ClassVar[Sequence[str]] = PolicyRow.columns
     config: PolicyConfig
@@ -47,7 +48,7 @@ class Agents(Session[Member, AgentRun]):
         self, request: TrainRequest, placement: Placement, config: PolicyConfig, members: Sequence[Member],
         observer: Observer, epoch: int = 0, elapsed_s: float = 0.0,
     ) -> None:  # fmt: skip
-        """Raises UsageError."""
+        """Raise UsageError if the run cannot end with as many solved agents as `request` says."""
         super().__init__(request, placement, members, epoch, observer)
         self.config, self.seconds_before = config, elapsed_s
         self._size = members[0].agent.iteration_steps
@@ -61,7 +62,7 @@ class Agents(Session[Member, AgentRun]):
 
     @classmethod
     def fresh(cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer) -> Agents:
-        """At the beginning, with the best agent of the run `request.init_from` where there is one.
+        """Return a new session; its agents start as the best one of the run `request.init_from`, if that is given.
 
         Raises CheckpointError, ConfigError, FaultyEnvironmentError, DeviceError.
         """
@@ -69,23 +70,23 @@ class Agents(Session[Member, AgentRun]):
         if not 1 <= population <= MOST_MEMBERS or config.seed + population > 1 << 32:
             raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
         check_stop(config, request.solved_models, population)
-        lender = None if request.init_from is None else lent(Path(request.init_from), config)
+        source = None if request.init_from is None else best_arrays(Path(request.init_from), config)
         members = [
-            Member(each, device, played=observer.working, table=request.table)
-            if lender is None
-            else Member.begun(each, device, lender, request.table)
-            for each in (config.with_(seed=config.seed + k) for k in range(population))
+            Member(own, device, played=observer.working, table=request.table)
+            if source is None
+            else Member.begun(own, device, source, request.table)
+            for own in (config.with_(seed=config.seed + k) for k in range(population))
         ]
-        made = cls(request, placement, config, members, observer)
-        made.lender = None if lender is None else f"the best agent of {request.init_from}"
-        return made
+        session = cls(request, placement, config, members, observer)
+        session.lender = None if source is None else f"the best agent of {request.init_from}"
+        return session
 
     @classmethod
     def resumed(
         cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer, folder: RunFolder,
         file: Path,
     ) -> Agents:  # fmt: skip
-        """Where the run in `folder` was left, by its checkpoint `file`; `config` is its own but for `steps`.
+        """Return a session that continues the run in `folder` from `file`; only `steps` of its `config` may differ.
 
         Raises CheckpointError, ConfigError.
         """
@@ -93,7 +94,8 @@ class Agents(Session[Member, AgentRun]):
         if saved.config.with_epochs(config.epochs) != config:
             raise ConfigError(f"The run in {folder.path} has another configuration: only steps may change on resume.")
         members = [
-            Member.restored(config.with_(seed=each.config.seed), device, each.arrays, table) for each in saved.members
+            Member.restored(config.with_(seed=state.config.seed), device, state.arrays, table)
+            for state in saved.members
         ]
         done = saved.epoch // members[0].agent.iteration_steps
         for member, rows in zip(members, _rows(folder.path, len(members), done), strict=True):
@@ -105,23 +107,23 @@ class Agents(Session[Member, AgentRun]):
         return self.placement.engine.info
 
     def close(self) -> None:
-        for each in self.members:
-            each.environments.close()
+        for member in self.members:
+            member.environments.close()
 
     def contents(self) -> Mapping[str, bytes]:
         rows = self.members[0].environments
         return {dataset.NAME: rows.table.encode()} if isinstance(rows, Rows) else {}
 
     def journal(self) -> Sequence[Sequence[PolicyRow]]:
-        # The row of an evaluation that was broken off is written when it has been played.
-        return [each.metrics[:-1] if self._is_unjudged() else each.metrics for each in self.members]
+        # The row of an interrupted evaluation is written after its repetition.
+        return [member.metrics[:-1] if self._is_unevaluated() else member.metrics for member in self.members]
 
     def begin(self) -> None:
-        if self._is_unjudged():
-            self.report(judged=True)
+        if self._is_unevaluated():
+            self.report(evaluate=True)
         elif self.epoch:
-            # What was solved when it was cut off is so still: it is asked before anything more is learned.
-            self.accepted = self._accept([each.metrics[-1].score for each in self.members])
+            # A solved run that was interrupted ends at once, without further training.
+            self.accepted = self._accept([member.metrics[-1].score for member in self.members])
 
     def next_stop(self) -> int:
         # Every 1000 steps, with 256 in an iteration: after iterations 4, 8 and 12, which are 1024, 2048 and 3072 steps.
@@ -130,28 +132,28 @@ class Agents(Session[Member, AgentRun]):
         return min(self.epochs, -(-due // self._size) * self._size)
 
     def iterate(self, stop: int) -> None:
-        for each in self.members:
-            each.metrics.append(each.iterate(self.epoch // self._size, self.observer.working, self.seconds))
+        for member in self.members:
+            member.metrics.append(member.iterate(self.epoch // self._size, self.observer.working, self.seconds))
         self.epoch += self._size
         self.observer.advanced(self.epoch)
 
     def is_logged(self) -> bool:
         return True
 
-    def report(self, judged: bool = False, leaving: bool = False) -> None:
-        if judged:
+    def report(self, evaluate: bool = False, leaving: bool = False) -> None:
+        if evaluate:
             self.observer.judging(self.epoch)
             episodes = self.config.evaluation.episodes
-            scores = [each.evaluate(episodes, 0, self._watch) for each in self.members]
-            self.accepted = self._accept([each.mean for each in scores])
-            # Only now that nothing can be broken off any more: a row with a score is of an evaluation that was whole.
+            scores = [member.evaluate(episodes, 0, self._watch) for member in self.members]
+            self.accepted = self._accept([score.mean for score in scores])
+            # Last, since all before may be interrupted: only a complete evaluation leaves a score in a row.
             for member, score in zip(self.members, scores, strict=True):
                 member.score = score
                 member.metrics[-1] = replace(member.metrics[-1], score=score.mean)
-        rows = [each.metrics[-1] for each in self.members]
+        rows = [member.metrics[-1] for member in self.members]
         self.append([[row] for row in rows])
         self.observer.iterated(rows)
-        if judged:
+        if evaluate:
             self.observer.judged(self.members)
             self.save()
 
@@ -161,7 +163,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Which agents reach the threshold, also in the end's fresh episodes; none where too few do to end the run."""
+        """Return which agents reach the threshold now and in the final episodes; none if too few do to end the run."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):
@@ -171,14 +173,14 @@ class Agents(Session[Member, AgentRun]):
             for member, is_good in zip(self.members, good, strict=True)
         ]
 
-    def _is_unjudged(self) -> bool:
-        """Return whether the evaluation of this epoch was broken off."""
+    def _is_unevaluated(self) -> bool:
+        """Return whether the evaluation of this epoch was interrupted."""
         interval = self.config.evaluation.interval
         is_due = self.epoch >= self.epochs or self.epoch // interval > (self.epoch - self._size) // interval
         return self.epoch > 0 and is_due and self.members[0].metrics[-1].score is None
 
     def finish(self) -> None:
-        # Of classifiers the rows that choose say which is best: those that are held out choose nothing.
+        # The best classifier is chosen by the validation rows: nothing is chosen by the held-out rows.
         self._chosen = self._best if isinstance(self.config, ClassifierConfig) else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
@@ -188,20 +190,20 @@ class Agents(Session[Member, AgentRun]):
             return
         episodes, spaces = min(self.config.evaluation.final_episodes, 100), best.environments.spaces
         self.baselines = baselines(identifier, spaces, episodes, best.seed + results.FINAL, self._watch)
-        # The last evaluation has saved this epoch. Fresh episodes may find another agent to be the best, though.
+        # The last evaluation saved this epoch, but another agent may be the best in fresh episodes.
         if self._best != self._saved_best:
             self.save()
 
     @property
     def _best(self) -> int:
-        """Return the index of the agent of the highest last score, of equals the first."""
+        """Index of the agent with the highest last score, the first one if several have it."""
         if self._chosen is not None:
             return self._chosen
-        return int(np.argmax([-np.inf if each.score is None else each.score.mean for each in self.members]))
+        return int(np.argmax([-np.inf if member.score is None else member.score.mean for member in self.members]))
 
     def state(self) -> Checkpoint[AgentState]:
         seconds = self.seconds
-        states = [AgentState(each.config, each.state(), self.epoch, seconds) for each in self.members]
+        states = [AgentState(member.config, member.state(), self.epoch, seconds) for member in self.members]
         self._saved_best = self._best
         return Checkpoint(tuple(states), self._best)
 
@@ -209,7 +211,7 @@ class Agents(Session[Member, AgentRun]):
         self.observer.ending()
         best = self.members[self._best]
         netlist = results.netlist_of(best)
-        ended = AgentRun(
+        run = AgentRun(
             path=None if self.folder is None else self.folder.path,
             config=self.config,
             engine=self.info,
@@ -222,19 +224,19 @@ class Agents(Session[Member, AgentRun]):
             ),
             complete=self.complete,
             lender=self.lender,
-            accepted=self.complete and any(each.solved for each in self.members),
+            accepted=self.complete and any(member.solved for member in self.members),
             elapsed_s=self.elapsed_s,
             baselines=self.baselines,
         )
         if self.folder is not None:
-            self.folder.write(results.SUMMARY, ended.summary)
+            self.folder.write(results.SUMMARY, run.summary)
             for name, content in results.files(self.config, self.members, best, self.baselines, netlist).items():
                 self.folder.write(name, content)
             if self.observer.wants_pictures():
                 name = results.ACCURACY if isinstance(self.config, ClassifierConfig) else results.RETURNS
                 self.folder.write(name, results.curves(self.folder.path))
-        self.write_end(ended.summary)
-        return ended
+        self.write_end(run.summary)
+        return run
 
 
 def _device(placement: Placement) -> Device:
@@ -243,30 +245,30 @@ def _device(placement: Placement) -> Device:
     return Device(placement.engine.selector)
 
 
-def lent(path: Path, config: PolicyConfig) -> Arrays:
-    """The state of the best agent of a run, for one of this configuration to begin with.
+def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
+    """Return the state of the best agent of a run, from which an agent of this configuration can start.
 
-    Raises CheckpointError, ConfigError where the two have other shapes.
+    Raises CheckpointError, or ConfigError if the two have different shapes.
     """
     saved = checkpoint.read_agents(chosen.run_folder(path))
-    if (words := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
-        raise ConfigError(f"--init-from needs a run of agents of the same shape: {words}.")
+    if (difference := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
+        raise ConfigError(f"--init-from needs a run of agents of the same shape: {difference}.")
     best = saved.members[saved.best]
     return {"wiring": np.array(best.config.seed, dtype=np.int64), **best.arrays}
 
 
 def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
-    """Each member's rows up to the checkpoint. Raises CheckpointError where some are missing."""
+    """Return the rows of each member up to the checkpoint. Raises CheckpointError if some are missing."""
     # Each iteration wrote a line for every member in turn: of three members, line 7 is iteration 2 of member 1, all
-    # counted from 0. Lines after the checkpoint are of iterations that will be done again.
-    found: list[list[PolicyRow]] = [[] for _ in range(members)]
+    # counted from 0. Lines after the checkpoint are of iterations that will be repeated.
+    of_members: list[list[PolicyRow]] = [[] for _ in range(members)]
     for index, values in enumerate(jsonl.objects(path / JSONL)):
         if index >= iterations * members:
             break
-        found[index % members].append(PolicyRow.from_dict(values))
-    if any(len(rows) != iterations for rows in found):
+        of_members[index % members].append(PolicyRow.from_dict(values))
+    if any(len(rows) != iterations for rows in of_members):
         raise CheckpointError(
             f"The metrics in {path} end before iteration {iterations}, that of its checkpoint: restore {JSONL}, "
             "or start a new run."
         )
-    return found
+    return of_members

@@ -1,4 +1,4 @@
-"""Automata as a session trains them: epochs on an engine, evaluated on probes, and the best one kept."""
+"""Training session of automata: epochs on an engine, evaluated on evaluation grids; the best circuit is saved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,10 @@ from difflogic.train.start import Start
 
 
 class Automata(Session[Replica, Run]):
-    """The models of a run, on one engine or in a race of two; the best so far is kept beside the last state."""
+    """Session of one model or a population, on one engine or after an engine benchmark of two.
+
+    The best circuit so far is saved next to the last state.
+    """
 
     config: Config
 
@@ -34,18 +37,19 @@ class Automata(Session[Replica, Run]):
         self, request: TrainRequest, placement: Placement, start: Start, observer: Observer, rules: Rules,
         own: OwnTask | None,
     ) -> None:  # fmt: skip
-        """Opens the first model. Raises DeviceErrors, UsageError, and CheckpointError."""
+        """Open the first model. Raises DeviceErrors, UsageError, and CheckpointError."""
         super().__init__(request, placement, start.members, start.checkpoint.epoch, observer)
         first = start.checkpoint.members[0]
         self.config, self.epochs = first.config, first.config.epochs
         self._rules, self._own, self._data = rules, own, request.data
-        self.training = Training(placement, [each.job for each in self.members], [each.state for each in self.members])
+        jobs, states = [member.job for member in self.members], [member.state for member in self.members]
+        self.training = Training(placement, jobs, states)
         self.seconds_before, self.notices = first.elapsed_s, start.notices
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
-        """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
+        """Best model so far, whose `best` counts its mismatches; None before the first evaluation."""
         self._finishing: list[str] | None = None
-        """The lines of the summary on what the finishing passes changed; None if they changed nothing."""
+        """Summary lines on what the finishing passes changed; None if they changed nothing."""
 
     @property
     def info(self) -> EngineInfo:
@@ -76,76 +80,78 @@ class Automata(Session[Replica, Run]):
         decision = self.training.ask_race()
         if decision is not None:
             self._place(decision)
-        # Where the first epochs were a race, its result is told before the next one is trained.
+        # The result of an engine benchmark is reported before the next epoch is trained.
         self.epoch = self.training.advance(stop)
         self.observer.advanced(self.epoch)
         if self.observer.wants_states():
-            self._bring_home()
+            self._download()
             self.observer.shown(self.members)
 
     def is_logged(self) -> bool:
         interval = self.observer.log_interval
         return self.epoch // interval > self._reported // interval
 
-    def hopeless(self) -> str | None:
-        # Only an evaluated epoch counts. A run that was interrupted between two evaluations has rows that were not.
+    def reason_to_stop(self) -> str | None:
+        # Only an evaluated epoch counts: a run may be interrupted between two evaluations.
         return self._rules.give_up(self.members) if self._rules.give_up is not None and self._is_evaluated else None
 
-    def report(self, judged: bool = False, leaving: bool = False) -> None:
-        # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
-        # now.
+    def report(self, evaluate: bool = False, leaving: bool = False) -> None:
+        # Earlier epochs are logged with the evaluation that was the last one then, not with the one of this epoch.
         before = [last_evaluated(member.metrics) for member in self.members]
         metrics = self.training.fetch_metrics()
-        found = self._evaluate() if judged else []
+        evaluations = self._evaluate() if evaluate else []
         seconds = self.seconds
-        rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
-        # Of all these epochs only the last was evaluated. Where none was, `found` is empty.
-        for member, each, result in zip(self.members, rows, found, strict=False):
-            each[-1] = member.judge(each[-1], result)
-        for member, each in zip(self.members, rows, strict=True):
-            member.metrics += each
+        rows = [[Row.of(epoch, seconds) for epoch in epochs] for epochs in metrics]
+        # At most the last of these epochs was evaluated.
+        for member, own, evaluation in zip(self.members, rows, evaluations, strict=False):
+            own[-1] = member.evaluated(own[-1], evaluation)
+        for member, own in zip(self.members, rows, strict=True):
+            member.metrics += own
         self.append(rows)
-        self._tell_skipped(rows)
+        self._report_skipped(rows)
         for place, row in enumerate(rows[0], 1):
-            last = place == len(rows[0])
-            # An evaluation in between is logged too, and so is the last epoch of a run that is interrupted.
-            if row.epoch % self.observer.log_interval == 0 or (last and (judged or leaving)):
+            is_last = place == len(rows[0])
+            # An evaluation between two log intervals is logged too, as is the last epoch of an interrupted run.
+            if row.epoch % self.observer.log_interval == 0 or (is_last and (evaluate or leaving)):
                 after = [last_evaluated(member.metrics) for member in self.members]
-                self._tell([each[place - 1] for each in rows], after if last else before)
-        if judged:
+                self._log([own[place - 1] for own in rows], after if is_last else before)
+        if evaluate:
             self.observer.judged(self.members)
             # The best comes first. A run that is killed between the two has a best that is newer than its checkpoint,
             # and drops it when it is resumed: see `difflogic.train.start`.
-            self._keep_best()
+            self._save_best()
             self.save()
 
     def _evaluate(self) -> list[Evaluation]:
-        """The evaluation of every model, and which of them are solutions."""
+        """Return the evaluation of every model, and set which of them are solutions."""
         self.observer.judging(self.epoch)
-        found = self.training.evaluate()
-        self._bring_home()
-        self.accepted = self._accept(found)
-        right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
-        # It changes the logits, so it is done only where the run ends here, with enough models solved.
-        if self._rules.finish is not None and 0 < self.stop_when_solved <= len(right):
-            for member in right:
+        evaluations = self.training.evaluate()
+        self._download()
+        self.accepted = self._accept(evaluations)
+        solutions = self._solutions()
+        # It changes the logits, so it is done only if the run ends here, with enough models solved.
+        if self._rules.finish is not None and 0 < self.stop_when_solved <= len(solutions):
+            for member in solutions:
                 member.state = replace(member.state, logits=self._rules.finish(member.circuit).flat_logits())
-        return found
+        return evaluations
 
     def _accept(self, evaluations: Sequence[Evaluation]) -> list[bool]:
         """Return which models are solutions by their evaluations."""
-        return [self._rules.accept(*each) for each in zip(self.members, evaluations, strict=True)]
+        return [self._rules.accept(*pair) for pair in zip(self.members, evaluations, strict=True)]
 
-    def _bring_home(self) -> None:
-        """The members' states of this epoch, from the engine."""
-        # All models are at the same epoch, so the first speaks for all. Asking the engine would wait for the device.
+    def _solutions(self) -> list[Replica]:
+        return [member for member, is_accepted in zip(self.members, self.accepted, strict=True) if is_accepted]
+
+    def _download(self) -> None:
+        """Copy the states of this epoch from the engine to the members."""
+        # All models are at the same epoch, so the first is enough. A call of the engine would wait for the device.
         if self.members[0].state.epoch == self.epoch:
             return
         for member, state in zip(self.members, self.training.states(), strict=True):
             member.state = state
 
     def _place(self, decision: Decision) -> None:
-        """The first epochs showed where the rest is trained: tell it, and keep it for runs of the same shape."""
+        """Report the engine that the benchmark chose, and save the result for runs of the same shape."""
         self.observer.placed(decision.engine, decision.reason)
         if self.folder is not None:
             measured = [trial.to_dict() for trial in decision.trials]
@@ -153,42 +159,38 @@ class Automata(Session[Replica, Run]):
             self.folder.write(manifest.NAME, manifest.to_json(self.record))
         choose.keep_measured(decision.trials[0].engine, self.config, len(self.members), decision)
 
-    def _last_rows(self) -> list[Row]:
-        """Each model's, where there is one."""
-        return [row for member in self.members for row in member.metrics[-1:]]
-
     @property
     def _is_evaluated(self) -> bool:
-        """Whether the models were evaluated at this epoch."""
-        rows = self._last_rows()
+        """True if the models were evaluated at this epoch."""
+        rows = [row for member in self.members for row in member.metrics[-1:]]
         return bool(rows) and all(row.hard_loss is not None for row in rows)
 
-    def _tell(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
-        """Log an epoch: each member's row, and the last that was evaluated by then."""
+    def _log(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
+        """Report an epoch: the row of each member, and its last evaluated row by then."""
         if len(self.members) == 1:
             self.observer.logged(rows[0], last[0])
             return
         self.observer.compared(Standing(tuple(self.seeds), tuple(rows), tuple(last)))
 
-    def _tell_skipped(self, rows: Rows) -> None:
-        skipped = [(row.epoch, member.seed) for member, each in zip(self.members, rows, strict=True)
-                   for row in each if row.skipped]  # fmt: skip
+    def _report_skipped(self, rows: Rows) -> None:
+        skipped = [(row.epoch, member.seed) for member, own in zip(self.members, rows, strict=True)
+                   for row in own if row.skipped]  # fmt: skip
         if skipped:
             epochs = sorted({epoch for epoch, _ in skipped})
-            # A population names the seeds that it happened to, a single run has only one.
+            # The seeds are named for a population only.
             of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
                 f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
                 "their steps were skipped, logits and moments are unchanged."
             )
 
-    def _keep_best(self) -> None:
-        """A solution, else the fewest wrong values; of equals the latest: a run that ends solved ends with its best."""
-        accepted = [member for member, is_accepted in zip(self.members, self.accepted, strict=True) if is_accepted]
-        candidates = accepted or self.members
+    def _save_best(self) -> None:
+        """Save the best model so far: a solution, else the one with the fewest mismatches, the latest if equal."""
+        solutions = self._solutions()
+        candidates = solutions or self.members
         member = candidates[best_of(candidates)]
-        known = None if self.best is None else self.best.best
-        if member.wrong is None or (known is not None and member.wrong > known and not accepted):
+        least = None if self.best is None else self.best.best
+        if member.wrong is None or (least is not None and member.wrong > least and not solutions):
             return
         self.best = replace(member.checkpoint(self.seconds), best=member.wrong)
         if self.folder is not None:
@@ -208,8 +210,8 @@ class Automata(Session[Replica, Run]):
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None
-        # The last circuit may have more wrong values than the best one, and be easier to repair.
-        last = [(each.circuit, each.seed) for each in self.members]
+        # The last circuit may have more mismatches than the best one, and be easier to repair.
+        last = [(member.circuit, member.seed) for member in self.members]
         for circuit, seed in last if self.best is None else [(self.best.circuit, self.best.config.seed), *last]:
             if (finished := passes.run(circuit, seed, self.epoch, prune)) is not None:
                 self.best, self._finishing = finished
@@ -220,22 +222,21 @@ class Automata(Session[Replica, Run]):
         return False
 
     def state(self) -> Checkpoint[ModelState]:
-        self._bring_home()
+        self._download()
         seconds = self.seconds
-        return Checkpoint(tuple(each.checkpoint(seconds) for each in self.members), best_of(self.members))
+        return Checkpoint(tuple(member.checkpoint(seconds) for member in self.members), best_of(self.members))
 
     def end(self) -> Run:
-        self._bring_home()
-        # Whoever shows progress hears of it first: pictures take a while.
-        self.observer.ending()
+        self._download()
+        self.observer.ending()  # before the images, which take a while
         engine, best = self.training.engine, self.best
         effort = self.epochs_here, self.seconds_here
         text = summary.of_run(self.config, self.members, engine.info, *effort, best, self._finishing or ())
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:
-            pictures = self.observer.wants_pictures()
-            results.write(self.folder, engine, self.members, shown, text, pictures)
-            if pictures and best is not None:
+            has_images = self.observer.wants_pictures()
+            results.write(self.folder, engine, self.members, shown, text, has_images)
+            if has_images and best is not None:
                 self._draw(best)
         self.write_end(text)
         return Run(
@@ -256,7 +257,7 @@ class Automata(Session[Replica, Run]):
         )
 
     def _draw(self, best: ModelState) -> None:
-        """The task's own pictures: where it fails to draw them, the run is none the worse."""
+        """Write the images of a custom task; an error in its code is reported, and does not fail the run."""
         if self._own is None or self.folder is None:
             return
         try:
@@ -266,6 +267,6 @@ class Automata(Session[Replica, Run]):
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """The first few by number."""
+    """Return the first five seeds, and the number of others."""
     named = ", ".join(map(str, seeds[:5]))
     return f"seed {named}" + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")

@@ -1,4 +1,4 @@
-"""Attempts have a budget: too few epochs for any to be of use are refused, and too little time is reported."""
+"""Budget of attempts: refuses too few epochs for a useful attempt, and warns of too little time."""
 
 import math
 
@@ -13,7 +13,7 @@ from difflogic.train import stalled
 
 
 def check(request: TrainRequest) -> None:
-    """Raises UsageError where the budget is too small for so many attempts to be of use."""
+    """Raise UsageError if the budget is too small for all attempts of a request to be useful."""
     config, population, restarts = request.whole, request.population, request.restarts or 0
     if isinstance(config, PolicyConfig):
         config.require_episodes()
@@ -27,7 +27,7 @@ def check(request: TrainRequest) -> None:
     most = stalled.most_restarts(config, epochs)
     if restarts > most:
         raise UsageError(
-            f"{restarts} restarts share {epochs} epochs, but no run is given up before epoch {useful}: "
+            f"{restarts} restarts share {epochs} epochs, but no attempt stops early before epoch {useful}: "
             f"give at most {most} restarts."
         )
     if epochs // population < useful:
@@ -39,7 +39,7 @@ def check(request: TrainRequest) -> None:
 
 def _check_agents(request: TrainRequest) -> None:
     if not request.until_solved:
-        raise UsageError("`restarts` is for automata: agents begin again with `until_solved`.")
+        raise UsageError("`restarts` is for automata: agents restart with `until_solved`.")
     if request.within is not None and request.within.epochs is not None:
         raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: their steps limit each attempt.")
 
@@ -54,7 +54,10 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
 
 
 def notice(request: TrainRequest) -> str | None:
-    """A sentence where no attempt may be tested within a limit of time: a prediction, which is no ground to refuse."""
+    """Return a warning if the limit of time may end training before the first evaluation for early stopping.
+
+    It is an estimate, so that the request is not refused.
+    """
     config, within = request.whole, request.within
     if within is None or within.seconds is None or isinstance(config, PolicyConfig):
         return None

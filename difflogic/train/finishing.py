@@ -1,4 +1,4 @@
-"""Finishing passes: the last, exact steps that an attempt at an image takes after its training.
+"""Finishing passes: exact steps after the training of an attempt at an image.
 
 A few cells that the search leaves wrong are repaired, and identical channels, which are learned once, are copied. Both
 change the shape of the circuit, so that the result has a configuration of its own.
@@ -42,7 +42,7 @@ class Finishing:
     def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, list[str]] | None:
         """Return the finished model with lines for the summary, or None if too much is wrong.
 
-        `seed` and `epoch` are those of the circuit. To `prune` takes seconds, and one gate in twenty less.
+        `seed` and `epoch` are those of the circuit. To `prune` takes seconds, and removes about one gate in twenty.
         """
         task, target = self.config.task, job.fixed_target(self.config.task)
         before, repaired = self.repaired(circuit)
@@ -56,49 +56,48 @@ class Finishing:
             repaired = copies.widened(repaired, copies.sources(shown))
             channels = f"{task.loss_channels} of {shown.shape[-1]} channels"
             lines.append(line("Learned", f"{channels}, the others are copies or dark"))
-        made = self._layered(repaired)
-        made = pruned(made, shown.shape[-1]) if prune else made
+        finished = self._layered(repaired)
+        finished = pruned(finished, shown.shape[-1]) if prune else finished
         if self.complete.task.stays:
-            learned = lean(CellNetlist.of_run(made, fitted(self.complete, made)))
+            learned = lean(CellNetlist.of_run(finished, fitted(self.complete, finished)))
             holding = held.held(learned, task.steps)
-            made, share = self._layered(holding), held.returns(holding, shown, task.steps)
+            finished, share = self._layered(holding), held.returns(holding, shown, task.steps)
             if share is None:
                 return None
             added = counted(len(holding.gates) - len(learned.gates), "gate")
             lines.append(line("Stays", f"from step {task.steps} on, for ever (the states repeat: proved)"))
             lines.append(line("Held", f"by a clock and a latch in each cell, {added} added"))
             lines.append(line("Returns", f"from {100 * share:.1f} % of all places of a 3x3 square set to zero"))
-        config = fitted(self.complete, made).with_(seed=seed)
-        if not np.array_equal(_shown(CellNetlist.of_run(made, config), task.steps), shown):
+        config = fitted(self.complete, finished).with_(seed=seed)
+        if not np.array_equal(_shown(CellNetlist.of_run(finished, config), task.steps), shown):
             return None
-        state = replace(TrainState.initial(job.make_job(config, made)), epoch=epoch)
-        return ModelState(config, made, state, best=0), lines
+        state = replace(TrainState.initial(job.make_job(config, finished)), epoch=epoch)
+        return ModelState(config, finished, state, best=0), lines
 
     def _layered(self, netlist: CellNetlist) -> Circuit:
         return layered(to_xag(netlist), self.config.model.periodic, self.config.model.neighbourhood)
 
 
 def learned_once(config: Config) -> Config:
-    """Return the configuration that learns each of an image's identical channels once, no dark one, and one moment.
+    """Return the configuration that learns identical channels of an image once, no dark channel, and does not stay.
 
-    It is `config` itself if nothing is left for the passes, or if its circuit cannot be finished. A start image has its
-    own channels, in order.
+    The finishing passes add these. It is `config` itself if they cannot, or if an initial image fixes the channels.
     """
     if not can_be_finished(config) or config.task.start == "picture":
         return config
     target, once = job.fixed_target(config.task), config.with_(task={"stays": False})
     shown = copies.sources(target)
-    first = [shown.index(each) for each in range(max(shown) + 1)]
+    first = [shown.index(channel) for channel in range(max(shown) + 1)]
     if len(first) in (0, len(shown)):
         return once
     return once.with_(task={"picture": text_picture.encode(target[..., first]), "loss_channels": len(first)})
 
 
 def can_be_finished(config: Config) -> bool:
-    """Return whether the task is an image of one moment, from one initial state, that training ends with a search."""
+    """Return whether the target is an image at one step from one initial state, and training ends with a search."""
     task = config.task
-    one = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
-    return one and config.search.begin > 0 and not config.train.asynchronous
+    is_image = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
+    return is_image and config.search.begin > 0 and not config.train.asynchronous
 
 
 def fitted(config: Config, circuit: Circuit) -> Config:
@@ -118,5 +117,5 @@ def fitted(config: Config, circuit: Circuit) -> Config:
 
 
 def _shown(netlist: CellNetlist, steps: int) -> Bits:
-    """Return uint8 `[H, W, visible]`: the image after so many steps."""
+    """Return the image after this number of steps, uint8 `[H, W, visible]`."""
     return netlist.rollout(invariant.start_of(netlist)[None], steps)[-1, 0, ..., : netlist.visible]

@@ -1,6 +1,6 @@
-"""Training as a notebook shows it: one display, with a bar, the automaton as it is now, and the curves.
+"""Live display of a training in a notebook: a progress bar, the current automaton, and the curves.
 
-IPython is used only where it runs already, in the kernel of a notebook.
+IPython is only used if it is already running, in the kernel of a notebook.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from difflogic.train import results
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
 
-if TYPE_CHECKING:  # half of what it loads is for agents alone
+if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
 
 FRAME_S = 0.5
-"""The least seconds between two changes of the display."""
+"""Fewest seconds between two changes of the display."""
 SHARE = 0.05
-"""The part of the time that making pictures may take."""
+"""Largest share of the time that drawing may take."""
 
 
 def observer(engine: Engine) -> Observer:
-    """The observer of a training for which none was given: a display in a notebook, elsewhere one that is silent."""
+    """Return the default observer: a display in a notebook, elsewhere one that does nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 
 
-def in_html(pictures: Mapping[str, bytes], text: str) -> str:
-    """Pictures by file, inside the HTML, and text below them."""
-    images = [
+def in_html(images: Mapping[str, bytes], text: str) -> str:
+    """Return HTML with these images by file name inside it, and the text below them."""
+    elements = [
         f'<img alt="{name}" style="display: block; max-width: 100%" '
         f'src="data:image/{name.rpartition(".")[2]};base64,{base64.b64encode(data).decode()}">'
-        for name, data in pictures.items()
+        for name, data in images.items()
     ]
-    return f"{''.join(images)}<pre>{html.escape(text)}</pre>"
+    return f"{''.join(elements)}<pre>{html.escape(text)}</pre>"
 
 
 class LiveDisplay(Observer):
-    """Draws in the output of the cell that trains; `engine` rolls the automaton out."""
+    """Display in the output of the notebook's cell; `engine` does the rollouts."""
 
     def __init__(self, engine: Engine) -> None:
         from rich import progress
@@ -53,16 +53,16 @@ class LiveDisplay(Observer):
 
         self._engine, self._ipython = engine, importlib.import_module("IPython.display")
         self._handle: Any = None
-        self._pictures = ""
+        self._images = ""
         self._members: Sequence[Replica] = ()
-        self._next_text = self._next_pictures = 0.0
-        # Rich's own display in a notebook needs ipywidgets: the bar is drawn into the one display instead.
+        self._next_text = self._next_images = 0.0
+        # Rich's own display in a notebook needs ipywidgets, so the bar is drawn into this display instead.
         self._console = Console(file=io.StringIO(), record=True, width=80, force_jupyter=False)
         columns = progress.MofNCompleteColumn(), progress.BarColumn(), progress.TimeRemainingColumn()
         self._bar = progress.Progress("epoch", *columns, "left", console=self._console, auto_refresh=False)
 
     def began(self, beginning: Beginning) -> None:
-        # An attempt begins anew, and so does its bar.
+        # Each attempt has a bar of its own.
         for task in self._bar.task_ids:
             self._bar.remove_task(task)
         self._task = self._bar.add_task("", total=beginning.epochs, completed=beginning.epoch)
@@ -74,7 +74,7 @@ class LiveDisplay(Observer):
             self._show()
 
     def wants_states(self) -> bool:
-        return time.monotonic() >= self._next_pictures
+        return time.monotonic() >= self._next_images
 
     def shown(self, members: Sequence[Replica]) -> None:
         self._draw(members)
@@ -95,15 +95,15 @@ class LiveDisplay(Observer):
 
     def _draw(self, members: Sequence[Replica]) -> None:
         began = time.monotonic()
-        self._pictures = in_html(results.pictures(self._engine, members, members[best_of(members)].checkpoint(0.0)), "")
+        self._images = in_html(results.images(self._engine, members, members[best_of(members)].checkpoint(0.0)), "")
         self._show()
         now = time.monotonic()
-        self._next_pictures = now + max(FRAME_S, (now - began) / SHARE)
+        self._next_images = now + max(FRAME_S, (now - began) / SHARE)
 
     def _show(self) -> None:
         self._console.print(self._bar.get_renderable())
         bar = self._console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
-        shown = self._ipython.HTML(bar + self._pictures)
+        shown = self._ipython.HTML(bar + self._images)
         if self._handle is None:
             self._handle = self._ipython.display(shown, display_id=True)
         else:

@@ -1,7 +1,8 @@
-"""The search over the hard circuit as a model: see `difflogic.engine.search`.
+"""Local search over the hard circuit, as a model of an engine: see `difflogic.engine.search`.
 
-The search is the same on every engine: whole numbers, computed on the processor. Its epochs count as any other; they
-leave keys, moments and the number of steps as they are, and have no soft loss. Their batch is the probes.
+The search is the same for every engine, since it computes with whole numbers on the processor. Its epochs count like
+others. They change neither keys, moments nor the number of steps, have no soft loss, and use the evaluation grids as
+their batch.
 """
 
 import math
@@ -19,12 +20,12 @@ from difflogic.errors import CheckpointError
 
 
 class LocalSearchModel:
-    """Implements `difflogic.engine.api.Model` for all runs; `info` is that of the engine that trained them before."""
+    """Local search as a `difflogic.engine.api.Model`; `info` is that of the engine that trained before."""
 
     def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
-        """Raises CheckpointError for states whose costs do not fit their job."""
+        """Raise CheckpointError if the costs of a state do not fit its job."""
         self.info = info
-        # Wires are what training chose; the search changes functions alone.
+        # Training has chosen the wires: the search changes only functions.
         pairs = zip(jobs, states, strict=True)
         self._jobs = [replace(job, circuit=job.circuit.with_logits(state.logits).chosen) for job, state in pairs]
         self._searches = [open_local_search(job) for job in self._jobs]
@@ -37,7 +38,7 @@ class LocalSearchModel:
             self._states = [_searched(*run) for run in runs]
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        # Epochs of a search leave nothing behind but that they were.
+        # Epochs of a search have no metrics but their number.
         first, self._fetched = self._fetched + 1, self._states[0].epoch
         return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._fetched + 1)] for _ in self._jobs]
 
@@ -48,18 +49,18 @@ class LocalSearchModel:
         return self._states
 
     def epochs_per_call(self) -> int:
-        """An epoch at a time: it takes as long as a train step."""
+        """Return 1, since an epoch takes as long as a train step."""
         return 1
 
     def close(self) -> None:
-        """It holds nothing of a device."""
+        """Do nothing, as no device memory is used."""
 
 
 def _costs(job: Job, state: TrainState) -> Words:
-    """The costs of a search that continues, otherwise fresh ones."""
+    """Return the costs of a search that continues, otherwise initial ones."""
     fresh = search.fresh_costs(job.config, len(job.probes))
     costs = fresh if state.costs is None else state.costs
-    if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code looks no further
+    if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code does not check them
         raise CheckpointError(
             f"The checkpoint's costs must be {fresh.dtype} {list(fresh.shape)}, as its configuration says, "
             f"got {costs.dtype} {list(costs.shape)}: use another checkpoint."
@@ -68,15 +69,15 @@ def _costs(job: Job, state: TrainState) -> Words:
 
 
 def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainState:
-    """The state after one more epoch."""
+    """Return the state after one more epoch."""
     assert before.costs is not None
     rounds = search.rounds(job.config, len(job.probes))
-    # A gate's function is the largest of its sixteen logits. The search changes functions, and then two logits change
-    # places, so that the state stays one that training could go on from.
+    # A gate's function is the largest of its sixteen logits. If the search changes it, two logits are swapped, so that
+    # training could continue from the state.
     epoch, gates, costs = before.epoch + 1, _functions(job, before), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)
     guide = search.NO_GUIDE
-    if rounds == search.ROUNDS:  # with more samples than a train step has it would take longer than all its rounds
+    if rounds == search.ROUNDS:  # for more samples than in a train step it would take longer than all rounds
         guide = search.promising(gates, local_search.slopes(gates, costs))
     local_search.search(gates, costs, words, search.costs_rise(epoch, rounds), guide)
     logits, rows = before.logits.copy(), slice(job.circuit.gates)
@@ -85,7 +86,7 @@ def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainS
 
 
 def _functions(job: Job, state: TrainState) -> Array:
-    """Most probable function of each gate, int64 `[G]`."""
+    """Return the most probable function of each gate, int64 `[G]`."""
     return np.asarray(state.logits[: job.circuit.gates].argmax(axis=1))
 
 
@@ -93,5 +94,5 @@ def _evaluation(job: Job, local_search: LocalSearch, state: TrainState) -> Evalu
     wrong = local_search.wrong(_functions(job, state))
     count = int(wrong.sum())
     of_probes = wrong.reshape(*wrong.shape[:2], len(job.probes), -1)
-    # The batch of a search is the probes, so both hard losses are the same number.
+    # The batch of a search is the evaluation grids, so both hard losses are the same.
     return Evaluation(count, count, job.values, int(of_probes.any(axis=(0, 1, 3)).sum()))

@@ -1,4 +1,4 @@
-"""A run reports to an observer: the command line prints it, a notebook may draw it."""
+"""Observers, to which a run reports: the command line prints the reports, a notebook draws them."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from difflogic.runs.journal import Row
 from difflogic.train.replica import Replica
 from difflogic.train.signals import Stop
 
-if TYPE_CHECKING:  # half of what it loads is for agents alone
+if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
     from difflogic.policies.rows import PolicyRow
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """A beginning holds what is known before the first epoch."""
+    """Report before the first epoch of a process."""
 
     config: Config | PolicyConfig
     engine: EngineInfo
     reason: str
     path: Path | None
-    """The run folder; None where the run stays in memory."""
+    """Run folder; None if the run is in memory."""
     epoch: int
-    """Epochs done already: 0 for a new run."""
+    """Last epoch that is done already: 0 for a new run."""
     epochs: int
-    """In all; of agents environment steps."""
+    """Total number of epochs, or of environment steps for agents."""
     population: int = 1
-    """Models, with seeds counted up from the configuration's."""
+    """Number of models, with seeds counted up from the configuration's."""
     lender: str | None = None
-    """Whose circuit it begins with, in one sentence; None where it begins with its own."""
+    """Source of the initial circuit, in words that end a sentence; None for a new circuit."""
 
     @property
     def about(self) -> str:
-        """Return what is trained, in a few words."""
+        """Description of the task, the circuit and the budget in a line."""
         config = self.config
         if isinstance(config, PolicyConfig):
             if isinstance(config, ClassifierConfig):
                 table = config.table
-                what = f"{table.rows} rows of {len(table.features)} numbers, {len(table.classes)} classes"
-                return f"{what}, {config.made_of}; {config.steps} rows seen"
+                rows = f"{table.rows} rows of {len(table.features)} numbers, {len(table.classes)} classes"
+                return f"{rows}, {config.made_of}; {config.steps} rows seen"
             return f"{config.subject}, {config.made_of}; {config.algorithm} for {config.steps} steps"
         task, model = config.task, config.model
         return (
@@ -60,17 +60,17 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Standing:
-    """A standing says how the members of a population are doing at an epoch, in the order of their seeds."""
+    """Metrics of a population at an epoch, in the order of the seeds."""
 
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
-    """Each member's row of this epoch."""
+    """Row of this epoch of each member."""
     judged: tuple[Row | None, ...]
-    """Each member's last row that was evaluated."""
+    """Last evaluated row of each member."""
 
     @property
     def solved(self) -> int:
-        """Members without a wrong value when they were last evaluated."""
+        """Number of members without a wrong cell at their last evaluation."""
         return sum(row is not None and row.hard_loss == 0 for row in self.judged)
 
     @property
@@ -79,76 +79,76 @@ class Standing:
 
     @property
     def soft_losses(self) -> tuple[float, float]:
-        """The lowest and the median of those that are finite, else NaN."""
-        # Models that search have no soft loss, and the median of the others still says something.
+        """Lowest and median soft loss of the models that have one; NaN if none has."""
+        # A search has no soft loss, but other models may still be in training.
         losses = [row.soft_loss for row in self.rows if not math.isnan(row.soft_loss)] or [math.nan]
         return min(losses), statistics.median(losses)
 
 
 class Observer:
-    """Hears what happens in a training, and may end it. Override the methods that you want to hear.
+    """Base of observers, which receive the reports of a training and may end it. Override the methods that you need.
 
-    Calls come from the thread that trains, so a slow method slows the training. Of agents an epoch is an environment
-    step, and `advanced` comes after each iteration.
+    Calls come from the thread that trains, so that a slow method slows the training. For agents an epoch is an
+    environment step, and `advanced` is called after each iteration.
 
         >>> class Losses(difflogic.Observer):
-        ...     def logged(self, row, judged):
+        ...     def logged(self, row, evaluated):
         ...         print(f"epoch {row.epoch}: {row.soft_loss:.1f}")
         >>> run = difflogic.Trainer(config, engine).run(epochs=1, observer=Losses())
         epoch 1: 22.5
     """
 
     stop: Stop | None = None
-    """Request that ends the run, saved; None: the first signal that `signals.watched` names makes it."""
+    """Request to end the run, which is then saved; None: one of the signals of `signals.watched` ends it."""
     log_interval: int = 10
-    """Epochs between two rows of an automaton that are `logged`."""
+    """Epochs between two calls of `logged`."""
 
     def began(self, beginning: Beginning) -> None:
-        """The first epoch is about to begin."""
+        """Receive a report before the first epoch."""
 
     def advanced(self, epoch: int) -> None:
-        """Epochs up to this one were given to the engine."""
+        """Receive the last epoch that the engine has been given."""
 
     def working(self) -> None:
-        """There was one more step of an environment: of an agent that learns, or in the episodes of an evaluation."""
+        """Receive a sign of life after each environment step of agents, also in evaluations."""
 
     def wants_states(self) -> bool:
-        """Return whether to be `shown` the states of this moment, which are then downloaded. Asked after `advanced`."""
+        """Return whether to download the states for `shown`; called after `advanced`."""
         return False
 
     def shown(self, members: Sequence[Replica]) -> None:
-        """Here are the models, with their states of this moment to read."""
+        """Receive the models with their current states, to be read only."""
 
     def judging(self, epoch: int) -> None:
-        """The models of this epoch are about to be evaluated, then saved."""
+        """Receive the epoch whose models are about to be evaluated and saved."""
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """The models were evaluated; here they are, with their states of that epoch to read."""
+        """Receive the evaluated models with their states of that epoch, to be read only."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """An attempt of a run with restarts begins or continues (its status is `running`), or has ended."""
+        """Receive an attempt of a run with restarts when it begins or continues (`running`), and when it ends."""
 
-    def logged(self, row: Row, judged: Row | None) -> None:
-        """A row is due: at the log interval, an evaluation or the end. `judged` is the last that was evaluated."""
+    def logged(self, row: Row, evaluated: Row | None) -> None:
+        """Receive a row at the log interval, an evaluation or the end, and the last row that was evaluated."""
 
     def compared(self, standing: Standing) -> None:
-        """A population reports here what a single run reports to `logged`."""
+        """Receive the metrics of a population, in place of `logged`."""
 
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
-        """An iteration of agents: the row of each, which has a score where it was evaluated."""
+        """Receive the row of each agent after an iteration; it has a score after an evaluation."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
-        """The rest of the run is on this engine, by what the first epochs took."""
+        """Receive the engine that an engine benchmark in the first epochs chose for the others."""
 
     def noticed(self, text: str) -> None:
-        """There is something that a person should know, in one sentence."""
+        """Receive a notice for the user, in one sentence."""
 
     def saved(self, epoch: int) -> None:
-        """A checkpoint of this epoch is on the disk."""
+        """Receive the epoch of a checkpoint that was saved."""
 
     def wants_pictures(self) -> bool:
-        """Return whether to draw film and curves, which takes longer than a short run does. Asked at the end."""
+        """Return whether to draw the rollout and the curves at the end, which may take longer than a short run."""
         return True
 
     def ending(self) -> None:
-        """There are no more epochs; the results are about to be written."""
+        """Receive the end of training, before the results are written."""

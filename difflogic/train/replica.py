@@ -1,4 +1,4 @@
-"""One model of a run: a run has one, or a population of them."""
+"""Model of a run in training. A run has one model, or a population of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from difflogic.system.brief import brief
 
 @dataclass(eq=False)
 class Replica:
-    """A replica holds what a model learns, and what came of it so far."""
+    """Model with its training state and metrics so far."""
 
     job: Job
     state: TrainState
-    """As last brought home from the engine: complete at checkpoints and at the end."""
+    """Last state that was downloaded from the engine: that of the last epoch at checkpoints and at the end."""
     metrics: list[Row]
     """One row per epoch, from the first on."""
     best: int | None = None
@@ -37,21 +37,18 @@ class Replica:
 
     @property
     def solved(self) -> bool:
-        """True where the last evaluation found no wrong value on any probe."""
+        """True if the last evaluation found no wrong cell on any evaluation grid."""
         return self.wrong == 0
 
     @property
     def first_solved(self) -> int | None:
-        """The first epoch whose evaluation found no wrong value."""
+        """First epoch whose evaluation found no wrong cell."""
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
-    def judge(self, row: Row, result: Evaluation) -> Row:
-        """The row with its evaluation, `state` being of its epoch.
-
-        One beyond the schedule leaves no trace in later rows and checkpoints.
-        """
-        # An end that is not on the schedule is evaluated too, and its row shows the lowest loss so far, but `best`
-        # stays, so that a run that goes on from here is the same as one that never ended.
+    def evaluated(self, row: Row, result: Evaluation) -> Row:
+        """Return the row of the epoch of `state` with its evaluation, and update `best` if that is on the schedule."""
+        # The last epoch is evaluated even if it is not on the schedule. `best` then stays as it is, so that a run that
+        # continues from here is the same as one that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
         if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
             self.best = best
@@ -59,24 +56,24 @@ class Replica:
 
     @property
     def wrong(self) -> int | None:
-        """Wrong values at the last evaluation."""
-        judged = last_evaluated(self.metrics)
-        return None if judged is None else judged.hard_loss
+        """Number of mismatches at the last evaluation; None before the first."""
+        row = last_evaluated(self.metrics)
+        return None if row is None else row.hard_loss
 
     def checkpoint(self, elapsed_s: float) -> ModelState:
         return ModelState(self.job.config, self.circuit, self.state, self.best, elapsed_s)
 
 
 def member_of(members: Sequence[Replica], state: ModelState) -> Replica:
-    """The model that a state is of, as it stands now."""
-    return next(each for each in members if each.seed == state.config.seed)
+    """Return the model to which a saved state belongs."""
+    return next(member for member in members if member.seed == state.config.seed)
 
 
 def best_of(members: Sequence[Replica]) -> int:
-    """Index of the best: fewest wrong values at the last evaluation, then fewest active gates, then the first."""
+    """Return the index of the best model: fewest mismatches at the last evaluation, then fewest active gates."""
     if len(members) == 1:
         return 0
     wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
-    # Counting the active gates of many models takes a moment, so it is done only among equals.
-    tied = [index for index, each in enumerate(wrong) if each == min(wrong)]
+    # Active gates take time to count, so this is done only for models with equally many mismatches.
+    tied = [index for index, count in enumerate(wrong) if count == min(wrong)]
     return min(tied, key=lambda index: active_gates(members[index].circuit.gate_logits))

@@ -1,10 +1,10 @@
-"""Attempts: where training stalls, it begins again with other wiring.
+"""Attempts: training that stalls is stopped early and restarts with different wiring.
 
-They share the epochs of one run; or, until one is solved, each has all of them, and a limit of time or epochs, where
-one is given, ends them. Then solved means that a circuit passes the test of `difflogic.train.success`.
+Attempts share the epochs of one run. If they continue until one is solved, each has all epochs, and a limit of time or
+epochs may end them. Solved then means that a circuit passes the test of `difflogic.train.success`.
 
-An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., and beside them `restarts.json` says what came of
-each (`difflogic.runs.attempts`): the folder that holds them is taken by every command that takes a run.
+Each attempt has a run folder, `attempt-1`, `attempt-2`, ..., and `restarts.json` next to them has their results
+(`difflogic.runs.attempts`). Every command that takes the folder of a run takes the folder that holds them.
 
     done = train(TrainRequest(config=config, restarts=3), Placement(engine), Path("runs/mine"))
     done.best.solved, done.interrupted
@@ -48,61 +48,61 @@ from difflogic.train.trainer import Trainer
 AnyConfig = Config | PolicyConfig
 
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
-"""Options of a request for several attempts that are not options of an attempt."""
+"""Options of a request for several attempts that a single attempt does not have."""
 RESERVE = 10.0
 """Seconds of a limit that are reserved, at most a tenth of it, for the finishing passes."""
 LOOK = 10
-"""Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
+"""Most epochs between evaluations until solved, since only an evaluation can find a solution."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
     "accuracy.png", "evaluation.json",
 )  # fmt: skip
-"""Of the best attempt, copied to the top of the folder."""
+"""Files of the best attempt that are copied to the top of the folder."""
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """The results of all attempts."""
+    """Results of all attempts."""
 
     path: Path | None
-    """The folder that holds theirs; None where they were kept in memory."""
+    """Folder that holds the attempts; None if they are in memory."""
     record: Record
     runs: tuple[Run | AgentRun, ...]
-    """Each attempt's, in order."""
+    """Runs of the attempts, in order."""
 
     def __fspath__(self) -> str:
-        """Return their folder, or that of the best: see `Run`."""
+        """Return the folder of all attempts, or that of the best: see `Run`."""
         return str(self.path or self.best.__fspath__())
 
     @property
     def best(self) -> Run | AgentRun:
-        """The solved run, else that of the fewest wrong values, of agents of the highest score."""
+        """Solved run, else the one with the fewest mismatches, or the highest score of agents."""
         return self.runs[self.record.best]
 
     @property
     def solved(self) -> bool:
-        """Return whether the last attempt ended with a solution."""
+        """True if the last attempt ended with a solution."""
         return self.record.attempts[-1].status == "solved"
 
     @property
     def is_unsolved(self) -> bool:
-        """Return whether they were to go on until one is solved, and the limit ended them."""
+        """True if training until solved reached its limit without a solution."""
         over = self.out_of_time or self.record.is_over
         return self.record.restarts is None and over and not self.solved
 
     @property
     def out_of_time(self) -> bool:
-        """Return whether the limit of time ended them."""
+        """True if the limit of time ended the attempts."""
         return str(self.interrupted).startswith(OVER)
 
     @property
     def interrupted(self) -> signal.Signals | str | None:
-        """Return what stopped the last attempt early."""
+        """Signal or reason that interrupted the last attempt."""
         return self.runs[-1].interrupted
 
     @property
     def summary(self) -> str:
-        """The result of the best attempt, and a line for each attempt."""
+        """Result of the best attempt, and a line for each attempt."""
         until = None
         if self.record.restarts is None and self.solved:
             until = "solved"
@@ -116,30 +116,37 @@ class Attempts:
 def train(
     request: TrainRequest, placement: Placement, out: Path | None = None, observer: Observer | None = None
 ) -> Attempts:
-    """Attempts until one is solved or interrupted, or the epochs of the request, summed over models, are used up.
+    """Train attempts until one is solved or interrupted, or all epochs or `request.within` are used up.
 
-    Epochs are those of the whole task: one on a smaller grid counts as its share (`schedule.effort`). Until it is
-    solved means until a model passes the success test, each attempt with all epochs, or until the limit
-    `request.within`. `request` has its configuration. `out`: a new folder, which holds a run folder for each attempt;
-    without it nothing is written. `observer` is told of each attempt when it begins and when it has ended. Raises what
-    `budget.check` and `Trainer.run` raise.
+    An epoch on a smaller grid counts as its share (`schedule.effort`), and epochs are summed over models.
+
+    Args:
+        request: Request with its configuration.
+        placement: Engine.
+        out: New folder for a run folder of each attempt; None: nothing is written.
+        observer: Observer of all runs, which is also called when an attempt begins and ends.
+
+    Returns:
+        The attempts.
+
+    Raises:
+        DifflogicError: As `budget.check` and `Trainer.run`.
     """
     budget.check(request)
     config = request.whole
     if request.until_solved and isinstance(config, Config):
-        # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
     observer = observer or live.observer(placement.engine)
-    # A GPU may be faster than anything that could be said of it here.
-    if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
-        observer.noticed(short)
+    # The speed of a GPU is not known.
+    if placement.engine.info.engine != "gpu" and (notice := budget.notice(request)) is not None:
+        observer.noticed(notice)
     request = replace(request, config=config, stop_when_solved=request.solved_models)
     series = _Series(Record(request.resumable), request, placement, observer)
     if out is None:
         return series.train()
     folders.check_new(out)
     out.mkdir(parents=True, exist_ok=True)
-    # The lock is that of the whole folder: each attempt in it is a run folder that takes a lock of its own.
+    # The lock is for the folder of all attempts: each run folder in it has its own lock.
     with folders.locked(out):
         return series.train(out)
 
@@ -153,45 +160,42 @@ def solve(
     observer: Observer | None = None,
     data: Dataset | None = None,
 ) -> Attempts:
-    """Train `config` again and again, each time with another wiring, until a circuit passes the success test of its
-    task.
+    """Restart the training of `config`, each time with different wiring, until a circuit passes the success test.
 
         >>> done = difflogic.solve(config, within="4 epochs", engine=engine)
         >>> done.solved
         False
 
     Args:
-        config: What to train. A recipe such as `robust` needs far fewer attempts than the paper's.
-        within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: there is none.
+        config: The configuration to train. A recipe such as `robust` needs far fewer attempts than the paper's.
+        within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: no limit.
         engine: An engine, or a selector as `--engine` takes it.
         out: A new folder for the attempts; None: nothing is written.
         population: Models that each attempt trains at once.
-        observer: Hears of each attempt when it begins and when it has ended, and of all its epochs.
-        data: The samples that `config` names, where its task is in samples.
+        observer: Called when an attempt begins or ends, and for all its epochs.
+        data: The samples that `config` names, if its task is in samples.
 
     Returns:
         The attempts: `solved`, and the `best` one with its circuit.
 
     Raises:
-        UsageError: The limit is none, or no attempt fits into it.
+        UsageError: The limit is invalid, or no attempt fits into it.
         DeviceError: The engine cannot do it.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
-    where = place(engine) if isinstance(engine, str) else Placement(engine)
+    placement = place(engine) if isinstance(engine, str) else Placement(engine)
     options: dict[str, Any] = {"within": within, "population": population, "data": data}
     request = TrainRequest(config=config, until_solved=True, **options)
-    return train(request, where, None if out is None else Path(out), observer)
+    return train(request, placement, None if out is None else Path(out), observer)
 
 
 def resume(
     folder: Path, placement: Placement, observer: Observer | None = None, within: Within | None = None
 ) -> Attempts:
-    """Go on with the attempts in a folder: first with the one that was cut short, as any run is resumed.
+    """Continue the attempts in a folder, beginning with the one that was interrupted.
 
-    `within` is a new limit: of epochs it counts those that are done too, of time it begins now.
-
-    Raises RunFolderError where the folder holds none or is in use, UsageError where no attempt is left, and what
-    `Trainer.run` raises.
+    `within` is a new limit: a time begins now, a number of epochs includes those that are done. Raises RunFolderError
+    if the folder holds no attempts or is in use, UsageError if none are left, and the errors of `Trainer.run`.
     """
     with folders.locked(folder):
         files.check_links(folder)
@@ -207,29 +211,29 @@ def resume(
                 f"--resume {files.quoted(last)} --epochs N --stop-when-solved 0."
             )
         if isinstance(record.config, Config):
-            # Every attempt has a copy of the samples; one that is begun now takes that of the first.
+            # Every attempt has a copy of the samples; a new attempt takes that of the first one.
             request = replace(request, data=dataset.of_run(record.config, folder / record.attempts[0].folder))
         return _Series(record, request, placement, observer or live.observer(placement.engine)).train(folder)
 
 
 @dataclass
 class _Series:
-    """A series of attempts."""
+    """Series of attempts, in training."""
 
     record: Record
     request: TrainRequest
     placement: Placement
     observer: Observer
     runs: list[Run | AgentRun] = field(default_factory=list)
-    """Of the attempts that have ended."""
+    """Runs of the attempts that have ended."""
 
     def train(self, out: Path | None = None) -> Attempts:
         """Train the remaining attempts."""
-        within, asked = self.request.within, self.observer.stop
+        within, requested = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
-            # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
+            # Without a limit of time each run watches signals itself; with one the deadline is common to all runs.
             return self._train(out)
-        with StopSignals() if asked is None else nullcontext(asked) as stop:
+        with StopSignals() if requested is None else nullcontext(requested) as stop:
             config = self.record.config
             can_finish = isinstance(config, Config) and finishing.can_be_finished(config)
             reserve = min(RESERVE, within.seconds / 10) if can_finish else 0
@@ -237,48 +241,48 @@ class _Series:
             try:
                 return self._train(out)
             finally:
-                self.observer.stop = asked
+                self.observer.stop = requested
 
     def _train(self, out: Path | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
-        # What was done before a resume is read again, for the best of all attempts may be among it.
+        # Attempts before a resume are read again, since the best one may be among them.
         self.runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
             self._attempt(self._next(), out)
             if self.runs[-1].interrupted is not None:
                 break
-        made = Attempts(out, self.record, tuple(self.runs))
+        result = Attempts(out, self.record, tuple(self.runs))
         if out is not None:
-            _show_best(made, out)
-        return made
+            _copy_best(result, out)
+        return result
 
     def _attempt(self, attempt: Attempt, out: Path | None) -> None:
-        self._note(attempt, out)
-        # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something to go
-        # on from.
+        # The record says `running` before the attempt has a folder, so that it can be resumed after a kill at any time.
+        self._set(attempt, out)
         run = self._run(attempt, None if out is None else out / attempt.folder)
         is_solved = run.solved if self.record.restarts is not None else run.accepted
         if isinstance(run, Run) and isinstance(self.record.config, Config):
             is_solved = is_solved and run.best.config.task == self.record.config.task
-        self._note(_ended(attempt, run, is_solved), out)
+        self._set(_ended(attempt, run, is_solved), out)
         self.runs.append(run)
 
     def _next(self) -> Attempt:
-        """The attempt that was cut short, else a new one."""
+        """Return the interrupted attempt, else a new one."""
         record, earlier = self.record, self.record.attempts
         if earlier and earlier[-1].is_open:
             return replace(earlier[-1], status="running")
         reason = "it is the first"
         if earlier:
-            why = earlier[-1].given_up or f"all its {_unit(record.config)}s were done"
-            how = "ended" if earlier[-1].given_up is None else "was given up"
-            reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
+            unit = "step" if isinstance(record.config, PolicyConfig) else "epoch"
+            why = earlier[-1].given_up or f"all its {unit}s were done"
+            how = "ended" if earlier[-1].given_up is None else "was stopped early"
+            reason = f"attempt {len(earlier)} {how} at {unit} {earlier[-1].epoch}, as {why}"
         seed = schedule.seed_of(record.config.seed, len(earlier))
-        of = None if record.restarts is None else record.restarts + 1
-        return Attempt(len(earlier) + 1, of, seed, record.left, reason)
+        most = None if record.restarts is None else record.restarts + 1
+        return Attempt(len(earlier) + 1, most, seed, record.left, reason)
 
-    def _note(self, attempt: Attempt, out: Path | None) -> None:
-        """Keep and tell how an attempt stands."""
+    def _set(self, attempt: Attempt, out: Path | None) -> None:
+        """Save and report the status of an attempt."""
         self.record = self.record.with_attempt(attempt)
         if out is not None:
             self.record.write(out)
@@ -292,48 +296,37 @@ class _Series:
         request = replace(self.request, config=config, **SINGLE)
         trainer: Trainer[Any] = Trainer(request, self.placement)
         rules = self._rules(attempt, complete, config)
-        goes_on = folder is not None and _can_go_on(folder)
-        out, again = (None, folder) if goes_on else (folder, None)
-        ended: Run | AgentRun = trainer.run(out=out, resume=again, observer=self.observer, rules=rules)
-        return ended
+        is_resumed = folder is not None and checkpoint.is_in(folder)
+        if folder is not None and not is_resumed and folder.exists():
+            shutil.rmtree(folder)  # left by an attempt that was killed before its first checkpoint
+        out, resumed = (None, folder) if is_resumed else (folder, None)
+        run: Run | AgentRun = trainer.run(out=out, resume=resumed, observer=self.observer, rules=rules)
+        return run
 
     def _rules(self, attempt: Attempt, complete: AnyConfig, config: AnyConfig) -> Rules | None:
-        """Return what ends an attempt of automata; agents are solved by what the session itself tests."""
+        """Return the rules that end an attempt of automata; agents have none beyond those of their session."""
         if isinstance(complete, PolicyConfig) or isinstance(config, PolicyConfig):
             return None
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None
         rules = Rules(finish=partial(pruned, visible=config.task.loss_channels), passes=passes)
-        if attempt.number != attempt.of:  # the last attempt is not stopped early: none comes after it
-            rules = replace(rules, give_up=_hopeless(self.record, config, passes))
+        if attempt.number != attempt.of:  # the last attempt is not stopped early
+            rules = replace(rules, give_up=_early_stopping(self.record, config, passes))
         if self.record.restarts is None:
             rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
         return rules
 
 
-def _unit(config: AnyConfig) -> str:
-    return "step" if isinstance(config, PolicyConfig) else "epoch"
-
-
-def _show_best(made: Attempts, out: Path) -> None:
-    """The results of the best attempt at the top of the folder, where people look first, with the summary of all."""
+def _copy_best(result: Attempts, out: Path) -> None:
+    """Copy the results of the best attempt to the top of the folder, and write the summary of all."""
     for name in RESULTS:
-        file = out / made.record.attempts[made.record.best].folder / name
+        file = out / result.record.attempts[result.record.best].folder / name
         if file.exists():
             files.write_atomically(out / name, file.read_bytes())
-    best = made.best
+    best = result.best
     if isinstance(best, Run) and best.best.config.model != best.config.model:
-        # A finished circuit has a configuration of its own, which commands look for beside circuit.json.
+        # A finished circuit has a configuration of its own, which commands read next to circuit.json.
         files.write_atomically(out / "config.toml", best.best.config.to_toml().encode())
-    files.write_atomically(out / results.SUMMARY, made.summary.encode())
-
-
-def _can_go_on(folder: Path) -> bool:
-    """Return whether an attempt was saved; what one leaves that was killed before is removed."""
-    if checkpoint.is_in(folder):
-        return True
-    if folder.exists():
-        shutil.rmtree(folder)
-    return False
+    files.write_atomically(out / results.SUMMARY, result.summary.encode())
 
 
 def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
@@ -348,11 +341,13 @@ def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
     return replace(ended, score=run.score) if isinstance(run, AgentRun) else replace(ended, wrong=run.wrong)
 
 
-def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Callable[[Sequence[Replica]], str | None]:
-    """Return a function that says why all members are stalled, if they are. `config` is the attempt's own."""
+def _early_stopping(
+    record: Record, config: Config, passes: Finishing | None
+) -> Callable[[Sequence[Replica]], str | None]:
+    """Return the rule that stops an attempt of this configuration early."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
-        left = MOST  # another attempt is of use however many there were
+        left = MOST  # attempts are not limited, so that another one is always of use
     else:
         epochs //= record.population
 
@@ -360,8 +355,11 @@ def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Calla
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         if all(reasons):
             return reasons[0]
-        due = [each for each in members if passes is not None and stalled.is_milestone(each.metrics, config)]
-        is_repaired = any(passes is not None and passes.repaired(each.circuit)[1] is not None for each in due)
-        return "what is still wrong can be repaired" if is_repaired else None
+        can_be_repaired = passes is not None and any(
+            passes.repaired(member.circuit)[1] is not None
+            for member in members
+            if stalled.is_milestone(member.metrics, config)
+        )
+        return "its wrong cells can be repaired" if can_be_repaired else None
 
     return why

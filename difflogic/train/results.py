@@ -1,4 +1,4 @@
-"""The files a run folder ends with: circuit.json, summary.txt, rollout.gif, loss.png."""
+"""Result files of a run of automata: circuit.json, summary.txt, rollout.gif, loss.png."""
 
 from collections.abc import Sequence
 
@@ -16,28 +16,22 @@ from difflogic.runs.folder import RunFolder
 from difflogic.train.replica import Replica, member_of
 
 SUMMARY = "summary.txt"
-PICTURED = 4
-"""Fresh samples that a task in Python draws its pictures of."""
+DRAWN_SAMPLES = 4
+"""Number of fresh samples from which a custom task draws its images."""
 
 
 def write(
-    folder: RunFolder,
-    engine: Engine,
-    members: Sequence[Replica],
-    best: ModelState,
-    summary: str,
-    wanted: bool = True,
+    folder: RunFolder, engine: Engine, members: Sequence[Replica], best: ModelState, summary: str, has_images: bool
 ) -> None:
-    """All four, or without `wanted` pictures two; circuit and rollout are of the best model. Raises RunFolderError."""
+    """Write the circuit of the best model and the summary, and the images if `has_images`. Raises RunFolderError."""
     folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(best.circuit, best.config)))
     folder.write(SUMMARY, summary)
-    if wanted:
-        for name, picture in pictures(engine, members, best).items():
-            folder.write(name, picture)
+    for name, image in images(engine, members, best).items() if has_images else ():
+        folder.write(name, image)
 
 
-def pictures(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
-    """The pictures by file name: the film of the best model on its first probe, and the curves of all models."""
+def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
+    """Return the images by file name: a rollout of the best model on its first grid, and the curves of all models."""
     member, circuit = member_of(members, best), best.circuit
     # A finished circuit has a configuration of its own.
     is_own = best.config.model != member.job.config.model
@@ -45,20 +39,20 @@ def pictures(engine: Engine, members: Sequence[Replica], best: ModelState) -> di
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
-    film_gif = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
+    recording = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
     config = member.job.config
     if len(members) == 1:
         curves = plots.loss_png(member.metrics, config, f"{config.name}, seed {member.seed}")
     else:
         title = f"{config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {member.seed}"
         curves = plots.population_png([each.metrics for each in members], members.index(member), config, title)
-    return {"rollout.gif": film_gif, "loss.png": curves}
+    return {"rollout.gif": recording, "loss.png": curves}
 
 
 def draw(folder: RunFolder, engine: Engine, own: OwnTask, best: ModelState) -> None:
-    """A task's own pictures of its best circuit, task-NAME.png. Raises FaultyTaskError, RunFolderError."""
-    config, samples = best.config, own.drawn(PICTURED, FRESH, best.config.seed)
+    """Write the images task-NAME.png of a custom task and its best circuit. Raises FaultyTaskError, RunFolderError."""
+    config, samples = best.config, own.drawn(DRAWN_SAMPLES, FRESH, best.config.seed)
     grids = jobs.begun(config, samples, prng.key_from_seed(config.seed))
     states = engine.rollout(best.circuit, grids, samples.steps[-1], "hard", jobs.probe_masks(config))
-    for name, picture in own.drawings(np.asarray(states).swapaxes(0, 1).astype(np.uint8), samples).items():
-        folder.write(f"task-{name}.png", plots.picture_png(picture))
+    for name, image in own.drawings(np.asarray(states).swapaxes(0, 1).astype(np.uint8), samples).items():
+        folder.write(f"task-{name}.png", plots.picture_png(image))

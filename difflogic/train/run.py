@@ -1,4 +1,4 @@
-"""What a run came to, of automata or of agents; and runs that ended earlier, read from their folders."""
+"""Results of runs of automata or agents, and the functions that read earlier runs from their folders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from difflogic.config import dataset
 from difflogic.config import table as tables
@@ -33,7 +33,7 @@ from difflogic.runs.journal import Row, read_rows
 from difflogic.train import live, results, start
 from difflogic.train.replica import Replica, best_of, member_of
 
-if TYPE_CHECKING:  # half of what it loads is for agents alone
+if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
 
 M = TypeVar("M", bound="Replica | Member")
@@ -41,32 +41,32 @@ M = TypeVar("M", bound="Replica | Member")
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class EndedRun(Generic[M]):
-    """What is known of every run that ended, or was interrupted."""
+    """Run that ended or was interrupted."""
 
     path: Path | None
-    """Its folder; None where it was kept in memory."""
+    """Run folder; None if the run is in memory."""
     config: Config | PolicyConfig
-    """A population's with its first seed."""
+    """Configuration, with the first seed of a population."""
     engine: EngineInfo
     members: Sequence[M]
-    """One, or a population's, in the order of their seeds."""
+    """Models in the order of their seeds: one, or a population."""
     epoch: int
-    """Epochs that are done; of agents environment steps."""
+    """Number of epochs that are done, or of environment steps for agents."""
     interrupted: signal.Signals | str | None
-    """What asked it to stop: a signal, or the reason that was given to its `Stop`."""
+    """Signal that stopped it, or the reason that was given to its `Stop`."""
     summary: str
-    """The result in words."""
+    """Result in words."""
     complete: bool = True
-    """False where epochs are left, and nothing but a signal ended it."""
+    """False if it was interrupted while epochs were left."""
     given_up: str | None = None
-    """Why it was, in words that continue a sentence."""
+    """Reason why it was stopped early, in words that continue a sentence."""
     lender: str | None = None
-    """Whose circuit it began with, in one sentence."""
+    """Source of its initial circuit, in words that end a sentence; None for a new circuit."""
     accepted: bool = False
-    """Whether its last evaluation found a solution: by its rules, or else no wrong value on any probe."""
+    """True if its last evaluation found a solution by its rules, by default without a wrong cell on any grid."""
 
     def __fspath__(self) -> str:
-        """Return its folder, so that every function that takes the path of a run takes the run. Raises UsageError."""
+        """Return the run folder, so that functions take a run in place of its path. Raises UsageError."""
         return str(self.path or self._temporary)
 
     @cached_property
@@ -82,8 +82,8 @@ class EndedRun(Generic[M]):
 class Run(EndedRun[Replica]):
     """A run of automata that ended, or was interrupted.
 
-    `best`, `circuit`, `wrong` and `solved` are of its best circuit, wherever in the run that was. `state` is the last
-    state, from which training continues. `metrics` are the rows of all epochs; of a population those of the best model.
+    `best`, `circuit`, `wrong` and `solved` describe its best circuit, whatever its epoch. `state` is the last state,
+    from which training continues. `metrics` are the rows of all epochs, those of the best model for a population.
 
         >>> difflogic.load_run(folder).metrics[0].epoch
         1
@@ -91,48 +91,45 @@ class Run(EndedRun[Replica]):
 
     config: Config
     best: ModelState
-    """The best model of the run, by fewest wrong values, then by fewest active gates; the last one before any
-    evaluation."""
+    """Best model of the run, by fewest mismatches, then fewest active gates; without any evaluation the last one."""
     wrong: int | None
-    """Wrong values of `best` on the probes; None before the first evaluation."""
+    """Number of mismatches of `best` on the evaluation grids; None before the first evaluation."""
     data: Dataset | None = None
-    """The samples that it learned, if its task is in samples."""
+    """Samples that it learned, if its task is in samples."""
 
     @cached_property
     def _temporary(self) -> Path:
         path = Path(tempfile.mkdtemp(prefix="difflogic-run-"))
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
-        last = Checkpoint(tuple(each.checkpoint(0.0) for each in self.members), best_of(self.members))
+        last = Checkpoint(tuple(member.checkpoint(0.0) for member in self.members), best_of(self.members))
         record = manifest.begin(self.config, self.engine, "in memory", None, last.seeds)
         record = manifest.end(record, "complete" if self.complete else "interrupted", self.epoch, self.summary)
         contents = {} if self.data is None else {dataset.NAME: self.data.encode()}
-        made = RunFolder.create(
-            path, last, manifest.to_json(record), contents | {results.SUMMARY: self.summary.encode()}
-        )
-        with closing(made) as folder:
-            folder.append([each.metrics for each in self.members])
+        contents[results.SUMMARY] = self.summary.encode()
+        with closing(RunFolder.create(path, last, manifest.to_json(record), contents)) as folder:
+            folder.append([member.metrics for member in self.members])
             if self.wrong is not None:
                 folder.keep_best(Checkpoint((self.best,)))
         return path
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the film of the best circuit, the curves, and the result in words."""
+        """Return HTML for a notebook: a rollout of the best circuit, the curves, and the result in words."""
         # Hard rollouts are the same on every engine, and this one needs no device and no compiler.
-        return live.in_html(results.pictures(ReferenceEngine(), self.members, self.best), self.summary)
+        return live.in_html(results.images(ReferenceEngine(), self.members, self.best), self.summary)
 
     @property
     def circuit(self) -> Circuit:
-        """The best one, with the trained logits."""
+        """Best circuit, with the trained logits."""
         return self.best.circuit
 
     @property
     def netlist(self) -> CellNetlist:
-        """The hard gates of `circuit`, which know what of them is the picture, and the grid that they live on."""
+        """Hard gates of `circuit`, with its visible channels and its grid."""
         return CellNetlist.of_run(self.circuit, self.best.config)
 
     @property
     def member(self) -> Replica:
-        """The model of the run that `best` is of, as it stood after its last epoch."""
+        """Model that `best` belongs to, after its last epoch."""
         return member_of(self.members, self.best)
 
     @property
@@ -142,12 +139,12 @@ class Run(EndedRun[Replica]):
 
     @property
     def state(self) -> TrainState:
-        """The last one, which is what --resume goes on from. The best circuit is `circuit`."""
+        """Last state, from which --resume continues; the best circuit is `circuit`."""
         return self.member.state
 
     @property
     def solved(self) -> bool:
-        """True where `circuit` has no wrong value on any probe."""
+        """True if `circuit` has no wrong cell on any evaluation grid."""
         return self.wrong == 0
 
 
@@ -157,25 +154,25 @@ class AgentRun(EndedRun["Member"]):
 
     config: PolicyConfig
     leader: int
-    """The place of the best among the members."""
+    """Index of the best member."""
     elapsed_s: float
     baselines: dict[str, float] | None = None
-    """Mean returns of agents without a mind, once it has ended."""
+    """Mean returns of agents that do not learn; None before the run has ended."""
 
     @property
     def best(self) -> Member:
-        """The member of the highest last score, of equals the first; of classifiers by the rows that choose."""
+        """Member with the highest last score, the first one if several have it; of classifiers by validation rows."""
         return self.members[self.leader]
 
     @property
     def score(self) -> float | None:
-        """Mean return of the best: on fresh episodes where it has ended, else of its last evaluation."""
+        """Mean return of the best: on fresh episodes if the run has ended, else of its last evaluation."""
         return None if self.best.score is None else self.best.score.mean
 
     @property
     def solved_members(self) -> list[Member]:
         """Members whose last evaluation reached the threshold."""
-        return [each for each in self.members if each.solved]
+        return [member for member in self.members if member.solved]
 
     @property
     def solved(self) -> bool:
@@ -183,7 +180,7 @@ class AgentRun(EndedRun["Member"]):
 
 
 def load_run(folder: Source) -> Run:
-    """Read the run in a folder, as it was left. Of several attempts it is the best one.
+    """Read the run in a folder; of several attempts the best one.
 
         >>> difflogic.load_run(folder).config.name
         'tiny'
@@ -198,28 +195,25 @@ def load_run(folder: Source) -> Run:
         CheckpointError, RunFolderError: A part of the folder is missing, or cannot be read.
     """
     folder = chosen.run_folder(chosen.path_of(folder))
-    found, record = checkpoint.read(folder), manifest.read(folder)
-    engine = manifest.last_engine(record)
+    saved, (record, engine) = checkpoint.read(folder), _record(folder)
     try:
         # A run that was killed may have rows that are newer than its checkpoint.
-        rows = [each[: found.epoch] for each in read_rows(folder, found.seeds)]
+        rows = [of_member[: saved.epoch] for of_member in read_rows(folder, saved.seeds)]
         summary = (folder / results.SUMMARY).read_text(encoding="utf-8")
     except OSError as error:
         raise RunFolderError(f"Cannot read the run folder {folder}: {error.strerror or error}.") from error
-    if engine is None:
-        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not say what ran it.")
     best = checkpoint.load(folder / checkpoint.BEST) if (folder / checkpoint.BEST).exists() else None
-    config = found.members[0].config
+    config = saved.members[0].config
     data = dataset.of_run(config, folder)
-    members = start.members(found, rows, data)
+    members = start.members(saved, rows, data)
     return Run(
         path=folder,
         config=config,
         engine=engine,
         members=members,
-        best=best or found.members[best_of(members)],
+        best=best or saved.members[best_of(members)],
         wrong=None if best is None else best.best,
-        epoch=found.epoch,
+        epoch=saved.epoch,
         interrupted=None,
         summary=summary,
         complete=record["status"] == "complete",
@@ -227,38 +221,44 @@ def load_run(folder: Source) -> Run:
     )
 
 
+def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
+    """Return the manifest of a run and its last engine. Raises RunFolderError if it names none."""
+    record = manifest.read(folder)
+    engine = manifest.last_engine(record)
+    if engine is None:
+        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not name the engine of the run.")
+    return record, engine
+
+
 def load_agents(folder: Path) -> AgentRun:
-    """Read a run of agents in a folder, as it was left. Raises CheckpointError, RunFolderError."""
+    """Read the run of agents in a folder. Raises CheckpointError, RunFolderError."""
     from difflogic.policies import results as outcomes
     from difflogic.policies.evaluate import Score
     from difflogic.policies.member import Member
 
-    found, record = checkpoint.read_agents(folder), manifest.read(folder)
-    engine = manifest.last_engine(record)
-    if engine is None:
-        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not say what ran it.")
-    table = tables.of_run(found.members[0].config, folder)
-    members = [Member.restored(each.config, Device("cpu"), each.arrays, table) for each in found.members]
-    judged = outcomes.read(folder)
-    for member, each in zip(members, judged.get("members", ()), strict=False):
-        member.score = Score(tuple(each["returns"]), tuple(each["lengths"]))
+    saved, (record, engine) = checkpoint.read_agents(folder), _record(folder)
+    table = tables.of_run(saved.members[0].config, folder)
+    members = [Member.restored(state.config, Device("cpu"), state.arrays, table) for state in saved.members]
+    evaluation = outcomes.read(folder)
+    for member, score in zip(members, evaluation.get("members", ()), strict=False):
+        member.score = Score(tuple(score["returns"]), tuple(score["lengths"]))
     for member in members:
         member.environments.close()
     return AgentRun(
         path=folder,
-        config=found.members[0].config,
-        leader=found.best,
+        config=saved.members[0].config,
+        leader=saved.best,
         engine=engine,
         members=members,
-        epoch=found.epoch,
+        epoch=saved.epoch,
         interrupted=None,
         summary=(folder / results.SUMMARY).read_text(encoding="utf-8"),
         complete=record["status"] == "complete",
-        elapsed_s=found.members[0].elapsed_s,
-        baselines=judged.get("baselines"),
+        elapsed_s=saved.members[0].elapsed_s,
+        baselines=evaluation.get("baselines"),
     )
 
 
 def load_any(folder: Path) -> Run | AgentRun:
-    """Read a run, whatever it trained. Raises CheckpointError, RunFolderError."""
+    """Read a run of automata or agents. Raises CheckpointError, RunFolderError."""
     return load_agents(folder) if manifest.is_policy(manifest.read(folder)) else load_run(folder)

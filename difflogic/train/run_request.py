@@ -1,4 +1,4 @@
-"""A request is trained: as one run, or, with restarts, as attempts that share its epochs."""
+"""Training of a request: as one run, or, with restarts, as attempts that share its epochs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,26 +28,26 @@ Asked = TypeVar("Asked", bound=TrainRequest)
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a request."""
+    """Result of a request."""
 
     run: Run | AgentRun
-    """Of several attempts the best."""
+    """Run, or the best of several attempts."""
     attempts: Attempts | None = None
-    """None where the request had no restarts."""
+    """Attempts; None if the request has no restarts."""
 
     @property
     def last(self) -> Run | AgentRun:
-        """The run that ended last, from which training would go on."""
+        """Run that ended last, from which training would continue."""
         return self.run if self.attempts is None else self.attempts.runs[-1]
 
     @property
     def path(self) -> Path | None:
-        """The folder of the run, or the one that holds all attempts; None where nothing was written."""
+        """Folder of the run, or the one that holds all attempts; None if nothing was written."""
         return self.run.path if self.attempts is None else self.attempts.path
 
     @property
     def summary(self) -> str:
-        """The result in words, and in a line each what became of attempts."""
+        """Result in words, and a line for each attempt."""
         return self.run.summary if self.attempts is None else self.attempts.summary
 
 
@@ -66,16 +66,16 @@ def fit(
         >>> run.config.train.epochs
         2
 
-    An image is learned by `difflogic.fit(target=Path("cat.png"), size=(16, 16))`, an environment by
-    `difflogic.fit("Acrobot-v1")`, and `difflogic.fit(resume="runs/NAME")` continues a run.
+    `difflogic.fit(target=Path("cat.png"), size=(16, 16))` learns an image, `difflogic.fit("Acrobot-v1")` trains an
+    agent, and `difflogic.fit(resume="runs/NAME")` continues a run.
 
     Args:
-        what: The name of a preset or of an environment, or a configuration. Without one, `target`, `rule`, `data`
+        what: The name of a preset or of an environment, or a configuration. Without it, `target`, `rule`, `data`
             or `table` is the task.
         epochs: The total number; None: as the configuration says.
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as `--engine` takes it.
-        observer: Hears what happens.
+        observer: Receives reports, and may end the run.
         resume: The folder of a run to continue, by its saved request.
         options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ..., and
             `seed`, `batch` and `eval_interval`. A resumed run takes those that `difflogic train --resume` takes.
@@ -93,10 +93,10 @@ def fit(
     if resume is not None:
         if what is not None or out is not None:
             raise UsageError("A resumed run has its own configuration and folder: give `resume` without them.")
-        again = chosen.path_of(resume)
-        request = resumed(again, epochs=epochs, **options)
-        where = place_again(last_engine(again)) if engine == "auto" else _place(engine)
-        return run_request(request, where, None, again, observer).run
+        earlier = chosen.path_of(resume)
+        request = resumed(earlier, epochs=epochs, **options)
+        placement = place_again(last_engine(earlier)) if engine == "auto" else _place(engine)
+        return run_request(request, placement, None, earlier, observer).run
     options["preset" if isinstance(what, str) else "config"] = what
     request = TrainRequest.of(epochs=epochs, **options)
     return run_request(whole(request), _place(engine), folder, observer=observer).run
@@ -107,7 +107,7 @@ def _place(engine: Engine | str) -> Placement:
 
 
 def whole(request: TrainRequest) -> TrainRequest:
-    """A request with its configuration, of automata or of agents. Raises what `configure` raises."""
+    """Return the request with its configuration, of automata or agents. Raises the errors of `configure`."""
     if (environment := environments.of_preset(request.preset)) is not None:
         request = replace(request, preset=None, config=environment)
     if (agents := agent_presets.configure(request)) is not None:
@@ -116,24 +116,24 @@ def whole(request: TrainRequest) -> TrainRequest:
 
 
 def resumed(folder: Path, **changes: Any) -> TrainRequest:
-    """Return the saved request of a run, with the changes that a resumed run may have.
+    """Return the saved request of a run with the changes that a resumed run may have.
 
     Args:
         folder: A run folder, one of several attempts, or a checkpoint file.
-        changes: `engine`; of a single run `stop_when_solved` and the total of its `epochs`, or of `steps` of agents; of
-            attempts until one is solved `within`. None changes nothing.
+        changes: `engine`; for a single run also `stop_when_solved` and the total of `epochs`, or of `steps` of agents;
+            for attempts until one is solved also `within`. None changes nothing.
 
     Returns:
         The request, with its configuration.
 
     Raises:
-        UsageError: Something else is to change.
+        UsageError: A change is not allowed.
         CheckpointError, RunFolderError: The run cannot be read.
     """
     changes = {name: value for name, value in changes.items() if value is not None}
     is_attempts = records.is_in(folder)
     if is_attempts:
-        request, taken = records.read(folder).request, ("engine", "within")
+        request, allowed = records.read(folder).request, ("engine", "within")
     else:
         config, saved = checkpoint.config_of(folder), request_file.read(checkpoint.locate(folder).parent)
         unit, other = ("steps", "epochs") if isinstance(config, PolicyConfig) else ("epochs", "steps")
@@ -141,10 +141,10 @@ def resumed(folder: Path, **changes: Any) -> TrainRequest:
             raise UsageError(f"The run in {folder} is counted in {unit}: give `{unit}`.")
         total = changes.pop(unit, None)
         config = config if total is None else config.with_epochs(total)
-        request, taken = replace(saved or TrainRequest(), config=config), ("engine", "stop_when_solved")
+        request, allowed = replace(saved or TrainRequest(), config=config), ("engine", "stop_when_solved")
     if "within" in changes and not request.until_solved:
-        raise UsageError(f"`within` limits training until solved, which {folder} does not: drop it.")
-    if refused := [f"`{name}`" for name in changes if name not in taken]:
+        raise UsageError(f"`within` limits training until solved, which the run in {folder} does not do: drop it.")
+    if refused := [f"`{name}`" for name in changes if name not in allowed]:
         if not is_attempts:
             raise UsageError(f"A resumed run is trained as it was configured: drop {', '.join(refused)}.")
         raise UsageError(
@@ -162,17 +162,16 @@ def last_engine(folder: Path) -> EngineInfo | None:
 def hardening_request(
     run: Path, search: bool = False, epochs: int | None = None, eval_interval: int | None = None, **others: Any
 ) -> TrainRequest:
-    """A request that trains a run's circuit on, the best one's, until its undecided gates are decided.
+    """Return the request that continues training the best circuit of a run until its gates have converged.
 
     With `search` the hard circuit is searched instead, without gradients. `others` are further fields of the request.
     """
-    found = chosen.load(run)
+    best = chosen.load(run)
     return TrainRequest(
-        config=hardening(found.config, search, epochs, eval_interval),
+        config=hardening(best.config, search, epochs, eval_interval),
         init_from=run,
-        data=found.data(),
-        # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
-        # circuit.
+        data=best.data(),
+        # At the first right evaluation the remaining gates can be set without changing the hard circuit.
         stop_when_solved=1,
         decide=not search,
         **others,
@@ -188,19 +187,19 @@ def harden(
     engine: Engine | str = "auto",
     observer: Observer | None = None,
 ) -> Run:
-    """Settle the undecided gates of a run, as the command `harden` does.
+    """Train the unconverged gates of a run until they converge, as the command `harden` does.
 
         >>> hardened = difflogic.harden(folder, epochs=2, engine="reference")
         >>> hardened.config.train.epochs
         2
 
     Args:
-        run: A run or its folder, of which nothing changes.
+        run: A run or its folder, which does not change.
         out: A new run folder; None: nothing is written.
         search: Whether gates of the hard circuit are changed one at a time instead, without gradients.
-        epochs: In all; None: a quarter of the run's.
+        epochs: The number of epochs; None: a quarter of the run's.
         engine: An engine, or a selector as `--engine` takes it.
-        observer: Hears what happens.
+        observer: Receives reports, and may end the run.
 
     Returns:
         The new run.
@@ -215,30 +214,30 @@ def harden(
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether there is something that training goes on from, of attempts in the folder of one of them."""
-    names = [each.folder for each in records.read(folder).attempts] if records.is_in(folder) else [""]
+    """Return whether a folder has a checkpoint to resume from, of attempts in the folder of one of them."""
+    names = [attempt.folder for attempt in records.read(folder).attempts] if records.is_in(folder) else [""]
     return any(checkpoint.is_in(folder / name) for name in names)
 
 
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
-    """A request that says how often it begins again, and a sentence where that is less than its recipe asks for.
+    """Return the request with its number of restarts, and a notice if its recipe would restart and it does not.
 
-    A recipe that restarts does so as often as is of use, where nobody says how often. `config` is the request's own.
+    A recipe that restarts does so as often as is useful, unless the request has a number. `config` is the request's.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None
     why = None
     most = 0 if isinstance(config, PolicyConfig) else stalled.most_restarts(config, config.epochs)
     if request.init_from is not None:
-        why = "`init_from` keeps the wiring of another run, so that there is one attempt"
+        why = "`init_from` takes the wiring of another run, so that there is one attempt"
     elif request.starts is not None:
         why = "`starts` is for one run"
     elif not most and request.population == 1:
         why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:
-        # A population tries other wirings at once, and begins again where somebody says how often.
+        # A population tries several wirings at once, and restarts only if the request says how often.
         return replace(request, restarts=most if request.population == 1 else 0), None
-    return replace(request, restarts=0), f"The recipe {request.recipe} does not begin again here: {why}."
+    return replace(request, restarts=0), f"The recipe {request.recipe} does not restart here: {why}."
 
 
 def run_request(
@@ -250,18 +249,18 @@ def run_request(
 ) -> Trained:
     """Train a request that has its configuration in the new folder `out`, or continue the run in the folder `resume`.
 
-    The command, `fit`, a worker and a trial of a sweep all train by this function. Raises what `Trainer.run`,
-    `restarts.train` and `restarts.resume` raise.
+    The command, `fit`, a worker and a trial of a sweep all train by this function. Raises the errors of `Trainer.run`,
+    `restarts.train` and `restarts.resume`.
     """
-    # Attempts are continued by the request that their folder holds; only their limit may change.
+    # Attempts are continued by the request in their folder; only their limit may change.
     if resume is not None and records.is_in(resume):
-        made = restarts.resume(resume, placement, observer, request.within)
-        return Trained(made.best, made)
+        attempts = restarts.resume(resume, placement, observer, request.within)
+        return Trained(attempts.best, attempts)
     request, notice = resolved(request, request.whole)
     if notice is not None and observer is not None:
         observer.noticed(notice)
     if resume is None and (request.until_solved or request.restarts):
-        made = restarts.train(request, placement, out, observer)
-        return Trained(made.best, made)
+        attempts = restarts.train(request, placement, out, observer)
+        return Trained(attempts.best, attempts)
     trainer: Trainer[Any] = Trainer(request, placement)
     return Trained(trainer.run(out=out, resume=resume, observer=observer))

@@ -1,6 +1,7 @@
-"""One process's part of a run: the loop that trains, evaluates, journals and saves, whatever it trains.
+"""Training session: the part of a run that one process does.
 
-`Automata` and `Agents` are what it trains: each says how an epoch is trained, what an evaluation is, and what is kept.
+The loop that trains, evaluates, writes metrics and saves is the same for automata and agents. `Automata` and `Agents`
+define how an epoch is trained, what an evaluation is, and what a checkpoint contains.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ R = TypeVar("R", bound=EndedRun[Any])
 
 
 class BrokenOffError(Exception):
-    """Somebody asked for the end while an evaluation was played: it is played again when the run goes on."""
+    """A stop was requested during an evaluation, which a resumed run repeats."""
 
 
 @dataclass(frozen=True)
@@ -41,30 +42,30 @@ class Rules:
     """Rules that end a run of automata before its last epoch, applied at each evaluation, and its finishing passes."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
-    """Is a model a solution? Otherwise one is that has no wrong value on its probes."""
+    """Success test of a model; by default no cell is wrong on its evaluation grids."""
     give_up: Callable[[Sequence[Replica]], str | None] | None = None
-    """Why are these models beyond hope? None where they are not."""
+    """Early stopping: the reason to stop these models, or None."""
     finish: Callable[[Circuit], Circuit] | None = None
-    """Makes of a solution the circuit that is kept, where solutions end the run; hard it must do the same."""
+    """Last change of a solution that ends the run, which must not change what the hard circuit does."""
     passes: Finishing | None = None
-    """Passes for what is not a solution yet at the end of the run."""
+    """Passes for the best model if it is not a solution at the end of the run."""
 
 
 class Session(ABC, Generic[M, R]):
-    """Drives the training of one model or many. `folder`, where there is one, gets rows and checkpoints."""
+    """Loop that trains one model or several. Metrics and checkpoints are written to `folder`, unless it is None."""
 
     columns: ClassVar[Sequence[str]] = COLUMNS
-    """Of metrics.csv."""
+    """Columns of metrics.csv."""
 
     config: Config | PolicyConfig
-    """With the first seed."""
+    """Configuration, with the seed of the first model."""
     epochs: int
-    """In all; of agents environment steps."""
+    """Total number of epochs, or of environment steps for agents."""
 
     def __init__(
         self, request: TrainRequest, placement: Placement, members: Sequence[M], epoch: int, observer: Observer
     ) -> None:
-        """Raises UsageError where the request cannot be met by so many models."""
+        """Raise UsageError if the request asks for more solved models than there are."""
         self.stop_when_solved = request.solved_models
         if not 0 <= self.stop_when_solved <= max(1, len(members)):
             raise UsageError(
@@ -76,87 +77,87 @@ class Session(ABC, Generic[M, R]):
         self.record: dict[str, Any] = {}
         self.stop = Stop()
         self.epoch = self._first_epoch = epoch
-        # The epochs whose rows are written, and whose states are saved. Both lag behind `epoch`, which counts what was
-        # given to the engine.
+        # The last epochs whose rows are written, and whose states are saved. Both lag behind `epoch`, up to which
+        # epochs were passed to the engine.
         self._reported = self._saved = epoch
         self._clock = time.monotonic()
         self.seconds_before = self.seconds_here = 0.0
         self.notices: tuple[str, ...] = ()
         self.lender: str | None = None
-        """Whose circuit it begins with, in one sentence."""
+        """Source of the initial circuit, in words that end a sentence; None for a new circuit."""
         self.accepted: list[bool] = []
-        """Which models the last evaluation found to be solutions."""
+        """Whether each model is a solution, by the last evaluation."""
         self.given_up: str | None = None
-        """Why it was."""
+        """Reason why the run was stopped early."""
         self.complete = False
-        """True where all epochs were done, solutions ended the run, or it was given up."""
+        """True if all epochs are done, solutions ended the run, or it was stopped early."""
 
-    # what is trained says this -----------------------------------------------------------------------
+    # defined by automata and agents --------------------------------------------------------------------
 
     @property
     @abstractmethod
     def info(self) -> EngineInfo:
-        """Return what it runs on now."""
+        """Engine that trains now."""
 
     @abstractmethod
     def next_stop(self) -> int:
-        """The next epoch that is evaluated."""
+        """Return the next epoch that is evaluated."""
 
     @abstractmethod
     def iterate(self, stop: int) -> None:
-        """Train towards epoch `stop`, as far as it goes at once."""
+        """Train towards epoch `stop`, as far as one call of the engine goes."""
 
     @abstractmethod
     def is_logged(self) -> bool:
-        """Return whether the rows of this epoch are due, which is not evaluated."""
+        """Return whether the rows of this epoch are reported although it is not evaluated."""
 
     @abstractmethod
-    def report(self, judged: bool = False, leaving: bool = False) -> None:
-        """Write and tell the rows so far; `judged`: evaluate this epoch, and save. Raises BrokenOffError."""
+    def report(self, evaluate: bool = False, leaving: bool = False) -> None:
+        """Write and report the rows since the last call; `evaluate` this epoch and save it. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:
-        """Everything that goes on from this epoch."""
+        """Return everything from which training continues after this epoch."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the engine or the environments hold."""
+        """Free the engine's model or the environments."""
 
     @abstractmethod
     def end(self) -> R:
-        """The run, with its results in the folder."""
+        """Write the results to the folder, and return the run."""
 
     def begin(self) -> None:
-        """What has to be known before the first epoch of this process. Raises BrokenOffError."""
+        """Prepare the first epoch of this process. Raises BrokenOffError."""
 
-    def hopeless(self) -> str | None:
-        """Return why the evaluation of this epoch gives the run up: the answer is the same after a resume."""
+    def reason_to_stop(self) -> str | None:
+        """Return the reason to stop early after the evaluation of this epoch, the same after a resume; else None."""
 
     def finish(self) -> None:
-        """Train no more, but test what is over. Raises BrokenOffError."""
+        """Do what follows the last epoch: the final evaluation, or the finishing passes. Raises BrokenOffError."""
 
     def journal(self) -> Sequence[Sequence[MetricsLine]]:
-        """Each model's rows that a resumed run begins with."""
+        """Return the rows of each model with which a resumed run begins."""
         return [[] for _ in self.members]
 
     def contents(self) -> Mapping[str, bytes]:
-        """Further files of a new run folder."""
+        """Return further files of a new run folder."""
         return {}
 
     # the loop ----------------------------------------------------------------------------------------
 
-    def keep(self, folder: RunFolder, record: dict[str, Any]) -> Session[M, R]:
-        """Write into this folder, whose manifest is `record`."""
+    def write_to(self, folder: RunFolder, record: dict[str, Any]) -> Session[M, R]:
+        """Write to this folder, whose manifest is `record`, from now on."""
         self.folder, self.record = folder, record
         return self
 
     @property
     def seeds(self) -> list[int]:
-        return [each.seed for each in self.members]
+        return [member.seed for member in self.members]
 
     @property
     def epochs_here(self) -> int:
-        """Epochs that this process trained."""
+        """Number of epochs that this process trained."""
         return self.epoch - self._first_epoch
 
     @property
@@ -166,11 +167,11 @@ class Session(ABC, Generic[M, R]):
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of training in all, once it is over."""
+        """Total seconds of training, once it has ended."""
         return self.seconds_before + self.seconds_here
 
     def train(self, stop: Stop) -> None:
-        """Epochs until the last, as many solutions as end the run, a rule that gives it up, or `stop`."""
+        """Train until the last epoch, enough solutions, early stopping, or `stop`."""
         path = None if self.folder is None else self.folder.path
         self.observer.began(
             Beginning(
@@ -191,16 +192,16 @@ class Session(ABC, Generic[M, R]):
 
     def _train(self, stop: Stop) -> None:
         self.begin()
-        # A resumed run may be over already, or have been given up just before its process was killed. Then no epoch is
+        # A resumed run may have ended, or been stopped early, just before its process was killed. Then no epoch is
         # trained.
         self.complete = self._is_over()
         while not self.complete and stop.reason is None:
-            # Training never goes beyond an evaluation, so that every scheduled evaluation is of a state that is
-            # saved. It may take several calls to get there, and between two of them a signal is heard.
+            # Training never goes beyond an evaluation, so that every scheduled evaluation is of a saved state. It may
+            # take several calls, and a requested stop takes effect between two of them.
             next_stop = self.next_stop()
             self.iterate(next_stop)
             if self.epoch >= next_stop:
-                self.report(judged=True)
+                self.report(evaluate=True)
             elif self.is_logged():
                 self.report()
             self.complete = self._is_over()
@@ -208,22 +209,22 @@ class Session(ABC, Generic[M, R]):
             self.finish()
 
     def _is_over(self) -> bool:
-        """Return whether it ends here: solved, with its last epoch, or given up. Only `stop` ends it elsewhere."""
+        """Return whether the run ends after this epoch: solved, at its last epoch, or stopped early."""
         if 0 < self.stop_when_solved <= sum(self.accepted) or self.epoch >= self.epochs:
             return True
-        if self.epoch == self._reported:  # what gives it up is an evaluation, whose rows are there
-            self.given_up = self.hopeless()
+        if self.epoch == self._reported:  # early stopping follows an evaluation, whose rows are reported
+            self.given_up = self.reason_to_stop()
         return self.given_up is not None
 
     def _leave(self) -> None:
-        """Save what was interrupted, without an evaluation that the schedule does not know."""
+        """Save the interrupted state, without an evaluation beyond the schedule."""
         if self._reported < self.epoch:
             self.report(leaving=True)
         if self._saved < self.epoch:
             self.save()
 
     def append(self, rows: Sequence[Sequence[MetricsLine]]) -> None:
-        """Write rows, which are all that there are up to now."""
+        """Write all rows since the last call."""
         self._reported = self.epoch
         if self.folder is not None:
             self.folder.append(rows)
@@ -236,17 +237,17 @@ class Session(ABC, Generic[M, R]):
         self.observer.saved(self.epoch)
 
     def write_end(self, summary: str) -> None:
-        """How it ended, into the manifest."""
+        """Write status and summary to the manifest."""
         if self.folder is not None:
             ended = manifest.end(self.record, "complete" if self.complete else "interrupted", self.epoch, summary)
             self.folder.write(manifest.NAME, manifest.to_json(ended))
 
     def fail(self, error: BaseException) -> None:
-        """Leave the reason in the manifest, if the disk still takes it."""
+        """Write the error to the manifest, if the disk still allows it."""
         if self.folder is None:
             return
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        # The manifest tells the epoch of the last checkpoint: what was trained after it is lost.
+        # The manifest has the epoch of the last checkpoint, since later training is lost.
         ended = manifest.end(self.record, status, self._saved, f"{type(error).__name__}: {error}")
         with suppress(RunFolderError):
             self.folder.write(manifest.NAME, manifest.to_json(ended))

@@ -1,14 +1,13 @@
-"""The stages of a run, and the training that goes through them.
+"""Stages of a run (smaller grids, the task's own grid, search), and the training that goes through them.
 
-A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own: what a small grid asks for is
-learned sooner, with fewer steps to send gradients back through, and no cell far from the border. It may end with a
-search over the hard circuit. States, moments, keys and counters go from stage to stage as they are, and the stage is a
-function of the epoch, so that a resumed run goes on as if it had not stopped. Evaluations are always of the task's own
-grid and steps.
+A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own. A small grid is learned sooner, as
+gradients pass fewer steps and no cell is far from the border. It may end with a search over the hard circuit. States,
+moments, keys and counters pass from stage to stage unchanged, and the stage is a function of the epoch, so that a
+resumed run continues as if it had not stopped. Evaluations always use the task's own grid and steps.
 
 Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
-60 and 61 to 100 on smaller grids, 101 to 400 on the whole, and 401 to 500 of the search. Resumed after epoch 60, it
-begins in the second.
+60 and 61 to 100 on smaller grids, 101 to 400 on the task's own, and 401 to 500 of the search. Resumed after epoch 60,
+it begins in the second.
 """
 
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
-"""While a grid grows, the whole task's states are tested so many bytes at once, or a step's."""
+"""Most bytes of states of the complete task that are evaluated at once while a grid grows, at least one step's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,127 +35,127 @@ class Stage:
     """Epochs that are trained alike: on a smaller grid, on the task's own, or by the search."""
 
     until: int
-    """The epoch after which it ends."""
+    """Last epoch."""
     jobs: Sequence[Job]
-    """The task itself, of each run."""
+    """Complete task of each model."""
     smaller: Sequence[Job] = ()
-    """The same on the smaller grid that this stage trains; empty where it trains the task itself."""
+    """Task of each model on the smaller grid of this stage; empty if it trains the complete task."""
     searches: bool = False
 
     @property
-    def is_whole(self) -> bool:
-        """Return whether gradients are taken of the task itself: what engines are compared on."""
+    def is_complete(self) -> bool:
+        """True if gradients are those of the complete task, on which engines are compared."""
         return not self.smaller and not self.searches
 
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
-        """The model that trains it from these states. Raises DeviceErrors, and CheckpointError."""
+        """Return the engine's model that trains this stage from these states. Raises DeviceErrors, CheckpointError."""
         if self.searches:
             return LocalSearchModel(self.jobs, states, engine.info)
         return engine.open(self.smaller or self.jobs, states, max_memory, self._reserved(engine))
 
     def check_memory(self, engine: Engine, max_memory: int | None) -> None:
-        """Raises LimitError where `open` would refuse it. The search takes nothing of the engine."""
+        """Raise LimitError if the engine lacks memory for this stage. A search needs none."""
         if not self.searches:
             engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
 
     def evaluate(self, engine: Engine, model: Model) -> list[Evaluation]:
-        """Evaluate the task itself; `train_hard_loss` is that of the grid which the stage trains."""
-        judged = model.evaluate()
+        """Evaluate the complete task; only `train_hard_loss` is that of the grid on which this stage trains."""
+        evaluations = model.evaluate()
         if not self.smaller:
-            return judged
-        # The model of a smaller grid has no room for the task's, so its engine rolls the circuit out, in stretches.
-        return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), judged, strict=True)]
+            return evaluations
+        # The model of a smaller grid has no buffers for the complete task, so its engine does a rollout in parts.
+        return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), evaluations, strict=True)]
 
     def _reserved(self, engine: Engine) -> int:
-        """Bytes that a model of a smaller grid leaves its engine to evaluate the whole task."""
+        """Return the bytes that a model of a smaller grid leaves free for evaluations of the complete task."""
         if not self.smaller:
             return 0
         job = self.jobs[0]
         grids = (len(job.probes[:WORD]), *job.probes.shape[1:])
-        return engine.rollout_memory(job.circuit, grids, _stretch(job), job.config.train.asynchronous)
+        return engine.rollout_memory(job.circuit, grids, _steps_at_once(job), job.config.train.asynchronous)
 
 
 def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
-    """Return what is left of the runs after `epoch`; the last stage has no end of its own."""
-    grids, begin, found = jobs[0].config.growth.until, jobs[0].config.search.begin, []
+    """Return the stages after `epoch`; the last one has no end."""
+    grids, begin, remaining = jobs[0].config.growth.until, jobs[0].config.search.begin, []
     end = begin or MOST
     for index, until in enumerate((*grids, end)):
-        # The search cuts short what would still grow, and what has ended is left out.
+        # Stages that have ended are left out, as are those that would begin after the search.
         if epoch < min(until, end):
             grows = index < len(grids)
             smaller = [make_job(at_stage(job.config, index), job.circuit) for job in jobs] if grows else []
             epoch = min(until, end)
-            found.append(Stage(epoch, jobs, smaller))
+            remaining.append(Stage(epoch, jobs, smaller))
     if begin:
-        found.append(Stage(MOST, jobs, searches=True))
-    return found
+        remaining.append(Stage(MOST, jobs, searches=True))
+    return remaining
 
 
-def on_probes(engine: Engine, job: Job, state: TrainState, judged: Evaluation) -> Evaluation:
-    """An evaluation on the job's own probes, of the same `train_hard_loss`; a grid that grows has one target."""
+def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluation) -> Evaluation:
+    """Return `evaluation` with the results on the evaluation grids of `job`, whose task has one target."""
     circuit, wrong, wrong_probes = job.circuit.with_logits(state.logits), 0, 0
     for first in range(0, len(job.probes), WORD):
         grids = job.probes[first : first + WORD]
-        # A hard rollout packs so many grids into the bits of a word, so more at once would only take more memory.
+        # A hard rollout packs WORD grids into the bits of a word, so more at once would only take more memory.
         last = _last_state(engine, circuit, grids, job)[..., : job.config.task.loss_channels]
         differs = last != job.targets(grids)
         wrong += int(np.count_nonzero(differs))
         wrong_probes += int(np.count_nonzero(differs.any(axis=(1, 2, 3))))
-    return replace(judged, hard_loss=wrong, values=job.values, wrong_probes=wrong_probes)
+    return replace(evaluation, hard_loss=wrong, values=job.values, wrong_probes=wrong_probes)
 
 
 def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], job: Job) -> Floats:
-    """`[B, H, W, C]` after all steps of a hard rollout, which is exact in any stretches."""
+    """Return the states `[B, H, W, C]` after all steps of a hard rollout, which is done in parts."""
     state: npt.ArrayLike = grids
-    for done in range(0, job.config.task.steps, _stretch(job)):
-        count = min(_stretch(job), job.config.task.steps - done)
+    for done in range(0, job.config.task.steps, _steps_at_once(job)):
+        count = min(_steps_at_once(job), job.config.task.steps - done)
         masks = None if job.probe_masks is None else job.probe_masks[done : done + count]
-        # Hard states are 0 or 1, so a rollout that goes on from one is the same as one that never stopped.
+        # Hard states are 0 or 1, so a rollout that continues from one is the same as one that never stopped.
         state = engine.rollout(circuit, state, count, "hard", masks)[-1]
     return np.asarray(state)
 
 
-def _stretch(job: Job) -> int:
-    """CA steps that an engine is asked for at once."""
+def _steps_at_once(job: Job) -> int:
+    """Return the number of CA steps of one call of the engine."""
     return min(job.config.task.steps, max(1, STRETCH_BYTES // (4 * job.probes[:WORD].size)))
 
 
 class Training:
-    """The training of some runs through their stages, by one model at a time. Lists have one entry per run."""
+    """Training of some models through their stages, on one engine at a time. Lists have one entry per model."""
 
     def __init__(self, placement: Placement, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
-        """Opens the first model. Raises DeviceErrors, also for a later stage that would be refused, CheckpointError."""
+        """Open the first stage. Raises CheckpointError, and DeviceErrors, also for a later stage."""
         self.epoch = states[0].epoch
         self.engine = placement.engine
-        """Where it is trained now."""
+        """Engine that trains now."""
         self._placement, self._epochs = placement, jobs[0].config.train.epochs
         self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
         self._race: Race | None = None
         self._stage, *self._later = stages(jobs, self.epoch)
-        # In the middle of the run it would be too late to say that the whole task does not fit.
+        # An error in the middle of the run, if the complete task does not fit, would come too late.
         for stage in (self._stage, *self._later) if self._stage.smaller else ():
             stage.check_memory(self.engine, placement.max_memory)
         self._open(states)
 
     @property
     def info(self) -> EngineInfo:
-        """Return what the model of this moment runs on."""
+        """Engine that trains now."""
         return self._model.info
 
     def ask_race(self) -> Decision | None:
-        """Asked before each `advance`: hands over to another engine where that is to be tried; told once, what won."""
-        # The race may hand the run over in here: the next epoch is then trained by another engine.
+        """Return the result of the engine benchmark once it has ended; to be called before each `advance`."""
+        # This may switch the engine: the next epoch is then a trial of another one.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
         if decision is not None:
             self._race = None
         return decision
 
     def advance(self, stop: int) -> int:
-        """Train towards epoch `stop`, as far as the model goes at once; returns the epoch that it got to."""
+        """Train towards epoch `stop`, as far as one call of the model goes, and return the last trained epoch."""
         if self.epoch == self._stage.until:
-            self._cross()
+            self._next_stage()
         if self._race is None:
-            # A call is short enough for a signal to be heard soon, and ends with the stage.
+            # A call is short, so that signals take effect soon, and ends with the stage.
             count = min(min(stop, self._stage.until) - self.epoch, self._model.epochs_per_call())
             self._model.train(count)
             self.epoch += count
@@ -165,25 +164,25 @@ class Training:
         return self.epoch
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        """The metrics of every epoch since the last call, in order."""
+        """Return the metrics of every epoch since the last call, in order."""
         self._collect()
         metrics, self._waiting = self._waiting, [[] for _ in self._waiting]
         return metrics
 
     def evaluate(self) -> list[Evaluation]:
-        """The hard circuits on the task's own probes, whatever is trained now."""
+        """Evaluate the hard circuits on the complete task, whatever the stage."""
         return self._stage.evaluate(self.engine, self._model)
 
     def states(self) -> list[TrainState]:
-        """Exact copies of the states."""
+        """Return exact copies of the states."""
         return self._model.states()
 
     def close(self) -> None:
-        """Free what the model holds."""
+        """Free the memory of the model."""
         self._model.close()
 
-    def _cross(self) -> None:
-        """Into the next stage. The old model goes first: a device may not hold both."""
+    def _next_stage(self) -> None:
+        """Begin the next stage. The old model is closed first, since a device may lack memory for both."""
         self._collect()
         states = self._model.states()
         self._model.close()
@@ -191,14 +190,14 @@ class Training:
         self._open(states)
 
     def _open(self, states: Sequence[TrainState]) -> None:
-        """The model of this stage, and where engines are to be compared, their race."""
+        """Open the model of this stage, and the engine benchmark if engines are to be compared."""
         self._model = self._stage.open(self.engine, states, self._placement.max_memory)
-        candidate = self._placement.candidate if self._stage.is_whole else None
+        candidate = self._placement.candidate if self._stage.is_complete else None
         self._race = None if candidate is None else Race(self.engine, self._model.info, candidate, self.epoch)
 
     def _train_one(self) -> None:
-        """An epoch, and its metrics, which wait until it is done."""
-        # Fetching waits for the epoch. Without it the time would be that of putting work into a device's queue.
+        """Train one epoch of the engine benchmark."""
+        # Fetching the metrics waits for the epoch: otherwise only the time of queueing its work would be measured.
         self._model.train(1)
         self._collect()
         self.epoch += 1
@@ -208,12 +207,11 @@ class Training:
             waiting += metrics
 
     def _switch(self, engine: Engine) -> EngineInfo:
-        """The exact states to another engine; where that refuses them, nothing has changed."""
+        """Move the exact states to another engine; if it raises an error, nothing has changed."""
         self._collect()
         # The limit is that of the first engine's device.
         limit = self._placement.max_memory if engine is self._placement.engine else None
-        # Both models are open for a moment, which is no harm: they are on different devices, and a refusal leaves the
-        # old one.
+        # Both models are open for a moment, on different devices, so that an error leaves the old one in place.
         model = self._stage.open(engine, self._model.states(), limit)
         self._model.close()
         self._model, self.engine = model, engine

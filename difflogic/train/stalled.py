@@ -1,8 +1,8 @@
 """Early stopping: an attempt that makes no progress ends while another one could still be of use.
 
-One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of wrong values
-falls to PROGRESS of its former minimum. From its first look on, an attempt ends if it made no progress for as long as
-it took to get so far, counted in the cost of epochs, or if its soft loss is still above HOPELESS of the initial one.
+One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of mismatches falls
+to PROGRESS of its former minimum. From its first look on, an attempt ends if it made no progress for as long as it took
+to get so far, counted in the cost of epochs, or if its soft loss is still above HOPELESS of the initial one.
 """
 
 import math
@@ -22,11 +22,11 @@ HOPELESS = 0.3
 PROGRESS = 0.9
 """Share of the former minimum."""
 MEAN_OF = 10
-"""Epochs over which the soft loss is averaged: that of one epoch is of a few samples."""
+"""Epochs over which the soft loss is averaged, since that of one epoch comes from few samples."""
 
 
 def first_look(config: Config, epochs: int) -> int:
-    """Return the epoch before which no attempt ends: that of the first growth, where the grid grows.
+    """Return the epoch before which no attempt ends: that of the first growth, if the grid grows.
 
     A search that begins early has as many epochs as were trained before it.
     """
@@ -37,16 +37,16 @@ def first_look(config: Config, epochs: int) -> int:
 
 
 def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | None:
-    """Return the reason why an attempt ends early, in words that continue a sentence; None where it goes on.
+    """Return the reason to stop an attempt early, in words that continue a sentence; None if it continues.
 
     Args:
-        rows: The epochs of the attempt.
-        left: Epochs that were left to it and to later attempts when it began.
-        epochs: Epochs of all attempts.
-        config: The configuration of the attempt.
+        rows: Epochs of the attempt.
+        left: Number of epochs that were left for it and later attempts when it began.
+        epochs: Number of epochs of all attempts.
+        config: Configuration of the attempt.
     """
     done, look = len(rows), first_look(config, epochs)
-    # Too early to tell, or too late for another attempt, which needs as many epochs as its first look.
+    # Too early, or too late for another attempt, which needs as many epochs as its first look.
     if done < look or left <= 2 * look or left - done < look:
         return None
     losses = _mean_losses(rows, config)
@@ -63,7 +63,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 def is_milestone(rows: Sequence[Row], config: Config) -> bool:
     """Return whether the last evaluation is the first since the first look, or since its epochs doubled once more.
 
-    Then the few wrong values of an image are repaired, which a search may take minutes to find.
+    Then a repair of the few wrong cells of an image is tried, which a search may take minutes to find.
     """
     look = first_look(config, config.epochs)
     before, last = [0, *(row.epoch for row in rows if row.hard_loss is not None)][-2:]
@@ -71,17 +71,17 @@ def is_milestone(rows: Sequence[Row], config: Config) -> bool:
 
 
 def most_restarts(config: Config, epochs: int) -> int:
-    """Return how many restarts can be of use within so many epochs of the whole task."""
+    """Return the largest useful number of restarts within this number of epochs of the complete task."""
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
 def last_progress(rows: Sequence[Row], config: Config) -> int:
     """Return the last epoch that made progress."""
     losses = _mean_losses(rows, config)
-    judged = [row for row in rows if row.hard_loss is not None]
-    wrong = np.array([row.hard_loss for row in judged]) / _cells(judged, config)
+    evaluated = [row for row in rows if row.hard_loss is not None]
+    wrong = np.array([row.hard_loss for row in evaluated]) / _cells(evaluated, config)
     lowest = min(MEAN_OF, len(rows)) + int(np.argmax(PROGRESS * losses <= losses.min()))
-    return max(lowest, judged[int(np.argmax(PROGRESS * wrong <= wrong.min()))].epoch) if judged else lowest
+    return max(lowest, evaluated[int(np.argmax(PROGRESS * wrong <= wrong.min()))].epoch) if evaluated else lowest
 
 
 def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Text of a run's result: the lines that a command ends with, the details that summary.txt adds, and what to do next.
+"""Text of a run's result: the last lines of a command, the details that summary.txt adds, and advice for unsolved runs.
 
 A summary begins with its verdict. A screen shows the lines before `Details:`.
 """
@@ -31,7 +31,7 @@ from difflogic.train import stalled
 from difflogic.train.replica import Replica
 from difflogic.train.success import LARGE, on_other_grids
 
-if TYPE_CHECKING:  # half of what it loads is for agents alone
+if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
     from difflogic.train.run import Run
 
@@ -63,7 +63,7 @@ def of_run(
         engine: Engine that trained them.
         epochs: Number of epochs that this process trained.
         seconds: Time that they took.
-        best: The best model; None before the first evaluation.
+        best: Best model; None before the first evaluation.
         finishing: Lines on what the finishing passes changed in it.
     """
     lines, count = [_verdict(config, members, best)], len(members)
@@ -80,8 +80,8 @@ def of_run(
     progress = f"{members[0].state.epoch} of {config.train.epochs}, {skipped} skipped (gradient not finite)"
     details = [line("Epochs", progress), *_rates(members), *_losses(config, members, best)]
     if epochs and seconds:
-        each = f", {1000 * seconds / epochs / count:.3g} ms per model" if count > 1 else ""
-        details.append(line("Time", f"{seconds:.1f} s for {epochs} epochs, {epochs / seconds:.2f} epochs/s{each}"))
+        per_model = f", {1000 * seconds / epochs / count:.3g} ms per model" if count > 1 else ""
+        details.append(line("Time", f"{seconds:.1f} s for {epochs} epochs, {epochs / seconds:.2f} epochs/s{per_model}"))
     details.append(line("Engine", describe_engine(engine)))
     details += [_model(member) for member in members if count > 1 and member.solved]
     return "\n".join(lines) + f"\n{DETAILS}" + "\n".join(details) + "\n"
@@ -122,9 +122,9 @@ def of_agents(
                 "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
                 "where rewards are rare, PPO and SAC seldom find any."
             )
-    means = [scale * each.score.mean for each in members if each.score is not None]
+    means = [scale * member.score.mean for member in members if member.score is not None]
     if len(members) > 1 and means:
-        solved = "" if is_of_rows else f"{sum(each.solved for each in members)} solved, "
+        solved = "" if is_of_rows else f"{sum(member.solved for member in members)} solved, "
         spread = f"{min(means):.1f} to {max(means):.1f}{sign}, median {statistics.median(means):.1f}{sign}"
         lines.append(line(f"All {len(members)}", solved + spread))
     if netlist is not None:
@@ -150,7 +150,7 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
         but = ", but not in the success test" if until != "solved" and verdict.startswith("Solved: ") else ""
         but = "; the success test is passed" if until == "solved" and verdict.startswith("Not solved: ") else but
         verdict = f"{until.capitalize()}, attempt {number}: {result}{but}."
-    rows = [line("Attempts", f"{number} of {len(attempts)} is the best"), *(f"  {each}" for each in attempts)]
+    rows = [line("Attempts", f"{number} of {len(attempts)} is the best"), *(f"  {attempt}" for attempt in attempts)]
     return "\n".join([verdict, *lines]) + f"\n{DETAILS}" + "\n".join([*details.splitlines(), *rows]) + "\n"
 
 
@@ -194,14 +194,14 @@ def _verdict(config: Config, members: Sequence[Replica], best: ModelState | None
     seed = f"seed {best.config.seed}, " if count > 1 else ""
     text = f"{result} on {grids} ({seed}epoch {best.epoch})"
     if count > 1:
-        text += f"; {sum(each.solved for each in members)} of {count} models are right at epoch {last.epoch}"
+        text += f"; {sum(member.solved for member in members)} of {count} models are right at epoch {last.epoch}"
     elif last.epoch > best.epoch:
         text += f"; {counted(last.hard_loss or 0, 'wrong cell')} at epoch {last.epoch}"
     return f"{text}."
 
 
 def _rates(members: Sequence[Replica]) -> list[str]:
-    """Return how many models are solved, how soon, and which were solved only for a time."""
+    """Return the number of solved models, when they were solved, and which were solved only for a time."""
     if last_evaluated(members[0].metrics) is None:
         return []
     lines, count = [], len(members)
@@ -310,8 +310,8 @@ def _repairs(run: Run) -> list[str]:
     is_near = run.wrong is not None and run.wrong <= NEARLY * run.member.job.values
     if run.config.task.target == "data" or run.path is None or not is_near:
         return []
-    what = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
-    return [f"difflogic harden {quoted(run.path)} --search: {what}"]
+    effect = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
+    return [f"difflogic harden {quoted(run.path)} --search: {effect}"]
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:

@@ -1,12 +1,12 @@
-"""Runs where people look at runs: TensorBoard, MLflow, Weights & Biases.
+"""Experiment tracking with TensorBoard, MLflow, and Weights & Biases.
 
     with tracked("tensorboard:logs", "mlflow:http://localhost:5000", "wandb:automata") as observer:
         Trainer(config, engine).run(out=folder, observer=observer)
 
-Each gets the configuration, the losses, the accuracy and the undecided gates of every row, and at the end the summary,
-the film, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small; TensorBoard
-itself, with its server, is only needed to look at them. A tracker that fails is told of once and asked no more: the
-training goes on.
+Each receives the configuration, the losses, accuracies and unconverged gates of every row, and at the end the summary,
+the rollout, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small; TensorBoard
+itself, with its server, is only needed to view them. A tracker that fails is reported once and not used any more, and
+training continues.
 """
 
 import dataclasses
@@ -38,22 +38,22 @@ UNTRACKED = ("epoch", "skipped", "iteration", "steps")
 
 
 class Tracker(ABC):
-    """One of the three trackers."""
+    """Base of the three trackers."""
 
     errors: tuple[type[Exception], ...] = (OSError,)
-    """What it raises where it cannot be reached."""
+    """Errors that it raises if it cannot be reached."""
 
     @abstractmethod
     def begin(self, name: str, config: Mapping[str, Any]) -> None:
-        """A run begins, or goes on."""
+        """Begin or continue a run in the tracker."""
 
     @abstractmethod
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
         """Log the numbers of an epoch."""
 
     @abstractmethod
-    def keep(self, file: Path) -> None:
-        """A file of the run folder."""
+    def save(self, file: Path) -> None:
+        """Save a file of the run folder in the tracker."""
 
     @abstractmethod
     def close(self) -> None:
@@ -61,7 +61,7 @@ class Tracker(ABC):
 
 
 class TensorBoard(Tracker):
-    """Event files in a folder of the run's name below `folder`."""
+    """Tracker that writes event files into a folder of the run's name below `folder`."""
 
     def __init__(self, folder: str) -> None:
         from tensorboardX import SummaryWriter
@@ -76,17 +76,15 @@ class TensorBoard(Tracker):
         for name, value in values.items():
             self._writer.add_scalar(name, value, epoch)
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         if file.suffix in (".png", ".gif"):
             from PIL import Image, ImageSequence
 
-            with Image.open(file) as picture:
-                frames = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
-            if len(frames) == 1:
-                self._writer.add_image(file.stem, frames[0], dataformats="HWC")
-            else:
-                # A film would need a further package: the first state, and the last beside it.
-                self._writer.add_image(file.stem, np.concatenate([frames[0], frames[-1]], axis=1), dataformats="HWC")
+            with Image.open(file) as image:
+                frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
+            # A recording would need a further package: its first and last frames are shown side by side.
+            shown = frames[0] if len(frames) == 1 else np.concatenate([frames[0], frames[-1]], axis=1)
+            self._writer.add_image(file.stem, shown, dataformats="HWC")
         elif file.suffix == ".txt":
             self._writer.add_text(file.stem, file.read_text())
 
@@ -95,10 +93,10 @@ class TensorBoard(Tracker):
 
 
 class MLflow(Tracker):
-    """A run of the experiment `difflogic` in the store at `uri`: a server, or a local folder or database."""
+    """Tracker for the experiment `difflogic` in the store at `uri`: a server, or a local folder or database."""
 
     def __init__(self, uri: str) -> None:
-        # Its client would try for minutes, while training waits. Who has set these knows better.
+        # By default its client retries for minutes, while training waits.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
         from mlflow.entities import Metric
@@ -110,18 +108,18 @@ class MLflow(Tracker):
 
     def begin(self, name: str, config: Mapping[str, Any]) -> None:
         self._client = self._connect()
-        found = self._client.get_experiment_by_name("difflogic")
-        experiment = found.experiment_id if found else self._client.create_experiment("difflogic")
+        known = self._client.get_experiment_by_name("difflogic")
+        experiment = known.experiment_id if known else self._client.create_experiment("difflogic")
         self._run = self._client.create_run(experiment, run_name=name).info.run_id
         for key, value in config.items():
             self._client.log_param(self._run, key, str(value)[:500])
 
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
         # One request for all, while training waits.
-        at = int(1000 * time.time())
-        self._client.log_batch(self._run, [self._metric(name, value, at, epoch) for name, value in values.items()])
+        time_ms = int(1000 * time.time())
+        self._client.log_batch(self._run, [self._metric(name, value, time_ms, epoch) for name, value in values.items()])
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         self._client.log_artifact(self._run, str(file))
 
     def close(self) -> None:
@@ -129,7 +127,7 @@ class MLflow(Tracker):
 
 
 class WandB(Tracker):
-    """A run of a project of Weights & Biases, which `WANDB_MODE=offline` keeps in the folder `wandb`."""
+    """Tracker for a project of Weights & Biases, which `WANDB_MODE=offline` stores in the folder `wandb`."""
 
     def __init__(self, project: str) -> None:
         import wandb
@@ -143,10 +141,10 @@ class WandB(Tracker):
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
         self._run.log(dict(values), step=epoch)
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         if file.suffix in (".png", ".gif"):
-            picture = self._wandb.Image if file.suffix == ".png" else self._wandb.Video
-            self._run.log({file.stem: picture(str(file))})
+            kind = self._wandb.Image if file.suffix == ".png" else self._wandb.Video
+            self._run.log({file.stem: kind(str(file))})
         artifact = self._wandb.Artifact(f"{self._run.id}-{file.stem}", type="result")
         artifact.add_file(str(file))
         self._run.log_artifact(artifact)
@@ -156,11 +154,11 @@ class WandB(Tracker):
 
 
 TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
-"""By the word before the colon of `--track`; the word is that of the extra, too."""
+"""Trackers by the word before the colon of `--track`, which is also the name of the extra."""
 
 
 def opened(place: str) -> Tracker:
-    """`tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError, MissingPackagesError."""
+    """Open `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError, MissingPackagesError."""
     kind, _, where = place.partition(":")
     if kind not in TRACKERS or not where:
         raise UsageError(f"A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")
@@ -171,10 +169,10 @@ def opened(place: str) -> Tracker:
 
 
 class Tracking(Observer):
-    """Tells trackers what it hears; of a population how it stands."""
+    """Observer that passes on reports to trackers; of a population the best and median loss."""
 
-    def __init__(self, trackers: Mapping[str, Tracker], tell: Callable[[str], None]) -> None:
-        self._trackers, self._tell = dict(trackers), tell
+    def __init__(self, trackers: Mapping[str, Tracker], warn: Callable[[str], None]) -> None:
+        self._trackers, self._warn = dict(trackers), warn
         self._begun: Beginning | None = None
 
     def began(self, beginning: Beginning) -> None:
@@ -182,11 +180,11 @@ class Tracking(Observer):
         config = {f"{section}.{key}" if isinstance(values, dict) else section: value
                   for section, values in beginning.config.to_dict().items()
                   for key, value in (values.items() if isinstance(values, dict) else [("", values)])}  # fmt: skip
-        self.close()  # the attempt before
+        self.close()  # the previous attempt
         self._all(lambda tracker: tracker.begin(name, config))
         self._begun = beginning
 
-    def logged(self, row: Row, judged: Row | None) -> None:
+    def logged(self, row: Row, evaluated: Row | None) -> None:
         self._log(row.epoch, {key: value for key, value in dataclasses.asdict(row).items() if key not in UNTRACKED})
 
     def compared(self, standing: Standing) -> None:
@@ -198,13 +196,13 @@ class Tracking(Observer):
         self._log(best.steps, {key: value for key, value in vars(best).items() if key not in UNTRACKED})
 
     def close(self) -> None:
-        """The run that began last is over, and what it left is in its folder."""
+        """End the last run in the trackers, and save the files of its folder there."""
         if self._begun is None:
             return
         folder, self._begun = self._begun.path, None
         for file in [folder / name for name in FILES] if folder is not None else []:
             if file.is_file():
-                self._all(methodcaller("keep", file))
+                self._all(methodcaller("save", file))
         self._all(lambda tracker: tracker.close())
 
     def _log(self, epoch: int, values: Mapping[str, float | None]) -> None:
@@ -217,16 +215,16 @@ class Tracking(Observer):
                 do(tracker)
             except tracker.errors as error:
                 del self._trackers[place]
-                self._tell(f"{place} is not tracked any more, the training goes on: {first_line(error)}")
+                self._warn(f"{place} is not tracked any more, the training goes on: {first_line(error)}")
 
 
 @contextmanager
-def tracked(*places: str, tell: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
-    """An observer for `--track`'s places, closed at the end; `tell` hears of a tracker that fails.
+def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
+    """Open an observer for the places of `--track`; `warn` reports a tracker that fails.
 
     Raises UsageError, MissingPackagesError.
     """
-    tracking = Tracking({place: opened(place) for place in places}, tell)
+    tracking = Tracking({place: opened(place) for place in places}, warn)
     try:
         yield tracking
     finally:
@@ -234,24 +232,21 @@ def tracked(*places: str, tell: Callable[[str], None] = warnings.warn) -> Iterat
 
 
 class Several(Observer):
-    """Observers side by side, all of which hear everything; how often rows are logged is the first one's."""
+    """Observer that passes on all calls to several others, with the `log_interval` of the first."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
         for name in vars(Observer):
             if not name.startswith(("_", "wants_")) and callable(getattr(Observer, name)):
-                setattr(self, name, self._to_all(name))
+                setattr(self, name, partial(self._call_all, name))
         self.log_interval = observers[0].log_interval
 
     def wants_states(self) -> bool:
-        return any(each.wants_states() for each in self._observers)
+        return any(observer.wants_states() for observer in self._observers)
 
     def wants_pictures(self) -> bool:
-        return any(each.wants_pictures() for each in self._observers)
+        return any(observer.wants_pictures() for observer in self._observers)
 
-    def _to_all(self, name: str) -> Callable[..., None]:
-        def tell(*arguments: Any) -> None:
-            for each in self._observers:
-                getattr(each, name)(*arguments)
-
-        return tell
+    def _call_all(self, name: str, *arguments: Any) -> None:
+        for observer in self._observers:
+            getattr(observer, name)(*arguments)

@@ -1,9 +1,9 @@
-"""The trainer: a request on a device, in a run folder or in memory, from the beginning or from where it was left.
+"""Trainer: trains a request on a device, in a run folder or in memory, from the beginning or resumed.
 
-run = Trainer(presets.checkerboard(small=True), open_engine("auto")).run(epochs=100, out=Path("runs/first"))
-run.solved, run.metrics[-1].soft_loss, run.circuit
+    run = Trainer(presets.checkerboard(small=True), open_engine("auto")).run(epochs=100, out=Path("runs/first"))
+    run.solved, run.metrics[-1].soft_loss, run.circuit
 
-With `population=64` it trains 64 seeds at once: `run` then speaks of the best, `run.members` of each.
+With `population=64` it trains 64 seeds at once: `run` then describes the best model, `run.members` each of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from difflogic.devices import cost
 from difflogic.devices.device import Device
 from difflogic.devices.open import Placement
 from difflogic.engine import memory
-from difflogic.engine.api import Engine, EngineInfo, describe_engine
+from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import ConfigError, UsageError
 from difflogic.model.statistics import decided
 from difflogic.runs import checkpoint, manifest, request_file
@@ -38,13 +38,15 @@ from difflogic.train.signals import StopSignals
 
 R = TypeVar("R", bound=EndedRun[Any])
 OF_A_RUN = ("population", "stop_when_solved", "init_from", "starts", "data", "decide")
+"""Fields of a request that `Trainer.run` takes."""
 OF_A_NEW_RUN = ("init_from", "starts", "data", "population")
+"""Fields of these that a resumed run does not take."""
 
 
 class Trainer(Generic[R]):
-    """Trains one configuration, of automata or of agents, on one device.
+    """Trainer of one configuration, of automata or agents, on one device.
 
-    A task in Python is trained with the configuration that suits it.
+    A custom task in Python is trained with its default configuration.
 
         >>> len(difflogic.Trainer(config, engine).run(epochs=2).metrics)
         2
@@ -60,12 +62,20 @@ class Trainer(Generic[R]):
     def __init__(self, what: TrainRequest, engine: Engine | Device | Placement) -> None: ...
 
     def __init__(self, what: Config | PolicyConfig | Task | TrainRequest, engine: Engine | Device | Placement) -> None:
-        """`what`: a configuration, a task in Python, or a request that has its configuration."""
-        self._given = None
+        """Take a configuration, a task in Python, or a request that has its configuration.
+
+        Args:
+            what: One of these.
+            engine: An engine, a device, or a placement.
+
+        Raises:
+            ConfigError: The request has no configuration, or that of the task is invalid.
+        """
+        self._own = None
         if not isinstance(what, (Config, PolicyConfig, TrainRequest)):
-            self._given = registered.given(what)
-            what = self._given.config()
-        # Given a configuration alone, a resumed run is trained by its saved request.
+            self._own = registered.given(what)
+            what = self._own.config()
+        # If only a configuration is given, a resumed run is trained by its saved request.
         self._is_bare = not isinstance(what, TrainRequest)
         self.request = what if isinstance(what, TrainRequest) else TrainRequest(config=what)
         if self.request.config is None:
@@ -84,22 +94,22 @@ class Trainer(Generic[R]):
         rules: Rules | None = None,
         **fields: Any,
     ) -> R:
-        """Train until `epochs` in all are done.
+        """Train until a total number of epochs is done.
 
         Args:
-            epochs: In all, those before `resume` included; None: as the configuration says. Of agents environment
-                steps.
+            epochs: The total, including epochs before `resume`, or of environment steps for agents; None: as the
+                configuration says.
             out: A new run folder; None: nothing is written.
             resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
-                The configuration must be its own. It is trained by its saved request, if the trainer was made from a
-                configuration alone.
-            observer: Hears what happens, and may end the run by its `stop`.
-            rules: What ends a run of automata early, and how; None: `stop_when_solved` alone.
-            fields: Of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`. They
-                replace those of the saved request.
+                The configuration must be that of the run. If the trainer was made from a configuration alone, the
+                saved request of the run is used.
+            observer: Receives reports, and may end the run by its `stop`.
+            rules: Rules that end a run of automata early; None: `stop_when_solved` alone.
+            fields: Fields of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`.
+                They replace those of the saved request.
 
         Returns:
-            The run with its best circuit and its last state, also where it was interrupted.
+            The run with its best circuit and its last state, also if it was interrupted.
 
         Raises:
             UsageError: The arguments contradict each other, or (ConfigError) the configuration.
@@ -108,13 +118,17 @@ class Trainer(Generic[R]):
         """
         check_names(fields, OF_A_RUN)
         config = self.config if epochs is None else self.config.with_epochs(epochs)
-        given = {name: value for name, value in fields.items() if value is not None}
+        fields = {name: value for name, value in fields.items() if value is not None}
         request = self.request
         if resume is not None:
-            _check_alone([out, *(given.get(name) for name in OF_A_NEW_RUN)])
+            if out is not None or fields.keys() & set(OF_A_NEW_RUN):
+                raise UsageError(
+                    "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
+                    "init_from or population."
+                )
             saved = request_file.read(checkpoint.locate(Path(resume)).parent) if self._is_bare else None
             request = saved or request
-        request = replace(request, config=config, **given)
+        request = replace(request, config=config, **fields)
         observer = observer or live.observer(self.placement.engine)
         if observer.log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {observer.log_interval}.")
@@ -122,8 +136,8 @@ class Trainer(Generic[R]):
         if resume is not None:
             opened = self._resumed(request, Path(resume), observer, rules)
         else:
-            opened = self._begun(request, None if out is None else Path(out), observer, rules)
-        # Signals are watched before the engine opens its model, which may take long, so that Ctrl-C is never lost.
+            opened = self._new(request, None if out is None else Path(out), observer, rules)
+        # Signals are watched before the engine opens its model, which may take long, so that no Ctrl-C is lost.
         with StopSignals() if observer.stop is None else nullcontext(observer.stop) as stop, opened as session:
             try:
                 session.train(stop)
@@ -133,27 +147,27 @@ class Trainer(Generic[R]):
                 raise
 
     @contextmanager
-    def _begun(
+    def _new(
         self, request: TrainRequest, out: Path | None, observer: Observer, rules: Rules
     ) -> Iterator[Session[Any, R]]:
         if out is not None:
             folders.check_new(out)
-        # Everything that can be refused, by the device too, is refused before the folder is made.
+        # All errors of a request, also those of the device, are raised before the folder is made.
         with closing(self._fresh(request, observer, rules)) as session:
             if out is None:
                 yield session
                 return
-            came_from = None if request.init_from is None else Path(request.init_from)
-            record = manifest.begin(request.whole, session.info, self.placement.reason, came_from, session.seeds)
+            source = None if request.init_from is None else Path(request.init_from)
+            record = manifest.begin(request.whole, session.info, self.placement.reason, source, session.seeds)
             contents = {**session.contents(), request_file.NAME: request_file.encode(request)}
-            made = RunFolder.create(out, session.state(), manifest.to_json(record), contents, session.columns)
-            with closing(made) as folder:
-                yield session.keep(folder, record)
+            state, text = session.state(), manifest.to_json(record)
+            with closing(RunFolder.create(out, state, text, contents, session.columns)) as folder:
+                yield session.write_to(folder, record)
 
     def _fresh(self, request: TrainRequest, observer: Observer, rules: Rules) -> Session[Any, Any]:
         config = request.whole
         if isinstance(config, PolicyConfig):
-            from difflogic.train.agents import Agents  # half of what it loads is for agents alone
+            from difflogic.train.agents import Agents  # half of its imports are for agents alone
 
             return Agents.fresh(request, config, self.placement, observer)
         engine, population = self.placement.engine.info, request.population
@@ -162,12 +176,12 @@ class Trainer(Generic[R]):
             memory.check_processor(config, population, engine.variant.get("threads", 1))
         own = self._task(config)
         if request.data is None and own is not None:
-            drawn = own.drawn(config.data.samples)
-            drawn.check(config, f"The samples that {own.name} draws now")
-            request = replace(request, data=drawn)
+            samples = own.drawn(config.data.samples)
+            samples.check(config, f"The samples that {own.name} draws now")
+            request = replace(request, data=samples)
         begin = start.fresh(request)
-        if is_slow and (long := cost.notice(config, population)) is not None:
-            begin = replace(begin, notices=(*begin.notices, long))
+        if is_slow and (notice := cost.notice(config, population)) is not None:
+            begin = replace(begin, notices=(*begin.notices, notice))
         return Automata(request, self.placement, begin, observer, rules, own)
 
     @contextmanager
@@ -175,25 +189,31 @@ class Trainer(Generic[R]):
         self, request: TrainRequest, path: Path, observer: Observer, rules: Rules
     ) -> Iterator[Session[Any, R]]:
         config, (folder, file) = request.whole, RunFolder.reopen(path)
-        with closing(folder), closing(self._left(request, folder, file, path, observer, rules)) as session:
-            # Nothing on the disk changes before the engine has taken the run. From here on the checkpoint that was
-            # asked for is the run's last, and what is newer goes.
+        with closing(folder), closing(self._continued(request, folder, file, path, observer, rules)) as session:
+            # Files change only after the engine has accepted the run. Now the named checkpoint becomes the run's last,
+            # and newer ones are deleted.
             folder.promote(file)
             if isinstance(session, Automata) and session.best is None:
                 folder.drop_best()
             folder.start_journal(session.seeds, session.journal(), session.columns)
             earlier = manifest.read(folder.path)
-            self._compare(manifest.last_engine(earlier), observer)
+            engines = [manifest.last_engine(earlier), self.placement.engine.info]
+            before, now = (None if engine is None else describe_engine(engine) for engine in engines)
+            if before not in (None, now):
+                # Two engines, or two drivers, round differently: the state is the same, but not what follows from it.
+                observer.noticed(
+                    f"The run was on {before} and goes on on {now}: from the same state, but not with bit for bit the "
+                    "same numbers."
+                )
             record = manifest.resume(earlier, config, session.info, self.placement.reason, session.epoch)
             folder.write(manifest.NAME, manifest.to_json(record))
             folder.write("config.toml", config.to_toml())
             folder.write(request_file.NAME, request_file.encode(request))
-            yield session.keep(folder, record)
+            yield session.write_to(folder, record)
 
-    def _left(
+    def _continued(
         self, request: TrainRequest, folder: RunFolder, file: Path, path: Path, observer: Observer, rules: Rules
     ) -> Session[Any, Any]:
-        """What is trained, where it was left."""
         config = request.whole
         if isinstance(config, PolicyConfig):
             from difflogic.train.agents import Agents
@@ -201,34 +221,15 @@ class Trainer(Generic[R]):
             return Agents.resumed(request, config, self.placement, observer, folder, file)
         begin, own = start.resumed(config, folder, file, path), self._task(config)
         if own is not None and own.task.version != config.plugin.version:
-            told = (
-                f"The task {own.name} is of version {own.task.version} here, and the run is of version "
-                f"{config.plugin.version}: it goes on with the samples that it has."
+            notice = (
+                f"The installed task {own.name} has version {own.task.version}, and the run has version "
+                f"{config.plugin.version}: it continues with its own samples."
             )
-            begin = replace(begin, notices=(*begin.notices, told))
+            begin = replace(begin, notices=(*begin.notices, notice))
         return Automata(request, self.placement, begin, observer, rules, own)
 
     def _task(self, config: Config) -> OwnTask | None:
-        """The task in Python that draws the samples. Raises ConfigError where it is not installed."""
-        if self._given is not None or not config.plugin.name:
-            return self._given
+        """Return the task in Python that draws the samples, if any. Raises ConfigError if it is not installed."""
+        if self._own is not None or not config.plugin.name:
+            return self._own
         return registered.task_of(config.plugin)
-
-    def _compare(self, earlier: EngineInfo | None, observer: Observer) -> None:
-        """Say so where the numbers of a resumed run may differ from those of one that never stopped."""
-        # Two engines, or two drivers, round differently. The state is the same, the next epoch's last bits are not.
-        here = self.placement.engine.info
-        if earlier is not None and describe_engine(earlier) != describe_engine(here):
-            observer.noticed(
-                f"The run was on {describe_engine(earlier)} and goes on on {describe_engine(here)}: "
-                "from the same state, but not with bit for bit the same numbers."
-            )
-
-
-def _check_alone(of_a_new_run: list[Any]) -> None:
-    """Raises UsageError where a resumed run is given what only a new one has: it would not happen."""
-    if any(each is not None for each in of_a_new_run):
-        raise UsageError(
-            "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
-            "init_from or population."
-        )

@@ -93,7 +93,7 @@ def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     events = [json.loads(line) for line in out.splitlines()]
     told = [event for event in events if event["event"] == "attempt"]
     assert [(each["number"], each["of"], each["status"]) for each in told] == [(2, 2, "running"), (2, 2, "complete")]
-    assert told[0]["reason"] == "attempt 1 was given up at epoch 15, as its soft loss hardly fell"
+    assert told[0]["reason"] == "attempt 1 was stopped early at epoch 15, as its soft loss hardly fell"
     assert [each["epoch"] for each in events[-1]["attempts"]] == [15, 45]
     assert attempts.read(run) == record
 

@@ -93,7 +93,7 @@ def test_another_version_goes_on_and_says_so(difflogic: Call, train: Call, site:
     other(site, 'version = "1"', 'version = "2"')
     result = difflogic("train", "--resume", "run", "--epochs", 6)
     assert result.code == 0
-    assert f"The task {NAME} is of version 2 here, and the run is of version 1" in result.out + result.errors
+    assert f"The installed task {NAME} has version 2, and the run has version 1" in result.out + result.errors
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
         ((), 4, ""),
         (("--restarts", 1), 2, ""),
         (("--restarts", 0), None, ""),
-        (("--init-from", "other"), None, "--init-from keeps the wiring of another run, so that there is one attempt."),
+        (("--init-from", "other"), None, "--init-from takes the wiring of another run, so that there is one attempt."),
         (("--population", 2), None, ""),
         (("--population", 2, "--restarts", 1), 2, ""),
         (("--epochs", 1), None, "--epochs 1 leaves no room for a second attempt."),
@@ -176,7 +176,7 @@ def test_a_recipe_says_whether_it_begins_again(
     assert (
         (errors == "")
         if not notice
-        else errors.startswith(f"Warning: The recipe robust does not begin again here: {notice}")
+        else errors.startswith(f"Warning: The recipe robust does not restart here: {notice}")
     )
     assert Path("run/restarts.json").exists() == (attempts is not None)
     limit = (
@@ -230,7 +230,7 @@ BAD_INPUT = [
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
-     "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
+     "5 restarts share 10 epochs, but no attempt stops early before epoch 2: give at most 4 restarts."),
     (["train", "tiny", "--within", "9s", "--restarts", "2"],
      "--within and --restarts do not go together: the one restarts without a limit, the other sets one. Drop one."),
     (["train", "tiny", "--until-solved", "--restarts", "2"],
@@ -324,7 +324,7 @@ def test_until_solved_ends_with_its_limit_and_goes_on(difflogic: Call) -> None:
     assert more.code == 1
     assert "Not solved within 40 epochs" in more.out
     refused = difflogic("train", "--resume", "run/attempt-1", "--within", "9s", "--engine", "cpu")
-    assert (refused.code, "which run/attempt-1 does not: drop it." in refused.errors) == (2, True)
+    assert (refused.code, "which the run in run/attempt-1 does not do: drop it." in refused.errors) == (2, True)
 
 
 def test_restarts_of_no_model_are_refused_as_one_run_is(difflogic: Call, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_what_it_says_holds_of_any_rule() -> None:
             for _ in range(20):
                 table, state = random.integers(0, 2, 512), np.zeros((7, 7), np.int64)
                 state[3, 3] = start == "seed"
-                for classes, _ in zip(reach._classes(config), range(6), strict=False):
+                for classes, _ in zip(reach._partitions(config), range(6), strict=False):
                     assert all(len(set(state[classes == each])) == 1 for each in np.unique(classes))
                     wide = np.pad(state, 1, mode="wrap" if periodic else "constant")
                     parts = [wide[row : row + 7, column : column + 7] for row in range(3) for column in range(3)]

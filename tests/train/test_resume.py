@@ -71,7 +71,7 @@ def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
     np.save(tmp_path / "others.npy", 1 - drawn)
     config, engine = kept_starts.kept(tiny_config(), drawn), open_engine("cpu")
     trainer = Trainer(config, engine)
-    for starts, what in ((None, "give their file with `starts`"), (tmp_path / "others.npy", "does not hold")):
+    for starts, what in ((None, "give it with `starts`"), (tmp_path / "others.npy", "does not hold")):
         with pytest.raises(UsageError, match=what):
             trainer.run(out=tmp_path / "refused", starts=starts)
     assert not (tmp_path / "refused").exists()
@@ -329,7 +329,7 @@ def test_a_cut_short_save_is_told(finished: Run, config: Config, engine: Engine,
     notes = Diary()
     Trainer(config, engine).run(resume=run.path, observer=notes)
     assert notes.notices == [
-        "checkpoint.safetensors is missing (a save was cut short): going on from checkpoint.previous.safetensors."
+        "checkpoint.safetensors is missing (a save was interrupted): continuing from checkpoint.previous.safetensors."
     ]
     assert_same_run(finished.path, run.path)
 

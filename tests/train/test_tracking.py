@@ -19,7 +19,7 @@ from tests.train.tiny import every, tiny_config
 
 def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
     told: list[str] = []
-    with tracked(*places, tell=told.append) as observer:
+    with tracked(*places, warn=told.append) as observer:
         run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(out=folder, observer=every(1, observer))
     return run, told
 
@@ -79,7 +79,7 @@ class Diary(Tracker):
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
         pass
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         self.runs[-1].append(f"{file.parent.name}/{file.name}")
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Unreachable(Tracker):
             raise self.error
         self.rows.append(epoch)
 
-    def keep(self, file: Path) -> None:
+    def save(self, file: Path) -> None:
         raise AssertionError("it was asked again")
 
     def close(self) -> None:
