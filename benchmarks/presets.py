@@ -47,10 +47,10 @@ FIRST_LOSSES = {
 }
 """Soft and hard, of the authors' code at seed 23; of the last two with the paper's own pictures."""
 
-TRAINED = ["first losses, soft and hard", "hard loss 0 first seen", "hard loss at the end", "active gates"]
+TRAINED = ["first losses, soft and hard", "first epoch with hard loss 0", "hard loss at the end", "active gates"]
 TRAINED += ["four times the grid", "self-healing", "robustness"]
-COUNTED = ["active gates, as the paper counts", "after the structural passes", "after resynthesis, proved equal"]
-COUNTED += ["the same, counted as the paper counts perception", "`--from-start`, proved"]
+COUNTED = ["active gates, as the paper counts", "after the structural passes", "after resynthesis, proved equivalent"]
+COUNTED += ["the same, in the paper's count of perception", "`--from-start`, proved"]
 COUNTED += ["`--from-start --size` of its own grid, proved", "`--task`"]
 Figure = tuple[str, str | int | None]
 """Ours, and the paper's where it has one."""
@@ -178,7 +178,7 @@ def figures_table(line: Line) -> str:
     """Everything that was measured of one preset in Markdown, the paper's figures beside ours."""
     rows = [*zip(TRAINED, _trained(line), strict=True), *zip(COUNTED[1:], _counted(line)[1:], strict=True)]
     cells = [[head, ours, "" if paper is None else str(paper)] for head, (ours, paper) in rows if ours not in ("", "-")]
-    return "\n".join(_table(["measured", "ours", "the paper's"], 1, cells))
+    return "\n".join(_table(["measure", "difflogic", "paper"], 1, cells))
 
 
 def _trained(line: Line) -> list[Figure]:
@@ -187,7 +187,7 @@ def _trained(line: Line) -> list[Figure]:
     robustness = measures.get("robustness")
     return [
         (f"{soft:.3f}, {hard}", "{:.3f}, {}".format(*FIRST_LOSSES[name])),
-        ("-" if line["first_solved"] is None else f"epoch {line['first_solved']}", paper.solved_at),
+        ("-" if line["first_solved"] is None else f"{line['first_solved']}", paper.solved_at),
         (str(line["last_hard_loss"]), None),
         (str(line["active_gates"]), paper.active_gates),
         *((measures[key]["text"].partition(" (")[0] if key in measures else "", None) for key in SHOWN),

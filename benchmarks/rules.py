@@ -42,12 +42,14 @@ PAGE = Path("docs/results/rules.md")
 STEPS, SIDE, MARGIN, MOST = 100, 64, 16, 160
 HEAD = """# Rules of several states as circuits
 
-`python -m benchmarks.rules --save` wrote this table on {date}. Each rule is a `.rule` file of Debian's package `golly`.
-`difflogic build` makes its circuit. The gates are two-input gates per cell: as the file's table or tree gives them, and
-as {seconds} seconds of simplification leave them. The circuit and `bgolly` move the same cells for {steps} steps on a
-torus: {equal} of {rules} rules agree.
+    difflogic build Langtons-Loops -o loops                  # the circuit of a rule of Golly's package
+    python -m benchmarks.rules --save                        # this table, of {date}
 
-| rule | states | channels | gates of the file | gates | proof | moves | equal to bgolly |
+Each rule is a `.rule` file of Debian's package `golly`, from which `difflogic build` makes a circuit. Gates are
+two-input gates per cell: as built from the file's table or tree, and after {seconds} seconds of simplification. The circuit
+and `bgolly` compute the same {steps} steps on a torus: {equal} of {rules} rules agree.
+
+| rule | states | channels | gates as built | gates simplified | proof | initial state | equal to bgolly |
 |---|---|---|---|---|---|---|---|
 """
 
@@ -195,13 +197,15 @@ def _recordings_of(table: Sequence[tuple[list[str], bool]]) -> str:
     """Return the section on recordings."""
     induced, right = sum(words[-1] != "" for words, _ in table), sum(agrees for _, agrees in table)
     return f"""
-`python -m benchmarks.rules --recordings --save` wrote this table on {date.today()}. Of each rule `build` is given 64
-pairs of frames of 32x32 cells, {films.CLIPS} soups with {films.PAIRS} steps each, and the rule that it finds is
-compared with the file on as many fresh ones. {induced} of {len(table)} rules are found, {right} without a wrong cell.
-A rule that is not shorter than its recording, such as that of a self-replicating loop, is not taken. Of a rule whose
-transitions random states hardly ever meet, such as Perrier's, `build` finds that cells stay as they are.
+    python -m benchmarks.rules --recordings --save           # this table, of {date.today()}
 
-| rule | states | channels | gates, before they are simplified | right cells of fresh frames |
+For each rule `difflogic build` induces a rule from 64 pairs of frames of 32x32 cells: {films.CLIPS} random initial
+states with {films.PAIRS} steps each. The result is compared with the file on 64 fresh pairs. {induced} of {len(table)}
+rules are induced, {right} without a wrong cell. A rule that is not shorter than its recording, such as that of a
+self-replicating loop, is rejected. If random states hardly ever meet the transitions of a rule, as with Perrier's,
+`build` induces that cells do not change.
+
+| rule | states | channels | gates as built | right cells of fresh frames |
 |---|---|---|---|---|
 {_lines(table)}"""
 

@@ -306,7 +306,7 @@ def sheet() -> Image.Image:
 def report() -> None:
     """Write the table of all circuits into the page, and their pictures."""
     rows = [
-        "| name | what it does | gates at first | best known | three-input tables | exported as ANDs | made by |",
+        "| name | what it does | gates as trained | best known | three-input tables | exported as ANDs | made by |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in zoo.names():

@@ -43,9 +43,9 @@ def test_what_nothing_was_measured_on_is_said() -> None:
 
     llvmpipe = {"engine": "gpu", "adapter": "llvmpipe (1)", "software": True}
     said = {"bench": [line("Linux", **llvmpipe), line("Linux", engine="cpu", software=False)]}
-    assert report.untried(said) == "No hardware GPU, no Windows and no macOS has run it yet."
+    assert report.untried(said) == "It has not been tested on a hardware GPU, Windows or macOS yet."
     said["simulate"] = [line("Darwin", contender="gpu", device="Apple M9", software=False)]
-    assert report.untried(said) == "No Windows has run it yet."
+    assert report.untried(said) == "It has not been tested on Windows yet."
     said["sweeps"] = [line("Windows", engine="gpu:0")]
     assert report.untried(said) == ""
 
