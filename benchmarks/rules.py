@@ -46,8 +46,8 @@ HEAD = """# Rules of several states as circuits
     python -m benchmarks.rules --save                        # this table, of {date}
 
 Each rule is a `.rule` file of Debian's package `golly`, from which `difflogic build` makes a circuit. Gates are
-two-input gates per cell: as built from the file's table or tree, and after {seconds} seconds of simplification. The circuit
-and `bgolly` compute the same {steps} steps on a torus: {equal} of {rules} rules agree.
+two-input gates per cell: as built from the file's table or tree, and after {seconds} seconds of simplification. The
+circuit and `bgolly` compute the same {steps} steps on a torus: {equal} of {rules} rules agree.
 
 | rule | states | channels | gates as built | gates simplified | proof | initial state | equal to bgolly |
 |---|---|---|---|---|---|---|---|
