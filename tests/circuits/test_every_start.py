@@ -91,7 +91,7 @@ def test_the_example_of_the_documentation() -> None:
     ones = prove_every_start(netlist, zeros + 1, 4, seconds=1)
     assert ones.proved is False
     assert ones.counterexample is not None
-    assert "are known from step 1 on, and wrong, whatever the start" in ones.reason
+    assert "are known from step 1 on, and wrong, for every initial state" in ones.reason
 
 
 def test_what_three_values_cannot_say_is_proved_by_the_solver() -> None:

@@ -68,7 +68,7 @@ def test_a_memory_that_goes_wrong_is_noticed(form: str, file: str, old: str, new
     text = files[file]
     assert isinstance(text, str)
     assert old in text
-    with pytest.raises((ExportError, ToolError), match=r"sequence|differs|FAIL|no verdict"):
+    with pytest.raises((ExportError, ToolError), match=r"sequence|differs|FAIL|no result"):
         formats.verify(controller, "rule", form, files | {file: text.replace(old, new)})
 
 

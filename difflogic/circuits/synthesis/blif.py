@@ -1,4 +1,4 @@
-"""Netlists as BLIF, for ABC and yosys to compare: gate by gate as they are, nothing folded."""
+"""Writing of netlists as BLIF for ABC and yosys, gate by gate without any folding."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -14,12 +14,11 @@ def to_blif(
     model: str,
     latches: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """One model with the inputs named, of which the netlist may lack some, and these of its outputs.
+    """Return a model with these inputs, of which the netlist may lack some, and these of its outputs.
 
-    `latches` are inputs that begin at 0, with the output that each takes over.
+    `latches` are inputs that begin at 0, each with the output of its next value.
     """
-    # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what `straight_line`
-    # makes of it; were the two one, ABC would compare our folding with itself.
+    # The export of BLIF folds gates (`straight_line`). This copy does not, so that checkers verify the folding too.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
@@ -31,10 +30,10 @@ def to_blif(
 
 
 def _table(gate: int, a: str, b: str, result: str) -> list[str]:
-    """The lines of one gate. ABC rejects a constant with inputs, and a table that reads one name twice.
+    """Return the lines of a gate. ABC rejects a constant with inputs, and a table that reads one name twice.
 
-    As few rows as possible, the zeros of three ones; XNOR as XOR inverted, as others write it. What has one form is
-    compared by form: of two forms of ten thousand gates ABC may never find that they are equal.
+    Each gate has one form, of as few rows as possible: ABC compares equal forms by structure, and may never decide
+    circuits of ten thousand gates in two forms.
     """
     truth = gates.TRUTH[gate]
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
@@ -46,12 +45,12 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
 
 
 def _cover(rows: set[int]) -> list[str]:
-    """One to three of the rows 00, 01, 10, 11."""
+    """Return the cover of one to three of the rows 00, 01, 10, 11."""
     for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
         if rows == half:
             return [f"{name} 1"]
-    # OR as one line, the row that is 0, in place of three:     .names a b g
-    #                                                           00 0
+    # OR is one line, its row that is 0, instead of three:     .names a b g
+    #                                                          00 0
     inverted = len(rows) == 3 or rows == {0, 3}
     listed = {0, 1, 2, 3} - rows if inverted else rows
     return [f"{row >> 1}{row & 1} {int(not inverted)}" for row in sorted(listed)]

@@ -1,23 +1,23 @@
-"""Does a circuit reach its target from every start? Answered as a theorem, not by trying starts.
+"""Proof that a circuit reaches its target from every initial state, by three-valued simulation or SAT.
 
-A start of a 16x16 grid with 8 channels is one of 2^2048. The proof simulates them all at once: every cell of every
-channel begins as *unknown*, and each gate says what it can of its output (Kleene's three values: 0, 1, unknown;
-`BitProgram.possible_bits`). An AND of an unknown with 0 is 0, whatever the unknown is, and outside the grid of a zero
-boundary a cell reads 0: from there knowledge spreads.
+A 16x16 grid with 8 channels has 2^2048 initial states. The proof simulates all at once: every cell of every channel
+begins as *unknown*, and gates compute with 0, 1 and unknown (Kleene; `BitProgram.possible_bits`). An AND of an unknown
+with 0 is 0, whatever the unknown is, and outside the grid of a zero boundary a cell reads 0: from there known values
+spread.
 
     a row of four cells, each of which becomes (left neighbour AND itself), boundary 0
     step 0:  ? ? ? ?        nothing is known
     step 1:  0 ? ? ?        the first cell reads 0 at its left
     step 2:  0 0 ? ?        the second now reads that 0
-    step 4:  0 0 0 0        every one of the 16 starts ends here, and stays
+    step 4:  0 0 0 0        every one of the 16 initial states ends here, and stays
 
-What is known stays known, and stays the same: more knowledge about a step's inputs never makes less of its outputs, so
-by induction each step knows what the step before knew. So the simulation ends, where a step adds nothing; and where the
-visible channels are known, they show the same for ever.
+Known values stay known and the same: more known inputs of a step never make fewer outputs known, so by induction each
+step knows all that the step before knew. So the simulation ends when a step adds nothing; and visible channels that are
+known stay the same for ever.
 
-Where something visible stays unknown, nothing is proved: an answer gate by gate loses that `x XOR x` is 0. Then a SAT
-solver is asked for a start that is wrong at the compared step. If there is none, that is a proof too, and for all later
-steps as well: what a start shows one step later is what its next state, a start like any other, shows in time.
+If a visible value stays unknown, nothing is proved: gate by gate, `x XOR x` is unknown, not 0. Then SAT searches an
+initial state that is wrong at the compared step. If there is none, that is a proof, also for all later steps: an
+initial state shows one step later what its next state, another initial state, shows in time.
 
 Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
 simulation (1990), for circuits.
@@ -44,29 +44,29 @@ from difflogic.system.brief import brief
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 
 RANDOM_STARTS, SEED = 1024, 11
-"""So many starts are tried before the solver is asked: a circuit that is often wrong needs no solver."""
+"""Number and seed of random initial states before SAT: a circuit that is often wrong needs no solver."""
 CONFLICTS = 2000
-"""The solver looks at the clock after so many."""
+"""Number of conflicts between two checks of the time."""
 MOST_NODES = 30_000_000
-"""Gates of an unrolled circuit: the solver would take some ten gigabytes."""
+"""Largest number of gates of an unrolled circuit, for which the solver takes some ten gigabytes."""
 UNLIKELY = 1e-9
-"""The probability that an asynchronous automaton needs more steps than are named."""
+"""Probability that an asynchronous automaton needs more steps than reported."""
 
 
 @dataclass(frozen=True, eq=False)
 class EveryStart:
-    """A finding holds what was found out about all starts of one grid."""
+    """Result of a proof for all initial states of one grid."""
 
     proved: bool | None
-    """True: a theorem. False: `counterexample` is wrong. None: inconclusive."""
+    """True if proved, False if refuted by `counterexample`, None if undecided."""
     method: str
-    """`three-valued simulation`, `SAT`, or `random starts` where such a one is the counterexample."""
+    """Method: `three-valued simulation`, `SAT`, or `random starts` if one of these is the counterexample."""
     reason: str
-    """What was found, in words that continue a sentence."""
+    """Explanation, a part of a sentence."""
     from_step: int | None = None
-    """Where proved, every start shows the target after so many steps and after all later ones."""
+    """Number of steps after which, if proved, every initial state shows the target for ever."""
     counterexample: Bits | None = None
-    """`[H, W, C]`, a start that does not show the target at the compared step."""
+    """Initial state `[H, W, C]` that does not show the target at the compared step."""
 
     __repr__ = brief
 
@@ -74,29 +74,33 @@ class EveryStart:
 def prove_every_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float | None, synchronous: bool = True
 ) -> EveryStart:
-    """Do all starts show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size?
+    """Decide if all initial states show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size.
 
-    All cells fire in each step. Where they do not, `synchronous` is False and `from_step` counts rounds, in each of
-    which every cell fires at least once: a cell that fires in round k finds neighbours that know at least what they
-    know after k - 1 synchronous steps, and what it knows it keeps. The search for a counterexample ends after so
-    many `seconds`; None leaves it out.
+    Args:
+        netlist: The circuit.
+        target: The image.
+        steps: The compared step.
+        seconds: Time limit of the search for a counterexample; None leaves it out.
+        synchronous: All cells fire in each step. Otherwise `from_step` counts rounds, in each of which every cell fires
+            at least once: a cell that fires in round k reads neighbours with at least the known values of k - 1
+            synchronous steps, and its own known values stay.
     """
     lean = convert.lean(netlist)
-    step, wrong, unknown, wanted = 0, 0, 0, _numbers(target)
+    step, wrong, unknown, expected = 0, 0, 0, _numbers(target)
     for values in _known(lean, *target.shape[:2]):
-        shown = list(zip(*values, wanted, strict=False))  # the visible channels come first
+        shown = list(zip(*values, expected, strict=False))  # the visible channels come first
         unknown = sum((can ^ must).bit_count() for can, must, _ in shown)
         wrong = sum((must & ~want | want & ~can).bit_count() for can, must, want in shown)
         if wrong or not unknown:
             break
         step += 1
     if wrong:
-        reason = f"{wrong} of {target.size} values are known from step {step} on, and wrong, whatever the start"
-        late = step > steps or not synchronous  # then no single step can be shown to be wrong
+        reason = f"{wrong} of {target.size} values are known from step {step} on, and wrong, for every initial state"
+        late = step > steps or not synchronous  # then no single step is proved wrong
         anything = None if late else np.zeros((*target.shape[:2], netlist.channels), dtype=np.uint8)
         return EveryStart(False, THREE_VALUED, reason, counterexample=anything)
     if not unknown:
-        return EveryStart(True, THREE_VALUED, "all of the picture is known", from_step=step)
+        return EveryStart(True, THREE_VALUED, "the complete image is known", from_step=step)
     reason = (
         f"{unknown} of {target.size} values stay unknown in three-valued simulation, which ended after {step} steps"
     )
@@ -106,13 +110,13 @@ def prove_every_start(
 
 
 def memory(netlist: CellNetlist, height: int, width: int) -> int:
-    """Bytes that a proof takes on a grid, about: patches as bytes, as a rollout has them, and two bits of each gate."""
+    """Return the approximate bytes of a proof on a grid: patches as bytes, as in a rollout, and two bits per gate."""
     cells, bits = height * width, wiring.PATCH * netlist.channels
     return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
 
 
 def check_fits(netlist: CellNetlist, height: int, width: int, available: int | None) -> None:
-    """Raises LimitError where a proof on that grid would take more than the memory that is available."""
+    """Raise LimitError if a proof on that grid takes more than the available memory."""
     needed = memory(netlist, height, width)
     if available is not None and needed > available:
         raise LimitError(
@@ -122,10 +126,10 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
 
 
 def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
-    """Steps within which so many rounds are over, but for a probability of UNLIKELY.
+    """Return the steps within which so many rounds end, except with a probability of UNLIKELY.
 
-    In each round every cell fires at least once. A cell that fires with the probability p in each step has not
-    fired in s steps with the probability (1 - p)^s. So a round of s steps fails with at most `cells * (1 - p)^s`.
+    In each round every cell fires at least once. A cell that fires with probability p in each step does not fire in s
+    steps with probability (1 - p)^s. So a round needs more than s steps with at most `cells * (1 - p)^s`.
     """
     if fire_rate == 1:
         return rounds
@@ -133,9 +137,9 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
 
 
 def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield which values can be 1, and which are 1, for each step from the start on: a number per channel.
+    """Yield for each step the values that can be 1, and those that must be 1, as a number per channel.
 
-    Its bits are the cells, row by row from the lowest on. It ends where a step adds no knowledge, for then none does.
+    Bits of a number are cells, row by row from the lowest on. The last step is the one that adds no known value.
     """
     cells = (1 << height * width) - 1
     used = {*netlist.wires.ravel().tolist(), *netlist.outputs.tolist()}
@@ -145,8 +149,8 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
         zero, one = [0] * netlist.inputs, [0] * netlist.inputs
         for bit in used & set(range(netlist.inputs)):
             channel, patch = divmod(bit, wiring.PATCH)
-            # Outside the grid is a known 0: a value that cannot be 1, and is not.
-            one[bit], is_one = (_seen(each[channel], patch, height, width, netlist.periodic) for each in (can, must))
+            # Outside the grid is a known 0: a value that can not be 1, and is not.
+            one[bit], is_one = (_seen(grid[channel], patch, height, width, netlist.periodic) for grid in (can, must))
             zero[bit] = cells ^ is_one
         can_be_zero, can_be_one = netlist.program.possible_bits(zero, one)
         before = can, must
@@ -156,7 +160,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
-    """What each cell sees at a place of its patch: the grid, moved by up to a cell down or across."""
+    """Return the grid of the neighbours at a place of the patch: the grid shifted by at most one cell each way."""
     row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
     first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:
@@ -172,20 +176,20 @@ def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int
 
 @lru_cache(maxsize=8)
 def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
-    # A 1 in each row: all ones of the grid over those of a row, which is a long division.
+    # All ones of the grid divided by those of a row are a 1 in each row. It is a long division, hence the cache.
     first = ((1 << height * width) - 1) // ((1 << width) - 1)
     return first, first << (width - 1)
 
 
 def _numbers(grid: Bits) -> list[int]:
-    """A grid `[H, W, C]` as a number per channel."""
+    """Return a grid `[H, W, C]` as a number per channel."""
     return [
         int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
     ]
 
 
 def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
-    """The reverse of `_numbers`, uint8 `[H, W, C]`."""
+    """Return the grid of numbers, uint8 `[H, W, C]`: the inverse of `_numbers`."""
     size = -(-height * width // 8)
     planes = [np.frombuffer(number.to_bytes(size, "little"), dtype=np.uint8) for number in numbers]
     bits = np.unpackbits(np.stack(planes), axis=1, count=height * width, bitorder="little")
@@ -195,9 +199,9 @@ def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
 def find_wrong_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
-    """A start that is wrong at the compared step, or the proof that there is none, within so many seconds.
+    """Search an initial state that is wrong at the compared step within so many seconds, or prove that there is none.
 
-    `netlist` is what `convert.lean` leaves; with `reason` begins what is said where it was not decided.
+    `netlist` is a result of `convert.lean`; an undecided result's explanation begins with `reason`.
     """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)
@@ -205,8 +209,8 @@ def find_wrong_start(
     *_, last = netlist.steps(starts, steps)
     wrong = (last[..., : target.shape[-1]] != target).any(axis=(1, 2, 3))
     if wrong.any():
-        found = f"{int(wrong.sum())} of {RANDOM_STARTS} random starts are wrong at step {steps}"
-        return EveryStart(False, RANDOM, found, counterexample=starts[int(wrong.argmax())])
+        reason = f"{int(wrong.sum())} of {RANDOM_STARTS} random starts are wrong at step {steps}"
+        return EveryStart(False, RANDOM, reason, counterexample=starts[int(wrong.argmax())])
     graph = unroll(netlist, target, steps, end)
     if graph is None:
         return EveryStart(None, SAT, f"{reason}; unrolled over {steps} steps the circuit is too large for the time")
@@ -219,10 +223,9 @@ def find_wrong_start(
 
 
 def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | None:
-    """Return the condition of a wrong start: an output per value of the target, 1 where the last step differs.
+    """Return the graph from an initial state `[H, W, C]` to an output per value of the target, 1 if that is wrong.
 
-    Its inputs are the start's values in the order `[H, W, C]`. None where it grows beyond MOST_NODES, or `end`, a time
-    of the monotonic clock, is over.
+    None if it grows beyond MOST_NODES, or at `end`, a time of the monotonic clock.
     """
     height, width = target.shape[:2]
     cell = convert.to_xag(netlist, share=True)
@@ -231,7 +234,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     state = first.tolist()
     for known, _ in zip(_known_steps(netlist, height, width), range(steps), strict=False):
         can, must = (_grid(numbers, height, width) for numbers in known)
-        # What is known of the step folds away the gates behind it: much of the grid, near a zero boundary.
+        # Known values replace their cones: much of the grid, near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
         for y, x, channel in np.argwhere(can == must).tolist():
             values[y][x][channel] = TRUE if must[y, x, channel] else FALSE
@@ -248,7 +251,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
 
 
 def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Return what is known after 1, 2, ... steps, for ever."""
+    """Yield the known values after 1, 2, ... steps, without end."""
     known = _known(netlist, height, width)
     last = next(known)
     for last in known:
@@ -258,7 +261,7 @@ def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tupl
 
 
 def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: int, periodic: bool) -> list[int]:
-    """The literals of a cell's next state."""
+    """Return the literals of a cell's next state."""
     height, width = len(state), len(state[0])
     literals = cell.on_same_inputs()
     for channel in range(len(state[0][0])):
@@ -272,13 +275,13 @@ def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: 
 
 
 def _satisfied(graph: XAG, end: float) -> Bits | Literal[False] | None:
-    """Inputs that make any output 1, False where there are none, None where the time is over."""
+    """Return inputs for which an output is 1, False if there are none, None if the time is over."""
     with Solver(graph, CONFLICTS) as solver:
         wrong = [solver.variable(output) for output in graph.outputs if output != FALSE]
         if not wrong:
             return False
         solver.add(wrong)
-        while (answer := solver.solve([])) is None:  # what it has learned it keeps
+        while (answer := solver.solve([])) is None:  # learned clauses stay
             if time.monotonic() > end:
                 return None
         if not answer:

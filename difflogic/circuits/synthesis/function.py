@@ -1,16 +1,14 @@
-"""Functions made smaller, and proved: right on every code that a sample can have, or on those that were met.
+"""Simplification and proof of functions on all codes of samples, or pruning on those that occurred.
 
-Of the 2^28 values of 28 bits a thermometer of four times seven has only 8^4 = 4096. On all others a circuit may do what
-it likes. Where a sample is bits, all their values are codes. Few codes are all listed: samples that hold every case
-prove whatever agrees on them. Of many codes some are listed, and the solver is told what holds of all: where a
-threshold is reached, those below it are.
+Of the 2^28 values of 28 bits a thermometer of four times seven has only 8^4 = 4096 codes; all others are don't cares.
+If a sample is bits, all values are codes. Few codes are all simulated, which is a proof. Of many codes some are
+simulated, and clauses tell the solver which values are codes: if a threshold is reached, those below it are.
 
-Two functions are compared on the thresholds of both. Judges that know nothing of codes are given circuits in front of
-which every bit is 1 where it or one above it is: that makes a code of any bits, and leaves codes what they are. So the
-two agree on all bits exactly where they agreed on all codes.
+Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. So each gets gates
+in front in which every bit is 1 if it or one above it is, which makes a code of any bits, and leaves codes the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -33,25 +31,25 @@ from difflogic.errors import CircuitError, DataError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import NamedNetlist, gate_arrays
-from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
+from difflogic.model.thermometer import FixedPoint, Thermometer
 
 F = TypeVar("F", bound=FunctionNetlist)
 
 LISTED = 1 << 18
-"""Up to so many codes all are simulated in simplification; of more the solver is asked."""
+"""Largest number of codes that are all simulated in simplification; beyond, SAT proves merges."""
 SAMPLES, SEED = 1 << 14, 9
-"""Of so many codes that they cannot be listed."""
+"""Number of random codes if there are more than LISTED, and their seed."""
 EXHAUSTIVE = 1 << 24
-"""Up to so many codes a proof tries them all: seconds."""
+"""Largest number of codes that a proof tries one by one, in seconds."""
 _PART = 1 << 18
-"""Codes that a proof evaluates at once."""
+"""Number of codes that a proof evaluates at once."""
 _OR = 7
 
 
 def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simplified[F]:
-    """Return fewer gates and thresholds, with the same result for every sample.
+    """Return the function with fewer gates and thresholds and the same result for every sample.
 
-    Of more than LARGE gates parts are rewritten, within a budget of work that `effort` multiplies.
+    More than LARGE gates are rewritten in parts, within a budget of work that `effort` multiplies.
     """
     thermometer = function.thermometer
     if thermometer.codes <= LISTED:
@@ -59,19 +57,19 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
-        # Where a threshold is reached, those below it are.
+        # If a threshold is reached, those below it are.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
         codes = thermometer.code_levels(levels)
         search = _searched(function, codes, on_pass, clauses, effort)
         if len(search.cell.graph.gates) > LARGE:
-            made = _on_read_thresholds(search.cell.graph, function)
-            return search.proved(function, made, lambda one, other: _proved_by_steps(one, other, codes))
-    made = _on_read_thresholds(search.cell.graph, function)
-    return search.proved(function, made, lambda one, other: prove(one, other, ["difflogic"])[0])
+            after = _on_read_thresholds(search.cell.graph, function)
+            return search.proved(function, after, lambda one, other: _proved_by_steps(one, other, codes))
+    after = _on_read_thresholds(search.cell.graph, function)
+    return search.proved(function, after, lambda one, other: prove(one, other, ["difflogic"])[0])
 
 
 def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
-    """Return the verdict on the whole, or that of all steps if it is undecided: each was proved when it was made."""
+    """Return the result of the complete proof; if undecided, that of all steps, each of which was proved."""
     verdict = prove(one, other, ["difflogic"])[0]
     if verdict.equal is None and _agree(one, other, codes):
         verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")
@@ -80,15 +78,15 @@ def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) 
 
 def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
     """Return whether two functions agree at these codes of the first, uint8 `[bits, N]`."""
-    kept = [one.input_names.index(name) for name in other.input_names]
+    inputs = [one.input_names.index(name) for name in other.input_names]
     outputs = compared(one, other)
-    return bool(np.array_equal(one.result_bits(codes)[outputs], other.result_bits(codes[kept])[outputs]))
+    return bool(np.array_equal(one.result_bits(codes)[outputs], other.result_bits(codes[inputs])[outputs]))
 
 
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
-    """Fewer gates and thresholds, the same result at these codes, uint8 `[bits, N]`; at others anything.
+    """Return the function simplified for these codes, uint8 `[bits, N]`; all others are don't cares.
 
-    Raises DataError for what is no code of the function's thermometer.
+    Raises DataError if a column is no code of the function's thermometer.
     """
     given = np.asarray(codes)
     bits = function.inputs
@@ -98,29 +96,29 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
         raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
     met = np.unique(given.astype(np.uint8), axis=1)
     search = _searched(function, met, on_pass)
-    found = _on_read_thresholds(search.cell.graph, function)
-    equal = _agree(function, found, met)
+    after = _on_read_thresholds(search.cell.graph, function)
+    equal = _agree(function, after, met)
     how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
-    return Simplified(found, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
+    return Simplified(after, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
 
 
 def _searched(
     function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
-    """After the passes; without clauses all that counts is the codes, with them these are samples of what does."""
+    """Return the search after all passes on the codes, which are only samples if `clauses` define all codes."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses, effort).items():
-        search.apply(name, _also_forgetting(change, function))
+        search.apply(name, _then_without_dead_latches(change, function))
     return search
 
 
-def _also_forgetting(change: Pass, function: FunctionNetlist) -> Pass:
-    return lambda graph: _forgetting(change(graph), function)
+def _then_without_dead_latches(change: Pass, function: FunctionNetlist) -> Pass:
+    return lambda graph: _without_dead_latches(change(graph), function)
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[str, Pass]:
     """Return the passes by name, in order."""
-    # The last word is filled up with its last code: zeros would be one more code, which pruning was not given.
+    # The last word is filled with its last code, since zeros would be one more code.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
@@ -139,50 +137,49 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[
 
 
 def _on_read_thresholds(graph: XAG, function: F) -> F:
-    """The graph as a function that has no thresholds but those it reads; bits are all left, being its interface."""
+    """Return the function of a graph with only the thresholds that it reads; inputs that are bits all stay."""
     if function.reads_bits:
         return to_netlist(graph, function)
-    graph = _forgetting(graph, function)
-    read = graph.support(graph.outputs) or [0]  # a constant is a gate too, and a gate reads something
+    graph = _without_dead_latches(graph, function)
+    read = graph.support(graph.outputs) or [0]  # a constant is a gate, and a gate has an input
     return to_netlist(narrowed(graph, read), function.on(function.thermometer.keep(read)))
 
 
-def _forgetting(graph: XAG, function: FunctionNetlist) -> XAG:
-    """The graph, where what is remembered is 0 if no decision ever depends on it."""
+def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
+    """Return the graph with the next value of each latch on which no decision ever depends set to 0."""
     shown = len(graph.outputs) - function.memory
     place = {output - shown: bit for bit, output in function.latches.items()}
     used, more = set[int](), True
     while more:
-        # A bit that only its own next value reads is none that a decision depends on.
+        # A latch that only its own next value reads is dead.
         read = graph.support([*graph.outputs[:shown], *(graph.outputs[shown + k] for k in used)])
-        found = {k for k, bit in place.items() if bit in read}
-        used, more = found, found != used
-    kept = (output if k < shown or k - shown in used else FALSE for k, output in enumerate(graph.outputs))
-    return rebuilt(replace(graph, outputs=tuple(kept))) if len(used) < function.memory else graph
+        live = {k for k, bit in place.items() if bit in read}
+        used, more = live, live != used
+    outputs = (output if k < shown or k - shown in used else FALSE for k, output in enumerate(graph.outputs))
+    return rebuilt(replace(graph, outputs=tuple(outputs))) if len(used) < function.memory else graph
 
 
 def compared(one: FunctionNetlist, other: FunctionNetlist) -> list[int]:
-    """The outputs in which functions of the same names have to agree: not what one of them remembers and never reads.
+    """Return the outputs that must be equal in both functions: all but the latches that one of them never reads.
 
-    Where they agree in these at every sample and every state, no decision of either depends on the rest, and both
-    begin at 0: so they decide the same in every sequence of samples.
+    If these are equal for every sample and state, so are the decisions in every sequence, since latches begin at 0.
     """
     shown = len(one.outputs) - one.memory
     return [*range(shown), *sorted({*one.latches.values()} & {*other.latches.values()})]
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return whether two functions do the same with every sample: the verdicts of `judges`, all where it is None.
+    """Return the results of checkers, by default all, for the equality of two functions on every sample.
 
-    difflogic tries all codes of the thresholds of both, up to EXHAUSTIVE, else it asks the SAT solver. Raises
-    CircuitError where samples or results differ.
+    Up to EXHAUSTIVE codes of the thresholds of both, difflogic tries all, else it uses SAT. Raises CircuitError if
+    samples or results differ.
     """
-    ends = [(each.observations, each.choices or each.named_outputs, each.memory) for each in (one, other)]
+    ends = [(end.observations, end.choices or end.named_outputs, end.memory) for end in (one, other)]
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
-        said = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result, _ in ends)
+        types = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result, _ in ends)
         raise CircuitError(
             f"Two {one.kind}s are compared between the same {one.words.inputs} and {one.words.choices}, not between "
-            f"{said}."
+            f"{types}."
         )
     pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)
     both = Thermometer(tuple(tuple(sorted({*a, *b})) for a, b in pairs))
@@ -191,14 +188,14 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
         pair = (_with_outputs(pair[0], outputs), _with_outputs(pair[1], outputs))
     if both.codes > EXHAUSTIVE:
         return prove_netlists(*pair, judges)
-    found = [_by_exhaustion(*pair)] if judges is None or "difflogic" in judges else []
+    own = [_by_exhaustion(*pair)] if judges is None or "difflogic" in judges else []
     others = ["berkeley-abc", "yosys"] if judges is None else [judge for judge in judges if judge != "difflogic"]
-    return found + prove_netlists(*pair, others)
+    return own + prove_netlists(*pair, others)
 
 
-def _with_outputs(function: F, kept: Sequence[int]) -> F:
-    """The function whose other outputs are its first input."""
-    outputs = [output if k in kept else 0 for k, output in enumerate(function.outputs.tolist())]
+def _with_outputs(function: F, indices: Sequence[int]) -> F:
+    """Return the function with all other outputs replaced by its first input."""
+    outputs = [output if k in indices else 0 for k, output in enumerate(function.outputs.tolist())]
     return function.with_gates(function.gates.tolist(), [(a, b) for a, b in function.wires.tolist()], outputs)
 
 
@@ -208,26 +205,21 @@ def _few(names: Sequence[str]) -> str:
 
 def _by_exhaustion(one: FunctionNetlist, other: FunctionNetlist) -> Equivalence:
     codes = one.thermometer.codes
-    for numbers in _parts(codes):
-        bits = one.thermometer.code_number(numbers)
+    for first in range(0, codes, _PART):
+        bits = one.thermometer.code_number(np.arange(first, min(first + _PART, codes)))
         results = one.result_bits(bits), other.result_bits(bits)
         if (wrong := np.flatnonzero((results[0] != results[1]).any(axis=0))).size:
             ones = tuple(name for name, bit in zip(one.input_names, bits[:, wrong[0]], strict=True) if bit)
-            values = (found[:, wrong[0]].tolist() for found in results)
+            values = (result[:, wrong[0]].tolist() for result in results)
             outputs = tuple((name, a, b) for name, a, b in zip(one.output_names, *values, strict=True) if a != b)
             return Equivalence("difflogic", False, f"{codes} codes, by exhaustion", Counterexample(ones, outputs))
     return Equivalence("difflogic", True, f"all {codes} codes, by exhaustion")
 
 
-def _parts(codes: int) -> Iterator[Integers]:
-    for start in range(0, codes, _PART):
-        yield np.arange(start, min(start + _PART, codes))
-
-
 def on_any_bits(function: F, thermometer: Thermometer) -> F:
-    """The function on more thresholds, and on any bits: each counts as 1 where it or one above it is."""
-    # With the bits 0, 1, 0 of a dimension it does what it does at the code 1, 1, 0. Nothing is folded: this is the
-    # judges' copy, which must be what is given, gate by gate.
+    """Return the function on more thresholds and on any bits, each of which counts as 1 if it or one above it is."""
+    # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Nothing is folded, since checkers compare the gates as
+    # they are.
     gates, wires = list[int](), list[tuple[int, int]]()
     place = dict[tuple[int, float], int]()
     for bit, (dimension, index) in reversed(list(enumerate(thermometer.places))):
@@ -246,7 +238,7 @@ def on_any_bits(function: F, thermometer: Thermometer) -> F:
 
 
 def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlist:
-    """The function behind comparators, gates too: from the bits of a sample in fixed point to the result's.
+    """Return the netlist from the bits of a sample in fixed point, by comparators, to those of the result.
 
     Bit `b` of number `d` is input `width*d + b`.
     """
@@ -258,10 +250,9 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
         bits[-1] ^= 1  # with its sign inverted, two's complement is in the order of whole numbers
         for value in values:
             reached, number = TRUE, value + (1 << (width - 1))
-            # From the lowest bit: x >= T holds where x is larger in this bit, or equal in it and so below. For T = -2
-            # in 3 bits, `number` is -2 + 4 = 2, 010 in binary. The 0 gives x0 OR TRUE, which is TRUE; the 1 gives x1
-            # AND TRUE, which is x1; the 0 of the sign gives NOT x2 OR x1. One gate is left, and it is 0 for -4 and -3
-            # alone.
+            # From the lowest bit: x >= T if x is larger in this bit, or equal in it and x >= T in all lower bits. For
+            # T = -2 in 3 bits, `number` is -2 + 4 = 2, 010 in binary. The 0 gives x0 OR TRUE, which is TRUE; the 1
+            # gives x1 AND TRUE, which is x1; the 0 of the sign gives NOT x2 OR x1: one gate, 0 only for -4 and -3.
             for place, bit in enumerate(bits):
                 reached = builder.and_(bit, reached) if number >> place & 1 else builder.or_(bit, reached)
             code.append(reached)
@@ -272,13 +263,13 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
 
 
 def structural(function: F) -> F:
-    """The function after the structural passes, which prove themselves, on the thresholds that are read."""
+    """Return the function after the structural passes, which need no proof, on the thresholds that are read."""
     return _on_read_thresholds(rebuilt(to_xag(function)), function)
 
 
 def live_gates(netlist: CellNetlist | FunctionNetlist) -> int:
-    """Return the number of gates of a cell, or of a function: the two-input gates left when dead gates and wires go.
+    """Return the number of live two-input gates of a cell or a function, duplicates counted once.
 
-    Constants, duplicates and inverters go too. This is the number of gates that every text reports.
+    Every text reports this number.
     """
     return gate_count(structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist))

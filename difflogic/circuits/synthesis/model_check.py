@@ -1,7 +1,7 @@
-"""ABC's model checker, `pdr`, decides claims about every start: a grid and its claim are a circuit with latches.
+"""Model checking by ABC's `pdr` of claims about every initial state: a grid and its claim are a circuit with latches.
 
-It knows nothing of cells or of three values. It finds an invariant, a set of states that holds every start, that no
-step leaves, and that has no wrong state old enough, and then checks it. What contradicts the claim it shows by a start.
+It finds an inductive invariant, a set of states that contains every initial state, that no step leaves, and in which
+the claim holds, and verifies it. A counterexample is an initial state.
 Source: Een, Mishchenko, Brayton, *Efficient implementation of property directed reachability* (2011).
 """
 
@@ -19,14 +19,14 @@ from difflogic.model.grid import Grid
 
 METHOD = f"{tools.ABC} pdr"
 _GRACE = 30.0
-"""Seconds over its limit after which it is stopped."""
+"""Seconds beyond its own limit after which it is stopped."""
 
 
 def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
-    """Does every start show `target`, that of the grid's claim, after its steps and ever after?
+    """Decide if every initial state shows the `target` of the grid's claim after its steps, and for ever.
 
-    A counterexample is believed where the circuit itself, from that start, is wrong after so many steps. Raises
-    ToolError, and CircuitError for a grid of more gates than a file should have.
+    A counterexample is confirmed by a rollout of the circuit. Raises ToolError, and CircuitError for a grid of more
+    gates than a file should have.
     """
     machine = grid.with_cell(lean(grid.cell)).machine()
     starts, latches = machine.input_names[: machine.first_latch], machine.input_names[machine.first_latch :]
@@ -35,23 +35,23 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
         machine, starts, shown, "grid", dict(zip(latches, machine.output_names[-len(latches) :], strict=True))
     )
     limit = max(1, round(seconds))
-    ask = f"read_blif grid.blif; strash; pdr -T {limit}; write_cex -n /dev/stdout"
-    said = tools.run(tools.ABC, ["-q", ask], {"grid.blif": blif}, limit + _GRACE)
-    if "was asserted in frame" in said:
-        ones = set(re.findall(r"^(\S+)@0=1", said, flags=re.MULTILINE))
+    script = f"read_blif grid.blif; strash; pdr -T {limit}; write_cex -n /dev/stdout"
+    output = tools.run(tools.ABC, ["-q", script], {"grid.blif": blif}, limit + _GRACE)
+    if "was asserted in frame" in output:
+        ones = set(re.findall(r"^(\S+)@0=1", output, flags=re.MULTILINE))
         start = np.array([name in ones for name in starts], dtype=np.uint8).reshape(grid.start.shape)
-        return _refuted(grid, target, start, int((re.findall(r"asserted in frame (\d+)", said) or "0")[0]))
-    if "Property proved" in said:
+        return _refuted(grid, target, start, int((re.findall(r"asserted in frame (\d+)", output) or "0")[0]))
+    if "Property proved" in output:
         return EveryStart(True, METHOD, "it found an invariant, and checked it", from_step=grid.steps)
-    if "UNDECIDED" in said:
+    if "UNDECIDED" in output:
         return EveryStart(None, METHOD, f"{tools.ABC} had not decided after {limit} s")
-    raise ToolError(f"{tools.ABC} gave no verdict: {said.strip()[-200:]!r}")
+    raise ToolError(f"{tools.ABC} gave no result: {output.strip()[-200:]!r}")
 
 
 def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
-    # ABC may show a start whose picture is wrong only some steps after the compared one, at `wrong_at`. The state that
-    # it becomes `wrong_at - steps` steps later is a start as well, and is wrong at the compared step.
+    # The image may be wrong only later than at the compared step, at `wrong_at`. The state `wrong_at - steps` steps
+    # after ABC's initial state is an initial state too, from which it is wrong at the compared step.
     start = grid.cell.after(start, wrong_at - grid.steps)
     if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
-        raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit is right.")
+        raise ToolError(f"{tools.ABC} gave a counterexample that shows the target.")
     return EveryStart(False, METHOD, f"a start is wrong at step {grid.steps}", counterexample=start)

@@ -1,9 +1,8 @@
-"""Do two circuits compute the same? Answered by judges that do not rely on each other.
+"""Combinational equivalence checking of two circuits by independent checkers.
 
-What is compared are the outputs as functions of the inputs; of a cell its next state as a function of its
-neighbourhood. Where one circuit lacks outputs and inputs that the other has, the common ones are compared, for all
-values of all inputs of both: then the lacking ones do not matter. Two automata with equal cells and equal boundaries
-are equal in every step.
+Outputs are compared as functions of the inputs, those of a cell as its next state for its neighbourhood. If one circuit
+lacks outputs and inputs of the other, the common outputs are compared for all values of all inputs of both. Two
+automata with equal cells and equal boundaries are equal in every step.
 """
 
 from __future__ import annotations
@@ -30,56 +29,54 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""After so many the graph is swept first; and after so many the solver gives up: minutes."""
+"""Limits of conflicts: of a query before SAT sweeping, and of one after it, which takes minutes."""
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Inputs on which two circuits differ, evaluated in both."""
+    """Inputs on which two circuits differ."""
 
     ones: tuple[str, ...]
-    """The inputs that are 1; all others are 0."""
+    """Inputs that are 1; all others are 0."""
     outputs: tuple[tuple[str, int, int], ...]
-    """The name of each output that differs, with its value in the one and in the other."""
+    """Name of each output that differs, with its value in each circuit."""
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """A verdict is what one judge found: `equal` is None where it did not decide."""
+    """Result of one checker: `equal` is None if it did not decide."""
 
     judge: str
     equal: bool | None
     how: str
     counterexample: Counterexample | None = None
     proves: bool = True
-    """Whether its `equal` is a proof; else it only looked at samples."""
+    """False if it compared samples only."""
 
 
 def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Ask independent judges, some of JUDGES or all, whether two netlists compute the same.
+    """Return the results of some of JUDGES, by default all, for the equivalence of two netlists.
 
-    Each verdict has an input for which the two differ, where they do. Raises CircuitError where the two have not the
-    same inputs and visible outputs.
+    If they differ, a result has a counterexample. Raises CircuitError if inputs or visible outputs differ.
     """
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
 
 
 def together(verdicts: Sequence[Equivalence]) -> bool | None:
-    """False where any judge found a difference, True where none did and one of the proving judges is sure."""
-    # One counter-example outweighs every proof: a judge that found none may have a fault, one that shows the inputs has
-    # not.
+    """Return False if any checker found a difference, True if none did and one proved equality, else None."""
+    # A counterexample outweighs every proof, since it can be verified.
     if any(verdict.equal is False for verdict in verdicts):
         return False
     return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
 
 
 def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
-    """The trained network itself, hard in the NumPy reference, beside the gates that were taken from it.
+    """Compare the trained network, hard in the NumPy reference, with the gates that were taken from it.
 
-    The centre of a 3x3 grid sees all of it, whatever the boundary: so a grid is a neighbourhood.
+    The neighbourhood of the centre of a 3x3 grid is the grid, with either boundary.
     """
-    # One channel has 512 neighbourhoods, two have 2^18 already, and the reference is slow: there samples must do.
+    # One channel has 512 neighbourhoods, two have 2^18, too many for the reference: samples are compared then.
     exhaustive = circuit.channels == 1
     if exhaustive:
         grids = np.arange(1 << wiring.PATCH)[:, None] >> np.arange(wiring.PATCH) & 1
@@ -95,12 +92,11 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """All combinations of the inputs that an output depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
+    """Compare by all combinations of inputs, up to `truth_tables.MOST_EXHAUSTIVE`, else by SAT."""
     is_large = len(miter.joint.gates) > LARGE
     if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict
-    # From the inputs on, each gate of the one that has an equal in the other becomes that gate: what is left to ask of
-    # the outputs is little. Counters and comparisons, which no solver likes, take a second this way, and else hours.
+    # SAT sweeping of the miter leaves easy queries of the outputs: counters and comparisons take a second, else hours.
     if all(a == b for _, a, b in miter.pairs()):
         return _decided(miter, one, other, EASY, "by structure")
     joint = matched(miter.joint, biased_words(miter.joint.inputs)) if is_large else swept(miter.joint)
@@ -108,11 +104,9 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """The verdict on each output in turn; `merged` says how two became one node of the miter."""
+    """Decide each output in turn by its cheapest way; `merged` names that by which two are one node of the miter."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
-    # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty inputs
-    # are tried one by one, and only what is left goes to the solver.
     with Solver(miter.joint, conflicts) as solver:
         for name, a, b in miter.pairs():
             support = len(miter.joint.support((a, b)))
@@ -139,9 +133,9 @@ def _how(ways: dict[str, int], widest: int) -> str:
 
 
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
-    """The inputs, values of `miter.names`, in both circuits; None where they do not differ on it."""
+    """Return the counterexample with these values of `miter.names`; None if the circuits do not differ on it."""
     values = dict(zip(miter.names, inputs, strict=True))
-    # A counter-example is believed only when both circuits themselves, not their graphs, differ on it.
+    # The netlists are evaluated, not their graphs, so that the conversion is verified too.
     results = [_outputs(netlist, values) for netlist in (one, other)]
     outputs = tuple(
         (name, results[0][name], results[1][name]) for name in miter.outputs if results[0][name] != results[1][name]
@@ -151,18 +145,18 @@ def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int])
 
 
 def _outputs(netlist: Netlist, values: dict[str, int]) -> dict[str, int]:
-    """The value of each output, by name, from inputs by name."""
+    """Return the value of each output, by name, for inputs by name."""
     bits = np.array([[values[name]] for name in netlist.input_names], dtype=np.uint8)
     words = netlist.evaluate(pack_bits(bits))
     return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.output_names)}
 
 
-def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
-    """A judge that runs a program of others on both circuits, as they were given, and looks for one of two words."""
+def _external(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
+    """Return a checker that runs an external program on both netlists and searches its output for `yes` and `no`."""
 
     def judge(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
         pair = {"one": one, "other": other}
-        files = {f"{name}.blif": to_blif(each, miter.names, miter.outputs, name) for name, each in pair.items()}
+        files = {f"{name}.blif": to_blif(netlist, miter.names, miter.outputs, name) for name, netlist in pair.items()}
         try:
             printed = tools.run(tool, arguments, files)
         except ToolError as error:
@@ -171,19 +165,21 @@ def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
             return Equivalence(tool, True, f"says {yes!r}")
         if no in printed:
             return Equivalence(tool, False, f"says {no!r}")
-        return Equivalence(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
+        return Equivalence(tool, None, f"gave no result: {printed.strip()[-200:]!r}")
 
     return judge
 
 
 Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
 
-# yosys builds a miter of its own, and asks its own SAT solver whether the output that says "different" is ever 1.
+# yosys builds its own miter, and proves by its own SAT solver that the output for a difference is never 1.
 _MITER = "read_blif one.blif; read_blif other.blif; miter -equiv -flatten one other miter; "
 JUDGES: dict[str, Judge] = {
     "difflogic": own,
-    "berkeley-abc": _asked(tools.ABC, ["-q", "cec one.blif other.blif"], "Networks are equivalent", "NOT EQUIVALENT"),
-    "yosys": _asked(
+    "berkeley-abc": _external(
+        tools.ABC, ["-q", "cec one.blif other.blif"], "Networks are equivalent", "NOT EQUIVALENT"
+    ),
+    "yosys": _external(
         tools.YOSYS, ["-Q", "-T", "-p", f"{_MITER}sat -verify -prove trigger 0 miter"], "SUCCESS!", "proof did fail!"
     ),
 }
