@@ -113,7 +113,7 @@ def _steps() -> str:
             times = f"{max(others) / line['median_ms']:.1f}" if len(others) > 1 else ""
             billions = line["gate_evaluations_per_s"] / 1e9
             rate = f"{billions:.0f}" if billions >= 10 else f"{billions:.2g}"
-            rows.append([case, engine(line), machine(line), milliseconds(line["median_ms"]), times, rate])
+            rows.append([f"`{case}`", engine(line), machine(line), milliseconds(line["median_ms"]), times, rate])
     return table(["case", "engine", "machine", "time", "speedup over the slowest of its run", "10⁹ gates/s"], rows)
 
 
@@ -300,7 +300,11 @@ def _jobs() -> str:
 def _first() -> str:
     rows = []
     for line in newest(load("first_command"), "home", "adapter", "driver", "machine"):
-        shares = [f"{phase} {value:.0f} s" for phase, value in line["seconds"].items() if phase != "whole"]
+        shares = [
+            f"{phase.replace('pictures', 'images')} {value:.0f} s"
+            for phase, value in line["seconds"].items()
+            if phase != "whole"
+        ]
         ratio = "" if line["ratio"] is None else f"{line['ratio']:.2f}"
         cells = [line["home"], engine(line), machine(line), f"{line['seconds']['whole']:.0f} s", ratio]
         rows.append([*cells, ", ".join(shares)])

@@ -33,7 +33,7 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert keep.flatten(results)[0]["kernels_ms"] == {"loss": 0.123457}
     assert "profile" not in line
     assert line["machine"] == results.data["machine"]
-    (row,) = [row for row in report.section().splitlines() if row.startswith("| train/tiny")]
+    (row,) = [row for row in report.section().splitlines() if row.startswith("| `train/tiny`")]
     assert "reference (NumPy)" in row
 
 
