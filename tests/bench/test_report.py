@@ -77,7 +77,7 @@ def test_engines_are_compared_within_their_run_only() -> None:
     case = "train/checkerboard"
     store.append("bench", lines({case: [90, 100, 110]}) + lines({case: [400] * 3}, engine="reference"))
     store.append("bench", lines({case: [5] * 3}, date="2", adapter="Card (1)", software=False))
-    rows = [row.split(" | ") for row in report.section().splitlines() if row.startswith("| train/checkerboard ")]
+    rows = [row.split(" | ") for row in report.section().splitlines() if row.startswith("| `train/checkerboard` ")]
     assert [row[3:5] for row in rows] == [["100 ms", "4.0"], ["400 ms", "1.0"], ["5 ms", ""]]
 
 
