@@ -1,4 +1,4 @@
-"""Measuring: named cases that are verified first and timed then, engine beside engine in the same run.
+"""Benchmarks: named cases that are verified and then timed, on all engines in turns within one run.
 
 `cases` names what can be measured, `contender` opens and verifies, `runner` times, `work` counts what was
 done, `profile` takes a train step apart and says what bounds it, `results` is the file and its comparison with

@@ -1,4 +1,4 @@
-"""Arrays and training steps of networks per device: `difflogic.tensor`, compared with PyTorch if it is installed.
+"""Benchmark arrays and training steps of networks per device, compared with PyTorch if it is installed.
 
 Every case is verified before it is timed: arrays against NumPy in float64, logic gate networks against the reference.
 """
@@ -38,23 +38,23 @@ OPERATIONS: dict[What, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sum": lambda a, b: a.sum(),
 }
-"""Written alike for tensors of every kind."""
+"""Operations by name, for tensors of any library."""
 TOLERANCE = 1e-4
-"""Of the largest entry: float32 sums of thousands of terms."""
+"""Tolerance relative to the largest entry, for float32 sums of thousands of terms."""
 VERIFIED_ROWS = 16
 BATCH = 256
-"""Rows that a network learns from at once."""
+"""Rows per gradient step of a network."""
 BITS, CLASSES = 784, 10
-"""Inputs and classes of a logic gate network: an image of 28x28 pixels, and a digit."""
+"""Inputs and classes of a logic gate network: images of 28x28 pixels, ten digits."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
-"""A repetition, what waits for it, and what reads its result."""
+"""Functions that run a repetition, wait for it, and read its result."""
 SOFTWARE_FLOP = 2e10
-"""More takes a software adapter many seconds a repetition."""
+"""Operations above which a repetition takes many seconds on a software adapter."""
 
 
 @dataclass(frozen=True)
 class ArrayCase:
-    """One operation on arrays of one size, or a network of one width."""
+    """Operation on arrays of one size, or a network of one width."""
 
     what: What
     size: int
@@ -65,7 +65,7 @@ class ArrayCase:
 
     @property
     def asked(self) -> bool:
-        """Whether the case is left out unless it is named: one of arrays, however small."""
+        """True if the case is skipped unless it is named: a case of arrays."""
         return self.group == "arrays"
 
     @property
@@ -77,8 +77,8 @@ class ArrayCase:
         return f"{self.group}/" + (f"{self.layers}x{self.size}" if self.what == "logic" else f"{self.what}-{self.size}")
 
     @property
-    def heat(self) -> str:
-        """Sizes of one operation take turns."""
+    def round_robin(self) -> str:
+        """Group of cases that are timed in turns: all sizes of one operation."""
         return f"{self.group}/{self.what}"
 
     @property
@@ -87,9 +87,9 @@ class ArrayCase:
 
     @property
     def flop(self) -> int:
-        """Additions and multiplications, one each."""
+        """Number of additions and multiplications."""
         if self.what == "network":
-            # Forward, and backward by the weights and by what they were multiplied with: three products a layer.
+            # Forward, and backward with respect to weights and to inputs: three products per layer.
             return 6 * BATCH * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
         if self.what == "logic":
             return FLOP_PER_EVALUATION * BATCH * self.layers * self.size
@@ -97,7 +97,7 @@ class ArrayCase:
 
     @property
     def traffic(self) -> int | None:
-        """Bytes that have to be read and written at least; None for a network, whose arrays may stay in a cache."""
+        """Least number of bytes read and written; None for a network, whose arrays may stay in a cache."""
         entries = {"matmul": 3 * self.size**2, "add": 3 * self.size, "sum": self.size}
         return 4 * entries[self.what] if self.what in entries else None
 
@@ -106,7 +106,7 @@ class ArrayCase:
         return [BITS, *[self.size] * self.layers] if self.what == "logic" else [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
-        """The same operands every time; for a network, its inputs and targets."""
+        """Return the operands, which are always the same; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
@@ -129,7 +129,7 @@ CASES = (
 
 @dataclass(kw_only=True)
 class ArrayContender(Timed):
-    """A case on a device, verified."""
+    """Verified case on a device."""
 
     case: ArrayCase
     step: Callable[[], Any]
@@ -144,7 +144,7 @@ class ArrayContender(Timed):
         self.step = lambda: None
 
     def figures(self, bench: Bench) -> dict[str, Any]:
-        """What follows from the time of a repetition and the work in it."""
+        """Return the rates that follow from the time of a repetition and its work."""
         seconds = statistics.median(self.seconds)
         figures = {
             "variant": {},
@@ -159,7 +159,7 @@ class ArrayContender(Timed):
 
 
 def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
-    """The case on a device, verified. Raises WrongResultError, or LimitError where it is too much."""
+    """Open and verify a case on a device. Raises WrongResultError, or LimitError if it is too large."""
     info = bench.engine.info
     if info.engine == "gpu" and info.software and case.flop > SOFTWARE_FLOP:
         raise LimitError(f"{case.flop / 1e9:.0f} GFLOP take a software adapter too long: measured on hardware alone")
@@ -206,7 +206,7 @@ def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32)
 
 
 def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
-    """The first rows of the result, or the first loss."""
+    """Return the first rows of the result, or the first loss."""
     if case.what == "logic":
         reference = Device("reference")
         return _learner(case, reference)(Tensor(a, reference), Tensor(b, reference)).numpy()
@@ -220,7 +220,7 @@ def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
 
 
 def torch_benches() -> list[Bench]:
-    """PyTorch on its devices, where it is installed."""
+    """Return PyTorch on its devices, if it is installed."""
     if importlib.util.find_spec("torch") is None:
         return []
     import torch

@@ -1,4 +1,4 @@
-"""This table names the cases that can be measured."""
+"""Table of the benchmark cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,38 +20,38 @@ UNITS: dict[Kind, str] = {
     "judged": "train step and hard evaluation",
     "hard": "hard evaluation",
 }
-"""What one repetition of each kind is."""
+"""Description of one repetition of each kind."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One job and what of it is timed."""
+    """Job and the part of it that is timed."""
 
     name: str
-    """`GROUP/WHICH`."""
+    """Name, `GROUP/CASE`."""
     kind: Kind
     config: Config
     models: int = 1
-    """Models that are trained at once; times are per step of them all."""
+    """Number of models trained together; times are per step of all of them."""
     every_engine: bool = True
-    """False: not on the reference, which would take minutes."""
+    """False if the case is skipped on the reference, which would take minutes."""
     quick: bool = False
-    """Part of --quick."""
+    """True if the case is part of --quick."""
     gpu_only: bool = False
-    """True: what no other engine has, or a question of the GPU's memory."""
+    """True if the case applies to GPUs alone."""
     once: bool = False
-    """True: takes minutes on software, so that the first step is timed there and no other, and only if asked for."""
+    """True if a step takes minutes on software, where only the first step is timed, and only on request."""
     asked: bool = False
-    """True: only if asked for by name, by group or as `*`: what a card does in passing takes software minutes."""
+    """True if the case runs only when selected by name, by group or by `*`, since it takes minutes on software."""
 
     @property
     def group(self) -> str:
         return self.name.partition("/")[0]
 
     @property
-    def heat(self) -> str:
-        """Cases of the same heat take turns: curves, and what is compared with a train step of the checkerboard."""
-        # The points of a curve are compared with each other, so they must meet the same machine.
+    def round_robin(self) -> str:
+        """Group of cases that are timed in turns: a curve, or all that is compared with the checkerboard."""
+        # The points of a curve are compared with each other, so they must be measured under the same conditions.
         if self.group in SCALING:
             return self.group
         return "steps" if self.kind in ("train", "logged") and not self.once else self.name
@@ -66,22 +66,22 @@ class Case:
 
     @property
     def evaluations(self) -> int:
-        """Gate evaluations of one repetition, all models."""
+        """Gate evaluations of one repetition of all models."""
         soft = 0 if self.kind == "hard" else self.work.soft_evaluations
         hard = self.work.hard_evaluations if self.kind in ("judged", "hard") else 0
         return self.models * (soft + hard)
 
 
 EXPERIMENTS = ("game-of-life", "checkerboard-async", "lizard", "colored-g")
-"""Presets whose train step is a case, besides the checkerboards."""
+"""Presets, besides the checkerboards, whose train step is a case."""
 
 SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
-"""Groups that are curves, and what grows along them; each point is four times the work of the one before."""
+"""Groups that are curves, with the quantity that grows; each point is four times the work of the previous one."""
 
 
 def all_cases() -> tuple[Case | ArrayCase, ...]:
-    """Every case, in the order of measuring."""
-    # Most cases are the paper's checkerboard, so that one curve can be read beside another.
+    """Return all cases in the order of measurement."""
+    # Most cases are the paper's checkerboard, so that curves can be compared.
     board, small = presets.checkerboard(small=False), presets.checkerboard(small=True)
     return (
         Case("train/checkerboard", "train", board, quick=True),
@@ -118,9 +118,10 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
 
 
 def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]:
-    """Cases whose name or group is, or whose name matches, one of the patterns.
+    """Return the cases whose name or group equals, or whose name matches, one of the patterns.
 
-    Without any, all (of --quick) but what takes software minutes. Raises UsageError for a pattern that fits none.
+    Without patterns, all cases (of --quick) except those that take minutes on software. Raises UsageError for a pattern
+    without a match.
     """
     cases = all_cases()
     for pattern in patterns:
@@ -128,7 +129,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]
             raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
-    # Without --quick all but the two kinds that take minutes on software, with it the few that are quick.
+    # Without --quick all but the two kinds that take minutes on software, with it the few quick ones.
     return tuple(case for case in cases if case.quick or not (quick or case.once or case.asked))
 
 

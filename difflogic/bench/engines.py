@@ -1,4 +1,4 @@
-"""The engines that are here, and what the device under each can do at best."""
+"""Available engines, and the best rates of their devices."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,14 +13,14 @@ from difflogic.system.processor import cores
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """An engine of another library, which is measured beside ours and has no circuits."""
+    """Engine of another library, which is measured for comparison and has no circuits."""
 
     info: EngineInfo
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An engine to measure, and its device's rates."""
+    """Engine to measure, with the rates of its device."""
 
     name: str
     engine: Engine | OtherEngine
@@ -28,19 +28,19 @@ class Bench:
     dispatch_s: float = 0.0
     round_trip_s: float = 0.0
     timestamps: bool | None = None
-    """Whether the device times its own kernels; None where there is no device."""
+    """True if the device times its own kernels; None without a device."""
     open_s: float = 0.0
     median_copy_bytes_per_s: float | None = None
-    """Median beside the best above, if it was measured."""
+    """Median of the copy rate, of which the best is given above, if it was measured."""
 
     @property
     def is_card(self) -> bool:
-        """Whether the engine runs on a card, which lowers its clock while it is idle."""
+        """True if the engine runs on a card, which lowers its clock while idle."""
         is_ours = self.engine.info.engine == "gpu" and not self.engine.info.software
         return is_ours or self.name == "torch:cuda"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for the results file."""
+        """Return plain data for the results file."""
         return {
             **asdict(self.engine.info),
             "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
@@ -53,7 +53,7 @@ class Bench:
 
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
-    """The engines asked for, or all that can be opened. Raises as `placement.place` does for one asked for."""
+    """Open the selected engines, or all that can be opened. Raises what `place` raises for a selected one."""
     if require_hardware and not any(name.startswith("gpu") for name in selectors):
         selectors = ("gpu", *selectors)
     if selectors:
@@ -63,7 +63,7 @@ def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> li
     for name in ("gpu", "cpu", "reference"):
         try:
             opened.append(_bench(name, placement.open_engine(name)))
-        # Nobody asked for this one by name: without it the others are measured.
+        # Not selected by name, so the others are measured without it.
         except DeviceError:
             continue
     return opened
@@ -76,7 +76,7 @@ def _bench(name: str, engine: Engine) -> Bench:
     from difflogic.gpu.engine import GpuEngine
     from difflogic.gpu.timing import measure_rates
 
-    # The rates are those of the very device that is measured: another one of the same adapter may be slower to reach.
+    # Rates of the very device that is measured: another device on the same adapter may have a slower link.
     device = cast(GpuEngine, engine).device
     rates = measure_rates(device)
     timestamps = TIMESTAMPS in device.handle.features

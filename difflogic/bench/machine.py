@@ -1,4 +1,4 @@
-"""The machine of a measurement is described, without which a number means nothing, and its memory's speed measured."""
+"""Describe the machine of a measurement, and measure the speed of its memory."""
 
 import os
 import platform
@@ -15,11 +15,11 @@ from difflogic.system.processor import cores, processor_name
 from difflogic.version import __version__
 
 COPIED_BYTES = 64 << 20
-"""Per thread: far more than a cache holds."""
+"""Bytes copied per thread, much larger than any cache."""
 
 
 def stamp() -> dict[str, Any]:
-    """Date, commit, machine and versions of this moment."""
+    """Return date, commit, machine and versions."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],
@@ -34,16 +34,16 @@ def stamp() -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """How many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
+    """Return the load average of the last minute, or None if the system does not provide it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def copy_bytes_per_s(threads: int) -> float:
-    """A copy by several threads at once, the best of five; each byte counts twice, read and written."""
+    """Return the rate of a copy by several threads, the best of five; each byte counts twice, read and written."""
     pairs = [(np.zeros(COPIED_BYTES, dtype=np.uint8), np.ones(COPIED_BYTES, dtype=np.uint8)) for _ in range(threads)]
     seconds = []
     with ThreadPoolExecutor(threads) as pool:
-        # The best of five: what a copy can reach, not what else ran meanwhile.
+        # The best of five is the least disturbed by other processes.
         for _ in range(5):
             begin = time.perf_counter()
             list(pool.map(np.copyto, *zip(*pairs, strict=True)))

@@ -1,4 +1,4 @@
-"""A child process measures how much memory a case needs, beyond an idle interpreter, from a process of its own.
+"""Measure the memory of a case, beyond that of an idle interpreter, in a process of its own.
 
 Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak in bytes.
 """
@@ -13,7 +13,7 @@ from difflogic.system.child import python_command
 
 
 def own_peak_bytes() -> int | None:
-    """Peak resident memory of this process; None where the system does not tell."""
+    """Return the peak resident memory of this process, or None if the system does not provide it."""
     status = Path("/proc/self/status")
     if status.exists():  # getrusage would also count what the parent had when this process was started
         match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
@@ -26,8 +26,8 @@ def own_peak_bytes() -> int | None:
 
 
 def peak_bytes(case: str, engine: str) -> int | None:
-    """Peak of opening the case, two train steps and an evaluation, less that of doing nothing."""
-    # What the interpreter and its imports take says nothing about an engine.
+    """Return the peak of opening the case, two train steps and an evaluation, minus that of an idle process."""
+    # The memory of the interpreter and its imports does not depend on the engine.
     idle, peak = _child(), _child(case, engine)
     return None if idle is None or peak is None else peak - idle
 
@@ -55,7 +55,7 @@ def _work(name: str, engine: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """The child: open, train, evaluate, and say how much it took; without arguments, do nothing."""
+    """Run the child: open, train, evaluate, and print the peak; without arguments, print that of doing nothing."""
     if arguments:
         _work(*arguments)
     sys.stdout.write(f"{own_peak_bytes()}\n")

@@ -1,4 +1,4 @@
-"""What training would take of a GPU's memory, by strategy, before anything is allocated."""
+"""Predict the GPU memory of a training by strategy, before anything is allocated."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,11 +18,10 @@ from difflogic.model.circuit import Circuit
 
 
 def memory_plans(adapter: str | None, config: Config, population: int, max_memory: int | None) -> list[dict[str, Any]]:
-    """Bytes by strategy and buffer, and which strategy would be taken, for the largest group of a population.
+    """Return bytes by strategy and buffer, and the strategy that would be used, for the largest group of a population.
 
-    A strategy is `kept` if the forward pass keeps every gate's value for the backward pass. It is `recomputed` if only
-    the states are kept, or every 2nd, 3rd, ... state, and each step is computed again. Raises LimitError where nothing
-    that may be allocated holds the work.
+    Strategy `kept` stores every gate's value in the forward pass. Strategy `recomputed` stores states, or every 2nd,
+    3rd, ... state, and recomputes each step. Raises LimitError if no strategy fits.
     """
     jobs = [sizes(member) for member in configs(config, population)]
     chosen = plan_for(GpuDevice(select_adapter(adapter)), jobs, max_memory=max_memory)
@@ -32,9 +31,9 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
 
 
 def sizes(config: Config) -> Job:
-    """A job whose grids take no memory, however large they are: only their shapes count here."""
+    """Return a job whose grids take no memory, since only their shapes matter."""
     task = config.task
-    # `broadcast_to` makes an array of any shape out of one number, without memory for the rest.
+    # `broadcast_to` makes an array of any shape from one number without memory for the rest.
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
     wanted = np.broadcast_to(np.float32(0), (*sides, task.loss_channels)) if task.is_fixed else None

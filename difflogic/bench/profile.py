@@ -1,4 +1,4 @@
-"""One train step, taken apart: by kernel, by phase, and what the host does around it."""
+"""Profile a train step by kernel, by phase, and by the work of the host."""
 
 import statistics
 import time
@@ -19,36 +19,36 @@ _KERNELS = {
     "pool": "sample_losses write_back",
 }
 PHASES = {kernel: phase for phase, kernels in _KERNELS.items() for kernel in kernels.split()}
-"""The phase of a train step that each kernel belongs to."""
+"""Phase of a train step of each kernel."""
 
 HOST, GAPS, TRANSFER = "host", "gaps", "transfer"
-"""The phases of what surrounds the kernels."""
+"""Phases outside the kernels."""
 
 UNKNOWN = "unknown"
-"""The phase of what no kernel and no part of the host explains."""
+"""Phase of the remaining, unexplained time."""
 
 ATTRIBUTED = 0.9
-"""Share of the wall-clock time that should be explained; where it is not, that is said."""
+"""Share of the wall-clock time below which the report says that the profile is incomplete."""
 
 
 @dataclass(frozen=True)
 class ProfilePart:
-    """A kernel, something the host does, or what is left."""
+    """Kernel, part of the host's work, or remaining time."""
 
     name: str
     phase: str
     count: int
-    """Dispatches, or calls."""
+    """Number of dispatches or calls."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Seconds of one train step of all models together, in the mean over a few."""
+    """Mean seconds of one train step of all models together."""
 
     engine: str
     how: str
-    """Which clock measured it, in words."""
+    """Description of the clock that was used."""
     wall: float
     parts: tuple[ProfilePart, ...]
 
@@ -62,7 +62,7 @@ class Profile:
 
     @property
     def share(self) -> float:
-        """How much of the wall the parts explain; over 1 where host and device worked side by side."""
+        """Share of the wall-clock time that the parts explain; above 1 if host and device worked in parallel."""
         return sum(part.seconds for part in self.parts if part.phase != UNKNOWN) / self.wall
 
     @property
@@ -74,7 +74,7 @@ class Profile:
         return sum(part.seconds for part in self.parts if part.phase == HOST)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, times in milliseconds."""
+        """Return plain data, times in milliseconds."""
         return {
             "engine": self.engine,
             "how": self.how,
@@ -89,16 +89,15 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
-    # Each engine's model is taken apart by what it alone has: dispatches, or compiled phases. Nobody asks what the
-    # reference spends its time on.
+    """Profile a model that has trained at least once; it must be closed afterwards, as its metrics are lost."""
+    # Each engine is profiled by its own means, dispatches or compiled phases; the reference is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     return _middle([how(model) for _ in range(rounds)])
 
 
 def _middle(profiles: list[Profile]) -> Profile:
-    """The profile whose wall is the median: one that happened, so that its parts belong together."""
-    # A median over the parts one by one would mix several steps, and they would not add up to any of them.
+    """Return the profile with the median wall-clock time."""
+    # Medians of the single parts would mix several steps, and their sum would be none of them.
     wall = statistics.median_low(each.wall for each in profiles)
     return next(each for each in profiles if each.wall == wall)
 
@@ -106,7 +105,7 @@ def _middle(profiles: list[Profile]) -> Profile:
 def _profile_gpu(model: Any) -> Profile:
     from difflogic.gpu.timing import Timer
 
-    # As many steps to a submit as training has, or the cost of submitting would be that of another program.
+    # As many steps per submit as in training, so that the cost of submitting is the same.
     timer = Timer(model.device, model.train_step, repeat=model.epochs_per_call())
     times = timer.measure()
     timer.close()
@@ -140,11 +139,11 @@ def _profile_cpu(model: Any) -> Profile:
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """What takes most of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
+    """Describe the largest part of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
 
-    `dispatch_s`: of an empty dispatch that waits for the one before; `transfer_s`: of reading the metrics back.
+    `dispatch_s` is the time of an empty dispatch that waits for the one before, `transfer_s` that of reading metrics.
     """
-    # Every dispatch has such a gap before it, which is measured as part of its kernel.
+    # Every dispatch has such a gap before it, which counts as part of its kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
     seconds = {
         "host encode": profile.host_seconds,

@@ -1,4 +1,4 @@
-"""The results file: JSON of a version, and the question whether two of them can be compared."""
+"""Results file of a benchmark, versioned JSON, and the comparison of two of them."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """What one run measured; `data` is the file."""
+    """Results of one run; `data` is the content of the file."""
 
     data: dict[str, Any]
 
     @property
     def cases(self) -> list[Line]:
-        """A line per case and engine."""
-        found: list[Line] = self.data["cases"]
-        return found
+        """Rows, one per case and engine."""
+        cases: list[Line] = self.data["cases"]
+        return cases
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """What was not measured, each with `case`, `engine`, `kind` and `why`."""
-        found: list[dict[str, str]] = self.data["skipped"]
-        return found
+        """Cases that were not measured, each with `case`, `engine`, `kind` and `why`."""
+        skipped: list[dict[str, str]] = self.data["skipped"]
+        return skipped
 
     @property
     def engines(self) -> dict[str, Line]:
-        """The engines by name, each with its adapter, driver and rates."""
-        found: dict[str, Line] = self.data["engines"]
-        return found
+        """Engines by name, each with its adapter, driver and rates."""
+        engines: dict[str, Line] = self.data["engines"]
+        return engines
 
     def shown(self, engine: str) -> str:
-        """An engine as it is shown: of a GPU it is said where it is software, a program on the processor."""
+        """Return the displayed name of an engine, which marks a software GPU."""
         kind = self.engines.get(engine, {})
         return f"{engine} (software)" if kind.get("engine") == "gpu" and kind.get("software") else engine
 
     def lists(self, kind: str) -> bool:
-        """Return whether something was not measured for a reason of this kind: `wrong`, `stopped`."""
+        """Return whether a case was not measured for a reason of this kind, such as `wrong` or `stopped`."""
         return any(each["kind"] == kind for each in self.skipped)
 
     def to_json(self) -> str:
@@ -53,7 +53,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Raises UsageError where it is not a results file of this version."""
+        """Load a results file. Raises UsageError if it is not one of this version."""
         try:
             data = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
@@ -73,16 +73,16 @@ class Results:
 
 
 TIMES = ("median_ms", "min_ms", "max_ms")
-"""What a comparison reads of each case, besides its work: positive numbers."""
+"""Fields of each case that a comparison reads, besides its work: positive numbers."""
 
 
 def _work(line: Line) -> str:
-    """The field that says how much a case is: arrays have no gates."""
+    """Return the name of the field with the work of a case: arrays have no gates."""
     return "flop" if "flop" in line else "gate_evaluations"
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """What no results file says, in words; None where all that a comparison reads is there."""
+    """Describe what is wrong with the content of a results file; None if it has all that a comparison reads."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -97,7 +97,7 @@ def _damage(data: dict[str, Any]) -> str | None:
 
 
 def _is_positive(value: object) -> bool:
-    # True is an int in Python, and JSON may hold Infinity.
+    # True is an int in Python, and JSON may contain Infinity.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
@@ -107,25 +107,25 @@ ENGINE = {"adapter": "adapter", "backend": "backend", "driver": "driver"}
 
 @dataclass(frozen=True)
 class Ratio:
-    """One case on one engine in both files."""
+    """Case on an engine in both files."""
 
     case: str
     engine: str
     old_ms: float
     new_ms: float
     clear: bool
-    """False where the two ranges, from the fastest round to the slowest, overlap."""
+    """True unless the two ranges, from the fastest round to the slowest, overlap."""
 
     @property
     def ratio(self) -> float:
-        """How many times as fast the new one is."""
+        """Speedup of the new result."""
         return self.old_ms / self.new_ms
 
 
 def compare(old: Results, new: Results) -> list[Ratio]:
-    """The cases that both have. Raises UsageError, naming the difference, where they cannot be compared."""
+    """Compare the cases of both files. Raises UsageError, naming the difference, if they cannot be compared."""
     _check_same(old.data["machine"], new.data["machine"], MACHINE, "")
-    # Only what both files measured is compared; a case that is new has nothing to stand beside.
+    # Cases that only one file has are ignored.
     both = {(line["case"], line["engine"]): line for line in old.cases}
     pairs = [(both[key], line) for line in new.cases if (key := (line["case"], line["engine"])) in both]
     if not pairs:
@@ -145,12 +145,12 @@ def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> Non
 
 
 def _ratio(old: Line, new: Line) -> Ratio:
-    # A case of the same name may have become another one since.
+    # The case of this name may have changed between the versions.
     if (work := _work(old)) != _work(new) or old[work] != new[work]:
         raise UsageError(
             f"The files cannot be compared: {old['case']} is {old[work]} {work.replace('_', ' ')} in the first and "
             f"{new[_work(new)]} in the second."
         )
-    # Medians alone would call any drift of the machine a change.
+    # Medians alone would report any drift of the machine as a change.
     clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]
     return Ratio(old["case"], old["engine"], old["median_ms"], new["median_ms"], clear)

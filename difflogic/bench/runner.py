@@ -28,18 +28,18 @@ AnyContender = Contender | ArrayContender
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure."""
+    """Time limits of a measurement."""
 
     rounds: int = 7
     round_seconds: float = 0.5
     case_seconds: float = 15.0
-    """Aim for one contender's rounds; a heat with a slow one gets fewer, but at least three."""
+    """Target seconds of a contender's rounds; a group with a slow one has fewer rounds, but at least three."""
     memory: bool = True
-    """Whether to measure peak memory too, each in a process of its own."""
+    """True to measure peak memory too, each in a process of its own."""
 
 
 STOPPED = "stopped"
-"""Kind of what was not measured because the run was interrupted."""
+"""Kind of cases that were not measured because the run was interrupted."""
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
 
@@ -47,12 +47,12 @@ def measure(
     cases: Sequence[Case | ArrayCase],
     benches: Sequence[Bench],
     effort: Effort,
-    say: Callable[[str], None] = lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
 ) -> Results:
-    """Return a results file's content; what could not be measured is listed with the reason.
+    """Measure all cases on all engines; cases that could not be measured are listed with the reason.
 
-    All cases and engines of a heat take turns, round by round, so that their ratios stand where the machine drifts.
-    Ctrl-C ends the run with the rows measured so far; the others are listed as `STOPPED`.
+    All cases and engines of a group are timed in turns, round by round, so that their ratios hold if the machine's
+    speed drifts. Ctrl-C ends the run with the rows measured so far; the others are listed as `STOPPED`.
     """
     if any(isinstance(case, ArrayCase) for case in cases):
         benches = [*benches, *torch_benches()]
@@ -60,18 +60,18 @@ def measure(
     skipped: list[dict[str, str]] = []
     pairs = [(case, bench) for case in cases for bench in benches if _applies(case, bench)]
     rounds_s = len(pairs) * effort.rounds * effort.round_seconds
-    say(f"{len(cases)} cases on {len(benches)} engines: {duration(rounds_s)} of rounds, and the time to prepare them")
+    log(f"{len(cases)} cases on {len(benches)} engines: {duration(rounds_s)} of rounds, and the time to prepare them")
     begin, done = time.perf_counter(), 0
     try:
-        # Only the cases of one heat are held in memory at a time.
-        for heat in dict.fromkeys(case.heat for case in cases):
-            entrants = [pair for pair in pairs if pair[0].heat == heat]
-            _measure_heat(entrants, effort, lines, skipped, say)
-            done += len(entrants)
-            left = (time.perf_counter() - begin) / max(1, done) * (len(pairs) - done)
-            say(f"{done} of {len(pairs)} measurements done, {duration(left)} left")
+        # Only the cases of one group are held in memory at a time.
+        for group in dict.fromkeys(case.round_robin for case in cases):
+            entries = [pair for pair in pairs if pair[0].round_robin == group]
+            _measure_group(entries, effort, lines, skipped, log)
+            done += len(entries)
+            seconds_left = (time.perf_counter() - begin) / max(1, done) * (len(pairs) - done)
+            log(f"{done} of {len(pairs)} measurements done, {duration(seconds_left)} left")
     except KeyboardInterrupt:
-        listed = {(each["case"], each["engine"]) for each in (*lines, *skipped)}
+        listed = {(line["case"], line["engine"]) for line in (*lines, *skipped)}
         missing = [pair for case, bench in pairs if (pair := (case.name, bench.name)) not in listed]
         skipped += [{"case": case, "engine": name, "kind": STOPPED, "why": "the run ended"} for case, name in missing]
     engines = {bench.name: bench.to_dict() for bench in benches}
@@ -79,7 +79,7 @@ def measure(
 
 
 def keep_faster(cases: Sequence[Case | ArrayCase], benches: Sequence[Bench], results: Results) -> None:
-    """Store for `--engine auto` which engine trains faster, of each train step measured on a card and the processor."""
+    """Store the faster engine for `--engine auto`, for each train step measured on a card and on the processor."""
     times = {(line["case"], line["engine"]): line["median_ms"] for line in results.cases}
     infos = {bench.name: bench.engine.info for bench in benches}
     for case, card in product(cases, (bench.name for bench in benches if bench.is_card)):
@@ -90,26 +90,26 @@ def keep_faster(cases: Sequence[Case | ArrayCase], benches: Sequence[Bench], res
             choose.keep_faster(infos[card], case.config, case.models, infos[min(ms, key=ms.__getitem__)], why)
 
 
-def _measure_heat(
-    entrants: Sequence[tuple[Case | ArrayCase, Bench]],
+def _measure_group(
+    entries: Sequence[tuple[Case | ArrayCase, Bench]],
     effort: Effort,
     lines: list[Line],
     skipped: list[dict[str, str]],
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> None:
-    """Add a line per contender, as each is complete."""
+    """Add a row per contender as soon as it is complete."""
     opened: list[tuple[AnyContender, Bench]] = []
     try:
-        for case, bench in entrants:
-            say(f"{case.name} on {bench.name}: {case.unit}")
+        for case, bench in entries:
+            log(f"{case.name} on {bench.name}: {case.unit}")
             if (contender := _open(case, bench, skipped)) is not None:
                 opened.append((contender, bench))
         _take_turns([each for each, _ in opened if not each.once], effort)
         for each, bench in opened:
             lines.append(_line(each, bench))
-            say("{case} on {engine}: median {median_ms:.3g} ms, min {min_ms:.3g}".format(**lines[-1]))
+            log("{case} on {engine}: median {median_ms:.3g} ms, min {min_ms:.3g}".format(**lines[-1]))
             each.close()
-            # In a child process, and after this model is closed, so that both need not fit at once.
+            # In a child process after this model is closed, so that both need not fit into memory at once.
             if effort.memory and each.case.group == "train":
                 peak = peak_bytes(each.case.name, each.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
@@ -129,12 +129,12 @@ def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
             if each.is_card and not is_awake:
                 each.repeat(each.per_round)
             is_awake = each.is_card
-            # In turns, so that a machine that slows down slows all of them.
+            # In turns, so that a machine that becomes slower affects all of them.
             each.seconds.append(each.repeat(each.per_round))
 
 
 def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
-    """Return whether a case is one for this engine."""
+    """Return whether a case applies to this engine."""
     kind = bench.engine.info.engine
     if isinstance(case, ArrayCase):
         # NumPy runs once. PyTorch has no layers of logic gates; `benchmarks.rivals.networks` runs libraries that do.
@@ -195,7 +195,7 @@ def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
 
 
 def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
-    """What follows from the time of a train step and the work in it."""
+    """Return the rates that follow from the time of a train step and its work."""
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds
@@ -209,12 +209,12 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
 
 
 def _transfers(each: Contender) -> Line:
-    """Bytes that cross between host and device in one repetition."""
+    """Count the bytes transferred between host and device in one repetition."""
     device = getattr(each.model, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
     ledger = device.ledger
-    # One more round, which is not timed, since counting is not free.
+    # In another round that is not timed, since counting takes time.
     before = Counter(ledger.uploaded), Counter(ledger.downloaded)
     each.repeat(each.per_round)
     up, down = ledger.uploaded - before[0], ledger.downloaded - before[1]

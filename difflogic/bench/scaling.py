@@ -1,4 +1,4 @@
-"""How the cost grows with the work, in numbers and sentences."""
+"""Growth of the cost with the work, as numbers and sentences."""
 
 import itertools
 import re
@@ -12,18 +12,18 @@ from difflogic.bench.results import Line, Results
 
 @dataclass(frozen=True)
 class Curve:
-    """One engine along one axis; each point is four times the work of the one before."""
+    """Measurements of an engine along one axis; each point is four times the work of the previous one."""
 
     axis: str
     engine: str
     sizes: tuple[int, ...]
     ms: tuple[float, ...]
     growth: tuple[float, ...]
-    """The cost of each point over that of the one before, as `ratio` has it: 4 is linear."""
+    """Cost of each point relative to the previous one, by `ratio`: 4 is linear."""
 
 
 def conclusions(results: Results) -> Iterator[str]:
-    """What several cases say together."""
+    """Yield conclusions from several cases."""
     for curve in curves(results):
         growth = ", ".join(f"{each:.2f}" for each in curve.growth)
         yield f"4 times the {curve.axis} on {results.shown(curve.engine)} costs {growth} times as much"
@@ -34,31 +34,31 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def ratio(new: Line, old: Line) -> float:
-    """The median of the ratios round by round: two cases of one heat were measured next to each other in each."""
+    """Return the median of the ratios of each round, in which both cases were measured one after the other."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
-    # Round by round, since both cases met the same machine in each: if it was slow in one round, both were. A run that
-    # is interrupted leaves some cases without the last round.
+    # By rounds: if the machine was slow in one round, both cases were. An interrupted run leaves some cases without the
+    # last round.
     return statistics.median(a / b for a, b in zip(after, before, strict=False))
 
 
 def logging_share(results: Results, engine: str) -> float | None:
-    """The share of its speed that training keeps where every epoch is logged; None where that was not measured."""
-    found = {line["case"]: line for line in results.cases if line["engine"] == engine}
+    """Return the relative speed of training that logs every epoch, or None if it was not measured."""
+    rows = {line["case"]: line for line in results.cases if line["engine"] == engine}
     try:
-        return ratio(found["train/checkerboard"], found["logged/checkerboard"])
+        return ratio(rows["train/checkerboard"], rows["logged/checkerboard"])
     except KeyError:
         return None
 
 
 def curves(results: Results) -> list[Curve]:
-    """Every curve of at least two points."""
-    found = {key: lines for key, lines in _series(results).items() if key[1][:-1] in SCALING and len(lines) > 1}
-    return [_curve(prefix[:-1], engine, lines) for (engine, prefix), lines in found.items()]
+    """Return all curves of at least two points."""
+    series = {key: lines for key, lines in _series(results).items() if key[1][:-1] in SCALING and len(lines) > 1}
+    return [_curve(prefix[:-1], engine, lines) for (engine, prefix), lines in series.items()]
 
 
 def _series(results: Results) -> dict[tuple[str, str], dict[int, Line]]:
-    """Return the lines of cases that differ in size alone: by engine and the beginning of their names, then by size."""
+    """Return the rows of cases that differ only in size, by engine and the beginning of their names, then by size."""
     series: dict[tuple[str, str], dict[int, Line]] = {}
     for line in results.cases:
         prefix, size = re.split("(?<=[/-])(?=[^/-]*$)", line["case"])
@@ -67,15 +67,15 @@ def _series(results: Results) -> dict[tuple[str, str], dict[int, Line]]:
     return series
 
 
-def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
-    sizes = tuple(sorted(found))
-    lines = [found[size] for size in sizes]
+def _curve(axis: str, engine: str, by_size: dict[int, Line]) -> Curve:
+    sizes = tuple(sorted(by_size))
+    lines = [by_size[size] for size in sizes]
     growth = tuple(ratio(new, old) for old, new in itertools.pairwise(lines))
     return Curve(axis, engine, sizes, tuple(line["median_ms"] for line in lines), growth)
 
 
 def overtaking(results: Results) -> list[str]:
-    """A sentence for every engine on a GPU and all that it and the CPU engine were measured at, by size."""
+    """Return a sentence for each GPU engine and each curve on which both it and the CPU engine were measured."""
     series, sentences = _series(results), []
     for (engine, prefix), lines in series.items():
         others, what = series.get(("cpu", prefix), {}), prefix[:-1]
@@ -89,8 +89,8 @@ def overtaking(results: Results) -> list[str]:
 
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
-    """A sentence that says from which of the measured sizes on all are faster."""
-    # A size in the middle where it is slower again counts: it overtakes only after the last of those.
+    """Return a sentence with the measured size from which the GPU is always faster."""
+    # The largest size at which it is slower counts, even if it is faster at smaller ones.
     slower = max((index for index, each in enumerate(faster) if not each), default=-1)
     if slower == len(sizes) - 1:
         return f"does not overtake cpu up to {axis} {sizes[-1]}, the largest measured"

@@ -1,4 +1,4 @@
-"""A timed thing is one that can be repeated, in rounds, once its results are right."""
+"""Timing of repetitions in rounds, after their results are verified."""
 
 import time
 from abc import ABC, abstractmethod
@@ -8,46 +8,46 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """An engine computes something else: it is not timed."""
+    """Wrong results of an engine, which is not timed."""
 
 
 @dataclass(kw_only=True)
 class Timed(ABC):
-    """One engine on one case."""
+    """Engine on one case."""
 
     name: str
-    """What the engine was asked for as."""
+    """Selector of the engine."""
     per_round: int = 1
-    """Repetitions of a round."""
+    """Number of repetitions in a round."""
     is_card: bool = False
-    """Whether it runs on a card, whose clock is low after a pause."""
+    """True if it runs on a card, whose clock is low after a pause."""
     seconds: list[float] = field(default_factory=list)
-    """How long one repetition took, a value per round."""
+    """Seconds of one repetition in each round."""
 
     @abstractmethod
     def _repeat(self, count: int) -> None:
-        """Return when `count` repetitions are done."""
+        """Run `count` repetitions and wait until they are done."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what it holds."""
+        """Free all resources."""
 
     @property
     def once(self) -> bool:
-        """Whether what was timed when it was opened is all that is."""
+        """True if only the step that was timed on opening is measured."""
         return False
 
     def repeat(self, count: int) -> float:
-        """Seconds per repetition over `count` of them, waited for."""
+        """Return the seconds per repetition over `count` completed repetitions."""
         begin = time.perf_counter()
         self._repeat(count)
         return (time.perf_counter() - begin) / count
 
     def warm_up(self, seconds: float) -> float:
-        """Settle the engine, choose how many repetitions last `seconds`, and say how long a round will take."""
+        """Warm up, choose the number of repetitions that last `seconds`, and return the expected time of a round."""
         once = self.repeat(1)
         if once < seconds:
-            # The first repetition may still compile or fill caches, so a few more tell how long one takes.
+            # The first repetition may still compile or fill caches, so the time is taken from a few more.
             once = self.repeat(max(1, min(10, int(seconds / once))))
             if self.is_card:
                 self.repeat(int(seconds / once) + 1)

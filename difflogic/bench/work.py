@@ -1,4 +1,4 @@
-"""The work in a case is counted by rules that no engine can bend: they follow from circuit and grid alone.
+"""Count the work of a case by rules that depend on circuit and grid alone, not on the engine.
 
 A *gate evaluation* is one gate for one cell and CA step, forward. Perception gates count once per channel.
 A train step's number is that of its forward pass, though the backward pass costs more.
@@ -10,12 +10,12 @@ A train step's number is that of its forward pass, though the backward pass cost
               the four moments sum d, sum d*a, sum d*b, sum d*a*b                  7
               each input's adjoint added to those of its node's other readers      2
 
-Work that an engine does twice, such as a forward pass computed again, counts once. Softmax and AdamW, once per
-gate and step, are left out. Hard evaluation has no FLOP.
+Work that an engine repeats, such as a recomputed forward pass, counts once. Softmax and AdamW, once per gate and step,
+are excluded. Hard evaluation has no FLOP.
 
-*Traffic* is what must outlive a kernel, in bytes, written once and read once: the states, the adjoints of the
-patches, and every node's value where the engine keeps those for the backward pass. What a kernel holds for
-itself is left out, so that a high share of the copy rate means memory-bound, and a low one does not mean slow.
+*Traffic* is the number of bytes that must outlive a kernel, written once and read once: the states, the adjoints of
+the patches, and every node's value if the engine stores those for the backward pass. Values within a kernel are
+excluded, so a high share of the copy rate means memory-bound, and a low one does not mean slow.
 """
 
 from dataclasses import dataclass
@@ -30,23 +30,23 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one model."""
+    """Work of one model."""
 
     soft_evaluations: int
-    """Gate evaluations of one train step, forward."""
+    """Gate evaluations of the forward pass of one train step."""
     hard_evaluations: int
-    """Of one hard evaluation: probes and the training batch, each sample counted."""
+    """Gate evaluations of one hard evaluation, of all samples of evaluation grids and training batch."""
     states: int
-    """Values of all cells in all steps but the last."""
+    """Number of values of all cells in all steps but the last."""
     nodes: int
-    """Values of all gate instances and patch entries in all steps."""
+    """Number of values of all gate instances and patch entries in all steps."""
 
     @property
     def flop(self) -> int:
         return FLOP_PER_EVALUATION * self.soft_evaluations
 
     def traffic(self, keeps_nodes: bool) -> int:
-        """Bytes of one train step: see the module's text."""
+        """Return the bytes of one train step, as the module's docstring defines them."""
         kept = self.nodes if keeps_nodes else 0
         # a state is read once more in the backward pass by an engine that did not keep the nodes
         states = self.states * (2 if keeps_nodes else 3)
@@ -54,10 +54,10 @@ class Work:
 
 
 def work_of(config: Config) -> Work:
-    """What a train step and a hard evaluation of this configuration are."""
+    """Return the work of a train step and a hard evaluation of a configuration."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
-    # Times steps: a cell that is computed anew in each step counts each time.
+    # Times the steps: a cell counts in each step.
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,

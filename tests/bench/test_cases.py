@@ -23,12 +23,12 @@ def test_what_takes_minutes_is_asked_for_by_name() -> None:
 
 
 def test_what_is_compared_takes_turns() -> None:
-    heats: dict[str, set[str]] = {}
+    groups: dict[str, set[str]] = {}
     for case in all_cases():
-        heats.setdefault(case.heat, set()).add(case.name)
-    assert heats["grid"] == {"grid/16", "grid/32", "grid/64"}
-    assert {"train/checkerboard", "logged/checkerboard", "train/lizard"} <= heats["steps"]
-    assert heats["huge/1024"] == {"huge/1024"}
+        groups.setdefault(case.round_robin, set()).add(case.name)
+    assert groups["grid"] == {"grid/16", "grid/32", "grid/64"}
+    assert {"train/checkerboard", "logged/checkerboard", "train/lizard"} <= groups["steps"]
+    assert groups["huge/1024"] == {"huge/1024"}
 
 
 def test_by_name_group_and_pattern() -> None:
