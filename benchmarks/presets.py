@@ -127,7 +127,7 @@ def _gates(circuit: source.LoadedCircuit, fixed: bool, on_pass: OnPass) -> dict[
     found = simplify(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
     # Each count is of a circuit that was proved equal to the one before it, on all inputs or on those that can occur.
-    small = found.found.netlist
+    small = found.simplified.netlist
     smallest = pruned(small, circuit.task, on_pass).netlist
     return {
         "structural": gate_count(structural(circuit.netlist)),

@@ -61,7 +61,7 @@ def test_random_circuits_show_the_same_long_after_their_states_repeat(seed: int,
     except LimitError:
         return
     assert found.proved
-    assert gate_count(found.netlist) <= gate_count(found.found.netlist)
+    assert gate_count(found.netlist) <= gate_count(found.simplified.netlist)
     assert np.array_equal(shown(netlist, 300), shown(found.netlist, 300))
 
 
