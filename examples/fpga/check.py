@@ -1,12 +1,12 @@
-"""Compares what a monitor saw with a simulation, frame by frame: `python check.py film.txt film.npy`."""
+"""Compare recorded frames of the screen with a simulation: `python check.py film.txt film.npy`."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
 
-film = np.load(sys.argv[2])[..., 0]
-seen = np.array([list(row) for row in Path(sys.argv[1]).read_text().split()]) != "0"
-if not np.array_equal(seen.reshape(-1, *film.shape[1:]), film != 0):
-    raise SystemExit("The film on the screen differs from the simulation.")
-sys.stdout.write(f"All {len(film)} frames are equal.\n")
+frames = np.load(sys.argv[2])[..., 0]
+screen = np.array([list(row) for row in Path(sys.argv[1]).read_text().split()]) != "0"
+if not np.array_equal(screen.reshape(-1, *frames.shape[1:]), frames != 0):
+    raise SystemExit("The frames on the screen differ from the simulation.")
+sys.stdout.write(f"All {len(frames)} frames are equal.\n")

@@ -1,1 +1,1 @@
-"""Five tasks for difflogic: read `adder` first, which is the shortest."""
+"""Provide five example tasks; `adder` is the shortest to read."""

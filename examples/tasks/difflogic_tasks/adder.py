@@ -1,8 +1,8 @@
-"""Two numbers are added by a row of cells, one bit a cell: carries ripple to the left, a cell a step.
+"""Task: add two numbers in a row of cells, one bit in each, with carries that ripple to the left.
 
     difflogic train difflogic-tasks:adder
 
-Every cell begins with a bit of each number and ends with a bit of their sum. What a carry is, it has to find out.
+Every cell begins with a bit of each number and ends with a bit of their sum. The circuit has to discover carries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Adder(Task):
     """The sum of two numbers in binary."""
 
     version = "1"
-    bits: int = setting(6, "Bits of a number, which is as many cells and as many steps", least=3, most=24)
+    bits: int = setting(6, "Bits of a number; the number of cells and of steps", least=3, most=24)
 
     def fields(self) -> Mapping[str, Any]:
         return {
@@ -40,13 +40,13 @@ class Adder(Task):
         first, second = self._pairs(rng, count)
         x = np.stack([self._cells(first), self._cells(second)], axis=-1)
         sums = self._cells(first + second)
-        # The numbers (a xor b) and (2 * (a and b)) have the same sum as a and b, and carries that are a cell further.
-        # A cell counts from the step on at which no carry can reach it any more.
-        settled = []
+        # The numbers (a xor b) and (2 * (a and b)) have the same sum as a and b, and carries one cell further.
+        # A cell counts from the step at which no carry can reach it any more.
+        final = []
         for _ in range(self.bits):
             first, second = first ^ second, (first & second) << 1
-            settled.append(self._cells(first) == sums)
-        counts = np.logical_and.accumulate(settled[::-1])[::-1].swapaxes(0, 1)
+            final.append(self._cells(first) == sums)
+        counts = np.logical_and.accumulate(final[::-1])[::-1].swapaxes(0, 1)
         steps = range(1, self.bits + 1)
         targets = np.broadcast_to(sums[:, None], counts.shape)
         return Dataset.of(x[:, None], targets[:, :, None, :, None], steps, counts[:, :, None, :, None])
@@ -59,12 +59,12 @@ class Adder(Task):
         return {"sums": space_time(film[:4, :, 0, :, :2])}
 
     def _pairs(self, rng: np.random.Generator, count: int) -> tuple[Numbers, Numbers]:
-        """Of short numbers no pair comes twice before all have come once."""
+        """Return random pairs; of short numbers all pairs come once before one comes twice."""
         if self.bits > 10:
             return tuple(rng.integers(1 << self.bits, size=(2, count)))  # type: ignore[return-value]
-        drawn = np.resize(rng.permutation(1 << 2 * self.bits), count)
-        return np.divmod(drawn, 1 << self.bits)
+        pairs = np.resize(rng.permutation(1 << 2 * self.bits), count)
+        return np.divmod(pairs, 1 << self.bits)
 
     def _cells(self, numbers: Numbers) -> Bits:
-        """`[count, bits]`, the highest bit first."""
+        """Return the bits `[count, bits]` of numbers, highest bit first."""
         return (numbers[:, None] >> np.arange(self.bits)[::-1] & 1).astype(np.uint8)

@@ -1,10 +1,11 @@
-"""What a ring of cells can agree on, though each sees only its two neighbours: tests of emergent computation.
+"""Tasks: density and synchronisation on a ring of cells that see only their two neighbours.
 
     difflogic train difflogic-tasks:density --seed 1 --stop-when-solved
     difflogic train difflogic-tasks:synchronisation --stop-when-solved
 
-Published rules see three cells to each side, and have one bit a cell (Gacs, Kurdyumov and Levin 1978; Mitchell,
-Crutchfield and Das 1996; Juille and Pollack 1998). These see one cell to each side, and have several bits.
+These are classic tests of emergent computation. Published rules see three cells to each side, and have one bit a cell
+(Gacs, Kurdyumov and Levin 1978; Mitchell, Crutchfield and Das 1996; Juille and Pollack 1998). The rules here see one
+cell to each side, and have several bits.
 """
 
 from __future__ import annotations
@@ -25,13 +26,12 @@ DENSITIES = ("fair", "even", "both", "taught")
 
 @dataclass(frozen=True)
 class Density(Task):
-    """Every cell of a ring comes to show what most of them were.
+    """Every cell of a ring should end with the value of the initial majority.
 
-    No rule of one bit a cell can do it on every ring (Land and Belew 1995). With a second bit there is a way: ones move
-    like cars, to the right where there is room (rule 184), which loses none of them. After half a round, neighbours
-    that are alike are all of the majority, and pass by every cell (Capcarrere, Sipper and Tomassini 1996; Fuks 1997).
-    The second bit is taught to be that traffic. What it is good for has to be found: the first bit is told the answer
-    alone, at cells that could know it.
+    No rule of one bit a cell is right on every ring (Land and Belew 1995). With a second bit there is a solution: ones
+    move like cars, to the right if there is space (rule 184), which loses none of them. After half a round, equal
+    neighbours are all of the majority, and pass by every cell (Capcarrere, Sipper and Tomassini 1996; Fuks 1997). The
+    target of the second bit is that traffic. The target of the first bit is the answer, at cells that could know it.
     """
 
     version = "2"
@@ -39,8 +39,8 @@ class Density(Task):
     time: int = setting(12, "CA steps after which all should agree", least=1, most=999)
     starts: str = setting(
         "taught",
-        "fair: every bit is thrown; even: each share of ones is as likely; both: half of each; taught: both, and every "
-        "second ring begins when its traffic has come to rest, with any answer",
+        "fair: independent bits; even: shares of ones are uniform; both: half of each; taught: both, and every "
+        "second ring begins with traffic that has come to rest, and a random answer",
         among=DENSITIES,
     )
 
@@ -53,19 +53,19 @@ class Density(Task):
         }
 
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
-        bits = thrown(rng, count, self.size, "both" if self.starts == "taught" else self.starts)
+        bits = sampled(rng, count, self.size, "both" if self.starts == "taught" else self.starts)
         late = (np.arange(count)[:, None] % 2 == 1) & (self.starts == "taught")
         answer = np.where(late, rng.integers(0, 2, bits.shape, dtype=np.uint8), bits)
-        film = traffic(np.where(late, traffic(bits, self.size // 2)[-1], bits), self.time)
-        alike = [(each == np.roll(each, 1, 1)) | (each == np.roll(each, -1, 1)) for each in film]
-        # Cells by which a pair of the majority has come; of a ring that begins with any bits, all when it is over.
-        known = np.logical_or.accumulate(alike)[:-1] & late
+        frames = traffic(np.where(late, traffic(bits, self.size // 2)[-1], bits), self.time)
+        paired = [(row == np.roll(row, 1, 1)) | (row == np.roll(row, -1, 1)) for row in frames]
+        # Cells that a pair of the majority has passed; on a ring with random traffic, all cells at the end.
+        known = np.logical_or.accumulate(paired)[:-1] & late
         known[-1] |= ~late & (2 * self.time >= 3 * self.size)
         steps = sorted({1, 2, 3, self.time // 2, 3 * self.time // 4, self.time} & set(range(1, self.time + 1)))
         most = np.broadcast_to(majority(bits)[:, None], bits.shape)
-        y = np.stack([np.stack([most, film[step]], axis=-1) for step in steps], axis=1)
+        y = np.stack([np.stack([most, frames[step]], axis=-1) for step in steps], axis=1)
         counts = np.stack([np.stack([known[step - 1], known[step - 1] | True], axis=-1) for step in steps], axis=1)
-        return Dataset.of(np.stack([answer, film[0]], axis=-1)[:, None], y[:, :, None], steps, counts[:, :, None])
+        return Dataset.of(np.stack([answer, frames[0]], axis=-1)[:, None], y[:, :, None], steps, counts[:, :, None])
 
     def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
         right = states[:, -1, 0, :, 0] == majority(samples.x[:, 0, :, 1])[:, None]
@@ -77,11 +77,11 @@ class Density(Task):
 
 @dataclass(frozen=True)
 class Synchronisation(Task):
-    """Every cell of a ring comes to blink in time with all others, whatever they begin with."""
+    """Every cell of a ring should blink together with all others, from any initial state."""
 
     version = "2"
     size: int = setting(15, "Cells of the ring", least=3, most=999)
-    time: int = setting(12, "CA steps for which they are watched", least=2, most=999)
+    time: int = setting(12, "CA steps that are evaluated", least=2, most=999)
     channels: int = setting(8, "Bits of a cell, all of which begin at random", least=1, most=32)
 
     def fields(self) -> Mapping[str, Any]:
@@ -94,26 +94,26 @@ class Synchronisation(Task):
 
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
         bits = rng.integers(0, 2, (count, self.size, self.channels), dtype=np.uint8)
-        bits[..., 0] = thrown(rng, count, self.size, "both")
-        # Any common beat will do; one has to be asked for. That of the clock is one that cells can find: what begins at
-        # random looks unlike what blinks. The beat of the majority would be the harder question of density again.
+        bits[..., 0] = sampled(rng, count, self.size, "both")
+        # Any common beat is right, but the target needs one. The beat of the clock can be found, because random cells
+        # differ from blinking ones. The beat of the majority would require density, which is harder.
         steps = range(2, self.time + 1, 3)
         beat = np.array(steps)[None, :, None, None, None] % 2
         return Dataset.of(bits[:, None], np.broadcast_to(beat, (count, len(steps), 1, self.size, 1)), steps)
 
     def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
-        """Whatever the beat: all cells alike after every third step, and each time the other way round."""
-        shown = states[:, :, 0, :, 0]
-        alike = (shown == shown[..., :1]).all(axis=(1, 2))
-        blinks = (shown[:, 1:, 0] != shown[:, :-1, 0]).all(axis=1)
-        return {"rings that blink together": float((alike & blinks).mean())}
+        """Return the share of rings whose cells are equal after every third step, and change each time."""
+        values = states[:, :, 0, :, 0]
+        equal = (values == values[..., :1]).all(axis=(1, 2))
+        blinks = (values[:, 1:, 0] != values[:, :-1, 0]).all(axis=1)
+        return {"rings that blink together": float((equal & blinks).mean())}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
         return {"rings": space_time(film[:2, :, 0, :, :1])}
 
 
-def thrown(rng: np.random.Generator, count: int, size: int, kind: str) -> Bits:
-    """`[count, size]` of 0 and 1: fair bits, or of a share that is drawn first."""
+def sampled(rng: np.random.Generator, count: int, size: int, kind: str) -> Bits:
+    """Return random bits `[count, size]`: fair ones, or with a share of ones that is sampled for each row."""
     share = np.full((count, 1), 0.5)
     if kind != "fair":
         share[count // 2 if kind == "both" else 0 :] = rng.random((count - (count // 2 if kind == "both" else 0), 1))
@@ -121,13 +121,13 @@ def thrown(rng: np.random.Generator, count: int, size: int, kind: str) -> Bits:
 
 
 def traffic(bits: Bits, steps: int) -> Bits:
-    """`[steps + 1, count, size]`: in each step a one moves to the right where there is a zero."""
-    film = [bits]
+    """Return the states `[steps + 1, count, size]` of rule 184: a one moves to the right if there is a zero."""
+    frames = [bits]
     for _ in range(steps):
-        film.append(np.where(film[-1] == 1, np.roll(film[-1], -1, 1), np.roll(film[-1], 1, 1)))
-    return np.stack(film)
+        frames.append(np.where(frames[-1] == 1, np.roll(frames[-1], -1, 1), np.roll(frames[-1], 1, 1)))
+    return np.stack(frames)
 
 
 def majority(bits: Bits) -> Bits:
-    """Of every row; of none where as many are 0 as are 1."""
+    """Return 1 for each row with more ones than zeros."""
     return (2 * bits.sum(axis=1, dtype=np.int64) > bits.shape[1]).astype(np.uint8)
