@@ -1,4 +1,4 @@
-"""What a circuit takes of a processor's arithmetic: its operations counted, and as many done without loads and stores.
+"""Count a circuit's operations on a processor, and time as many without loads and stores.
 
 The simulator's loop over rows is compiled, and the instructions in it that compute are counted. So many operations on
 registers, with nothing to fetch and nothing to wait for, are the least that a step can take with them.
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 
 
 def counted(spec: SimulationSpec, triple: str, name: str, features: str) -> Counted:
-    """What the simulator's rows are on a processor."""
+    """Count the instructions of the simulator's rows on a processor."""
     module = row_module(column_program(spec.netlist), features, STRIDE, masked=False)
     loop = inner_loop(_machine(triple, name, features).emit_assembly(_parsed(module, triple)))
     return Counted(loop, 64 * int(re.search(r"<(\d+) x i64>", str(module))[1]))
@@ -66,7 +66,7 @@ def inner_loop(assembly: str) -> Loop:
 
 
 class Arithmetic:
-    """As a contender: a step is as many operations on registers as the simulator's step has, by every thread."""
+    """Contender whose step has as many register operations per thread as the simulator's step."""
 
     def __init__(self, spec: SimulationSpec) -> None:
         binding.initialize_native_target()

@@ -1,4 +1,4 @@
-"""Which channels the picture of a circuit depends on in its last two steps, drawn by Graphviz.
+"""Draw, by Graphviz, the channels on which a circuit's image depends in its last two steps.
 
     difflogic simplify RUN --task -o task.json
     python -m benchmarks.channels task.json docs/images/presets/lizard.svg
@@ -20,7 +20,7 @@ from difflogic.model.straight_line import READS
 
 PLACES = ("above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right")
 COLOURS = ("#dcfce7", "#e0e7ef", "#f6f2e8")
-"""Of the picture, and of the channels a step and two steps before it."""
+"""Colours of the image, and of the channels one and two steps before it."""
 
 
 def read_by(netlist: CellNetlist, channel: int) -> tuple[int, dict[int, list[int]]]:

@@ -49,7 +49,7 @@ class Expected:
     """The contender that the number is a ratio to; the value is a time."""
     must: float | None = None
     is_rate: bool = False
-    """Whether more is better."""
+    """True if a larger value is better."""
 
     def measured(self) -> Iterator[tuple[str, str, float]]:
         """Yield card, date and number of the newest measurement on each card."""

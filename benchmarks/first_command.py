@@ -31,7 +31,7 @@ PHASES = {
     "evaluations": "train.automata:Automata.report",
     "files and pictures": "train.automata:Automata.end",
 }
-"""By what is said of each, the function whose time it is. On an empty home the first two compile the shaders."""
+"""Timed function of each phase. With an empty home the first two compile the shaders."""
 TIMED = """
 import atexit, functools, importlib, json, sys, time
 target, phases, *sys.argv = sys.argv[1:]

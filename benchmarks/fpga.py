@@ -1,4 +1,4 @@
-"""What whole automata take of FPGAs: `difflogic report` of circuits, on each family whose tools are here.
+"""Resources of complete automata on FPGAs: `difflogic report` on each family with installed tools.
 
     python -m benchmarks.fpga game-of-life=runs/life/small.json checkerboard=runs/board --grid 16x16
     python -m benchmarks.fpga --report --write               # the table, into docs/results/hardware.md

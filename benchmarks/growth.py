@@ -1,4 +1,4 @@
-"""How the work of the engine for the processor grows, and what limits it at each size.
+"""Measure how the CPU engine scales, and what limits it at each size.
 
     python -m benchmarks.growth --save
 
@@ -89,7 +89,7 @@ def simulating(side: int, threads: int) -> Point:
 
 
 def axes() -> dict[str, Callable[[], list[Point]]]:
-    """By name, how to open the points of each; the next point is four times the work, of threads twice the threads."""
+    """Return functions that open the points of each axis; each point has four times the work, or twice the threads."""
     board, most = presets.checkerboard(small=False), cores()
     return {
         "threads": lambda: [training(count, board, count) for count in dict.fromkeys((1, most))],
@@ -135,7 +135,7 @@ def measure(rounds: int) -> list[Line]:
 
 
 def on_paper(one: Point, most: Point) -> list[Line]:
-    """What more threads would take, were the part that is not shared among these never shared (Amdahl's law)."""
+    """Predict the times of more threads from the serial part (Amdahl's law)."""
     alone, together = statistics.median(one.seconds), statistics.median(most.seconds)
     serial = max(0.0, (together * most.threads / alone - 1) / (most.threads - 1))
     lines, before = [], together

@@ -1,4 +1,4 @@
-"""What this processor does with its own instruction set, and with those below it that many machines have instead.
+"""Compare this processor's instruction set with smaller ones that many machines have.
 
     python -m benchmarks.instruction_sets --save
 
@@ -39,7 +39,7 @@ SETS = {
     },
     "SSE4.2": {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": X86_64_V2},
 }
-"""By the name that the engine has for it, the environment; of the machine's own set nothing is said."""
+"""Environment variables of each instruction set, by the engine's name; none for the machine's own."""
 CASES = ("train/checkerboard", "train/game-of-life", "hard/checkerboard")
 TARGETS = (
     ("x86_64-unknown-linux-gnu", "znver4", "+avx512f"),

@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SHADERS, TESTS = ROOT / "shaders", ROOT / "tests" / "gpu"
 FOLDER = "DIFFLOGIC_MUTANT_SHADERS"
-"""Where a child process finds its shaders."""
+"""Environment variable with the shader folder of a child process."""
 TIMEOUT_SECONDS = 300
 
 SWAPS = {
@@ -116,7 +116,7 @@ def outcome(mutant: Mutant) -> str:
 
 
 def pytest_configure() -> None:
-    """In a child: the changed shaders take the place of the real ones, before a test is read."""
+    """Replace the shaders by the changed ones in a child process, before tests are collected."""
     if FOLDER in os.environ:
         from difflogic.gpu import shaders
 

@@ -38,7 +38,7 @@ FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
 EMOJI = [*range(0x1F600, 0x1F641), 0x1F42D, 0x1F42E, 0x1F431, 0x1F435, *range(0x2600, 0x2624), *range(0x2654, 0x2670)]
 """Characters of that font: faces, animals, weather, pieces of chess, cards."""
 BRIGHT = {2: (255,), 8: (0, 255), 64: (0, 85, 170, 255)}
-"""What red, green and blue of a colour may be; of two colours one is black."""
+"""Values of red, green and blue by number of colours; with two colours one is black."""
 
 
 class Picture:
@@ -96,7 +96,7 @@ class Picture:
             pen.text(((place + 0.5) * room, page.height / 2), letter, self._color(rng), font, anchor="mm")
 
     def _gradient(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image) -> None:
-        """From one corner to the other, red, green and blue each in its own direction, in a disc or all over."""
+        """Draw a gradient with a direction for each of red, green and blue, in a disc or on the entire page."""
         y, x = np.indices((page.height, page.width))
         steep = rng.uniform(-1, 1, (3, 2)) if self.colors > 2 else np.repeat(rng.uniform(-1, 1, (1, 2)), 3, axis=0)
         slope = np.stack([a * y / page.height + b * x / page.width for a, b in steep], axis=-1)

@@ -1,4 +1,4 @@
-"""How good are agents, how soon, and how small are their controllers? A line per seed, beside Stable-Baselines3.
+"""Measure agents by return, steps and size of their controllers, seed by seed, compared with Stable-Baselines3.
 
 python -m benchmarks.policies cartpole --seeds 12                 # kept in results/policies.jsonl
 python -m benchmarks.policies CartPole-v1 --seeds 12              # an environment by its name, without a preset
@@ -84,7 +84,7 @@ def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
 
 
 def rival(python: str, config: PolicyConfig) -> dict[str, Any]:
-    """As many steps by Stable-Baselines3, in a Python of its own, and what agents without a mind reach."""
+    """Train as many steps by Stable-Baselines3 in a separate Python, and evaluate trivial agents."""
     done = subprocess.run(
         [python, RIVAL], input=json.dumps(config.to_dict()), capture_output=True, text=True, check=True
     )
@@ -141,7 +141,7 @@ def report() -> str:
 
 
 def _config(preset: str) -> PolicyConfig:
-    """Of a preset, or of an environment by its name."""
+    """Return the configuration of a preset or of an environment's name."""
     return PRESETS[preset] if preset in PRESETS else of_name(preset)
 
 

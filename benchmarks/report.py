@@ -71,7 +71,7 @@ def card(line: Line) -> str:
 
 
 def engine(line: Line) -> str:
-    """What ran, in words."""
+    """Describe the engine of a row."""
     if line["engine"].partition(":")[0] == "gpu":
         kind = "software" if line["software"] else "hardware"
         return f"gpu on {kind}: {line['adapter'].split(' (')[0]}, {line['driver'].split(' (')[0]}"
@@ -81,7 +81,7 @@ def engine(line: Line) -> str:
 
 
 def machine(line: Line) -> str:
-    """Where, in words: the adapter is named by `engine`."""
+    """Describe the machine of a row, without its adapter."""
     return f"{line['machine']['processor']}, {line['machine']['cores']} cores"
 
 
@@ -230,7 +230,7 @@ def _grown(before: Line, after: Line) -> str:
 
 
 def _run(line: Line) -> tuple[str, ...]:
-    """What all lines of one run of `difflogic bench` on an engine share, the load of the machine among it."""
+    """Return the key of one run of `difflogic bench` on an engine, including the machine's load."""
     return tuple(str(line[key]) for key in ("engine", "adapter", "date", "commit", "machine", "rounds"))
 
 
@@ -313,7 +313,7 @@ def _first() -> str:
 
 SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
 SHOWN = SETS[:2]
-"""In the README: of the machine that was measured, and what most others have."""
+"""Instruction sets in the README: the measured machine's, and the one that most others have."""
 PLAYERS = {"gpu": "the engine", "page in Node": "the page's player, Dawn"}
 CONTENDERS = {
     "by hand": "Life in hand-written C",
@@ -466,7 +466,7 @@ MEASURED = {
     "same_bits": "equality of results between engines, compilers and drivers",
     "page_steps": "the training step of in-browser training",
 }
-"""What the lines of each results file are of."""
+"""Description of the rows of each results file."""
 PLATFORMS = {"Windows": "Windows", "Darwin": "macOS"}
 """Beside Linux, by the name that Python gives them."""
 
@@ -511,7 +511,7 @@ def ran() -> str:
 
 
 def _gates() -> str:
-    """How many gates the newest measurement of the simulator had; no number where nothing was measured."""
+    """Return the number of gates of the newest measurement of the simulator, as text."""
     return ", ".join(str(line["gates"]) for line in _simulator()[:1]) or "some"
 
 

@@ -1,4 +1,4 @@
-"""Which results are the same: a short training, and one discrete circuit, on engines, compilers and drivers.
+"""Compare a short training and a discrete circuit, bit by bit, across engines, compilers and drivers.
 
     python -m benchmarks.same_bits --save            # measure what is here
     python -m benchmarks.same_bits --report --write  # the table of docs/results/devices.md
@@ -60,7 +60,7 @@ PLAYED = CHECKOUT / "tests/javascript/played.js"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one of them made of the same work."""
+    """Result of the work on one engine."""
 
     engine: str
     compiler: str
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, TrainState]]:
-    """What is trained, and what is only evaluated: the same task with a gate drawn for every gate.
+    """Return the job to train, and the job to evaluate: the same task with random gates.
 
     Four of five are XOR or XNOR, which forget nothing: with all alike, most channels are soon constant.
     """
@@ -86,7 +86,7 @@ def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, Train
 
 
 def native(engine: str, compiler: str, driver: str) -> Outcome:
-    """On an engine of this package, in a child process, which reads the driver when it starts."""
+    """Run on an engine of this package, in a child process that loads the driver at its start."""
     command = [sys.executable, "-m", "benchmarks.same_bits", "--child", engine]
     done = subprocess.run(command, env=_environment(driver), stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
@@ -181,7 +181,7 @@ def _environment(driver: str) -> dict[str, str]:
 
 
 def outcomes() -> Iterator[Outcome]:
-    """Of everything that is here; the first is what all are compared with."""
+    """Yield the outcomes of all available engines; the others are compared with the first."""
     cards = [each.name for each in list_adapters() if not each.software][:1]
     for driver in (*(name for name, file in DRIVERS.items() if file.exists()), *cards):
         yield native(*NAGA, driver)

@@ -113,14 +113,14 @@ void life(uint64_t *even, uint64_t *odd, long height, long words, long steps, lo
 
 
 def header(netlist: CellNetlist, folder: Path) -> Path:
-    """What `difflogic export --format c` gives, in a C file with `life`: it has no threads."""
+    """Write the C header of `difflogic export --format c`, which is single-threaded."""
     for name, text in {**c.export(netlist, "rule"), "header.c": _HEADER_STEPS}.items():
         (folder / name).write_text(text)
     return folder / "header.c"
 
 
 def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
-    """By name; `by hand` is what the others are compared with."""
+    """Return the contenders by name; the others are compared with `by hand`."""
     later = replace(spec, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
         "by hand": lambda: InC(spec, CHECKOUT / "benchmarks" / "life.c", folder),
@@ -207,7 +207,7 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
 def _other_programs(
     spec: SimulationSpec, folder: Path, lifelib: str | None
 ) -> dict[str, Callable[[], tuple[float, float]]]:
-    """By name and pattern: what a generation takes, see `life_programs.seconds_per_step`."""
+    """Return functions that time a generation, by program and pattern: see `life_programs.seconds_per_step`."""
     found: dict[str, Callable[[], tuple[float, float]]] = {}
     patterns = life_programs.patterns(spec, folder)
     for name, program in life_programs.programs(lifelib).items():

@@ -1,4 +1,4 @@
-"""What stands around training costs: a sweep beside its trials, a population on two devices, a task of one's own.
+"""Measure the overhead of sweeps, of populations on two devices, and of custom tasks.
 
 python -m benchmarks.sweeps trials --save           # 200 short trials, a process for each of two cores
 python -m benchmarks.sweeps trials --on ray --save  # the same on a Ray cluster of this machine, begun and ended here

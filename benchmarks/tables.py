@@ -1,4 +1,4 @@
-"""How right are classifiers of gates, beside a linear model and boosted trees? A line for each split of each table.
+"""Compare classifiers of gates with a linear model and boosted trees, on each split of each table.
 
 python -m benchmarks.tables --accuracy --save    # the splits of the proof, kept in results/tables.jsonl
 python -m benchmarks.tables --splits 1 --save    # the first of them, its circuit simplified and compiled, too

@@ -39,7 +39,7 @@ LIFE = Path(__file__).parent / "circuits" / "life.json"
 NAMES = ("c", "verilog", "vhdl", "blif", "aiger", "svg", "digitaljs", "html", "wgsl", "numpy")
 FORMATS = " ".join(f"--format {name}" for name in NAMES)
 VERSION = re.compile(rb"difflogic \d[\w.]*")
-"""As exports name it."""
+"""Pattern of the version in exports."""
 SHOWN = 60
 """Values of at most so many characters stand in the file; longer ones as a checksum."""
 SHOWN_DIFFERENCES = 100
@@ -53,7 +53,7 @@ SHORT = {
     "gpu": "--epochs 3 --eval-interval 2 --set train.probes=8",
     "reference": "--epochs 2 --eval-interval 2 --batch 1 --set train.probes=4",
 }
-"""Of every preset; and `POOLS` besides, for those with one, whose batch is a part of it."""
+"""Options of short trainings of every preset; `POOLS` are those of presets with a pool."""
 POOLS = {"heart-persistent": "--batch 4"}
 HARDENED = "--set hardening.share=0.5 --set hardening.begin=1 --set hardening.end=4 --set search.begin=4"
 
@@ -140,7 +140,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def machines() -> dict[str, str]:
-    """What each engine's results depend on beside the code; no `gpu` where there is no adapter."""
+    """Return the hardware and driver on which each engine's results depend; no `gpu` without an adapter."""
     features = hashlib.sha256(binding.get_host_cpu_features().flatten().encode()).hexdigest()[:8]
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba", "pillow", "matplotlib"))
     here = f"{platform.machine()} {binding.get_host_cpu_name()} {features}, {versions}"

@@ -48,7 +48,7 @@ SCRIPTS = {
     "dc2": (tools.ABC, f"strash; dc2; {END}"),
     "yosys": (tools.YOSYS, "techmap; abc -g AND,NAND,OR,NOR,XOR,XNOR,ANDNOT,ORNOT; opt_clean; write_blif out1.blif"),
 }
-"""Of each the smallest of the circuits that it writes is counted."""
+"""Scripts by name; the smallest circuit that each of them writes is counted."""
 
 
 ABC_RC = "".join(
@@ -59,7 +59,7 @@ ABC_RC = "".join(
         'rs -K 10 -l; rwz -l; rs -K 10 -N 2 -l; b -l; rs -K 12 -l; rfz -l; rs -K 12 -N 2 -l; rwz -l; b -l"',
     }.items()
 )  # fmt: skip
-"""What `&deepsyn` and the scripts call by names that ABC's own start-up file gives."""
+"""Aliases of ABC's own start-up file that `&deepsyn` and the scripts use."""
 
 
 def random_circuit(seed: int, count: int) -> CellNetlist:

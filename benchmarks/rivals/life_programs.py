@@ -51,7 +51,7 @@ if len(sys.argv) > 4: pattern.write_rle(sys.argv[4])
 
 
 def programs(lifelib: str | None) -> dict[str, Program]:
-    """By name; `lifelib` is the Python that has it. Raises OSError where a program is not installed."""
+    """Return the programs by name; `lifelib` is the Python that has it. Raises OSError if one is not installed."""
     found: dict[str, Program] = {name: _golly(name) for name in ("QuickLife", "HashLife")}
     if lifelib:
         found["lifelib"] = lambda pattern, steps, out: _run(
@@ -73,7 +73,7 @@ def _run(command: Sequence[object]) -> None:
 
 
 def patterns(spec: SimulationSpec, folder: Path) -> dict[str, Path]:
-    """By case: files of the soup that ours starts from, and of the gun."""
+    """Write the pattern files of the cases: the simulator's initial soup, and the gun."""
     soup, gun = folder / "soup.rle", folder / "gun.rle"
     soup.write_text(_soup(spec))
     gun.write_text(GUN)
@@ -107,7 +107,7 @@ def _trimmed(cells: Bits) -> Bits:
 
 
 def seconds_per_step(program: Program, pattern: Path, steps: int) -> tuple[float, float]:
-    """Of so many generations, without what the first of them takes: by the clock, and of a processor."""
+    """Return wall-clock and processor seconds per generation, without the time of the first one."""
     clocks = [_clocks()]
     for each in (1, 1 + steps):
         program(pattern, each, None)

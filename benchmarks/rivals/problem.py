@@ -67,7 +67,7 @@ class Problem:
 
 
 def complaint(soft: list[float], hard: list[int], expected: list[float]) -> str | None:
-    """What is wrong with the losses of the first two epochs; None where they are right."""
+    """Describe the error of the first two epochs' losses, or return None if they are right."""
     for epoch, (got, right, tolerance) in enumerate(zip(soft, expected, (2e-5, 1e-3), strict=True), start=1):
         if not abs(got - right) <= tolerance * right:
             return f"the soft loss of epoch {epoch} is {got} where it should be {right}"

@@ -23,7 +23,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 EPISODES = 100
 NORMALIZED = {("ppo", "Acrobot-v1")}
-"""Where the zoo scales observations and rewards by their running mean and spread."""
+"""Agents whose observations and rewards are normalised by RL Baselines3 Zoo."""
 SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CartPole-v1"): {
         "n_envs": 8, "n_steps": 32, "batch_size": 256, "gae_lambda": 0.8, "gamma": 0.98, "n_epochs": 20,

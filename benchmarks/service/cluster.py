@@ -1,4 +1,4 @@
-"""What becomes of jobs when a machine of a Ray cluster is lost: a real cluster of three nodes on this machine."""
+"""Test the loss of machines of a Ray cluster, with three nodes on this machine."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from difflogic.sweeps.course import LEDGER
 from difflogic.train.signals import Stop
 
 TRIALS = 30
-"""Of a sweep: enough for a machine that joins in the middle."""
+"""Trials of a sweep, enough for a machine that joins in the middle."""
 JOBS = 4
-"""For each kill: more than machines, so that one waits for whoever is free."""
+"""Jobs for each kill, more than machines, so that one waits."""
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def _halfway(store: Store, epoch: int) -> tuple[str, str]:
 
 
 def _works(store: Store, node: str) -> bool:
-    """Whether a machine has a job."""
+    """Return whether a machine runs a job."""
     return any(each.job is not None and each.name.startswith(node) for each in store.workers())
 
 

@@ -1,4 +1,4 @@
-"""What it takes from an empty server to a proved circuit of one's own picture: what is clicked, waited for and read.
+"""Count clicks, waits and words from an empty server to a proved circuit of a custom image.
 
     python -m benchmarks.service.first_circuit [FOLDER]
 

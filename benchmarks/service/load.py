@@ -36,10 +36,10 @@ SETTLE_S = 3.0
 
 @dataclass
 class Load:
-    """What was asked, and how it was answered."""
+    """Requests, and their responses."""
 
     milliseconds: list[float] = field(default_factory=list)
-    """How long each read took."""
+    """Duration of each read."""
     errors: list[str] = field(default_factory=list)
     events: int = 0
     frames: int = 0
@@ -201,7 +201,7 @@ async def _measured(
 
 
 async def _flooded(service: Served, requests: int) -> dict[str, Any]:
-    """So many requests, as fast as they are answered, and the server's memory on the way."""
+    """Send requests as fast as they are answered, and measure the server's memory."""
     control = Connection(service.address)
     status, body = await control.ask("GET", f"{API}/jobs?limit=1")
     assert status == 200, body
@@ -322,7 +322,7 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
 
 
 def reads_of(running: str) -> dict[str, str]:
-    """What is asked in turns, by name."""
+    """Return the addresses that are read in turns, by name."""
     return {
         "jobs": "/jobs?limit=50",
         "job": f"/jobs/{running}",

@@ -1,4 +1,4 @@
-"""What it takes in pages of other programs to see what a training came to, counted as `first_circuit` counts ours.
+"""Count clicks and words in other programs' pages until a training's result shows, as `first_circuit` does here.
 
     python -m venv OTHERS && OTHERS/bin/pip install mlflow optuna-dashboard tensorboard
     python -m benchmarks.service.other_pages OTHERS/bin [--save]
@@ -71,7 +71,7 @@ MARKED = """(() => {
     found.setAttribute("data-next", "");
     return true;
 })()"""
-"""Whether something to be clicked has just this text, which a selector then finds."""
+"""Script that marks the clickable element with this text, so that a selector finds it."""
 
 
 class Shown:
@@ -135,9 +135,9 @@ class Other:
     package: str
     task: str
     command: str
-    """What serves its page; PORT stands for a free port."""
+    """Command that serves its page; PORT stands for a free port."""
     script: str
-    """What makes a run first."""
+    """Script that creates a run first."""
     walk: Callable[[Page, Shown, Visit], None]
     serves_first: bool = False
 

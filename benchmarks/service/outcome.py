@@ -1,4 +1,4 @@
-"""What came of blows to the service."""
+"""Outcome of faults injected into the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Outcome:
-    """What was done, and what was not as it should be."""
+    """Injected fault, and deviations from the expected result."""
 
     kind: str
     events: int = 0
@@ -20,11 +20,11 @@ class Outcome:
     detected_s: list[float] = field(default_factory=list)
     """Seconds from the event until the job was taken from the worker."""
     phases: dict[str, int] = field(default_factory=dict)
-    """What the jobs were doing when it happened."""
+    """Phases of the jobs at the time of the fault."""
     reasons: list[str] = field(default_factory=list)
-    """What the jobs said of it."""
+    """Reasons that the jobs reported."""
     reconnects: int | None = None
-    """How often clients had to connect again."""
+    """Number of times that clients reconnected."""
 
     def hit(self, phase: str | None) -> None:
         """It happened in this phase of a job."""

@@ -1,4 +1,4 @@
-"""Whether a run came out as another one: every parameter bit for bit, every row in every column but the times."""
+"""Compare two runs: every parameter bit by bit, every row in every column but the times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMES = "elapsed_s"
 
 
 def differences(run: Path, other: Path) -> list[str]:
-    """What differs between two run folders, in words; empty where they are the same run."""
+    """Describe the differences between two run folders; empty if they are the same run."""
     found = []
     left, right = _arrays(run), _arrays(other)
     found += [f"array {name}" for name in sorted(left.keys() | right.keys()) if left.get(name) != right.get(name)]

@@ -1,4 +1,4 @@
-"""What becomes of jobs when the server that took them is killed, while clients submit and watch."""
+"""Kill the server while clients submit and watch jobs."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def folders_swapped(filled: Filled) -> None:
 
 
 def runs_swapped(filled: Filled) -> None:
-    """Of two jobs that train different things, whose manifests say so."""
+    """Swap the folders of two jobs that train different tasks."""
     store = Store.open(filled.folder)
     made = [store.submit("ann", jobs.spec_of(jobs.config(seed), name=f"seed {seed}"))[0] for seed in (1, 2)]
     for job, run_of in zip(made, reversed(made), strict=True):
@@ -195,7 +195,7 @@ def runs_swapped(filled: Filled) -> None:
 
 
 def deleted_and_put_back(filled: Filled) -> None:
-    """From a copy, say: what somebody wants to have again."""
+    """Delete a job, and restore its folder as from a copy."""
     copy = shutil.copytree(filled.path("cancelled"), filled.folder.with_name("copy"))
     store = Store.open(filled.folder)
     store.delete(filled.ids["cancelled"])
@@ -209,7 +209,7 @@ def folder_copied(filled: Filled) -> None:
 
 
 def folder_removed(filled: Filled) -> None:
-    """What somebody removes by hand is gone, but its job is still known."""
+    """Remove the folder of a job, which the store still lists."""
     filled.files -= digests_in(filled.path("cancelled"))
     shutil.rmtree(filled.path("cancelled"))
 
@@ -256,7 +256,7 @@ def machine_file_cut(filled: Filled) -> None:
 
 
 def in_child(filled: Filled, act: Callable[[Store], None]) -> None:
-    """In a process that may end in the middle."""
+    """Act on the store in a process that may end in the middle."""
     child = os.fork()
     if child == 0:
         try:

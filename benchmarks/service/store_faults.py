@@ -1,4 +1,4 @@
-"""What becomes of a store whose files are removed, cut, mixed up or old: judged after each of `store_cases.CASES`.
+"""Remove, truncate, swap or restore old files of a store, and check it after each of `store_cases.CASES`.
 
 Nothing lost: each job is there, with all that was said of it, and each file that lay in a folder of a job still lies
 there or in lost+found. Nothing twice: no job, no claim, and no write by a worker of before. One sentence: what was
@@ -31,7 +31,7 @@ KEPT = (
     "owner", "name", "kind", "config", "options", "source", "priority", "engine", "lost_tries", "created", "started",
     "ended", "reason", "result", "number",
 )  # fmt: skip
-"""What of a job must be the same afterwards, besides its status: one that ran waits."""
+"""Fields of a job that must not change; its status does, since a running job is queued again."""
 RUN = "checkpoint.safetensors"
 LAST = "a job of the last minute"
 KEY = "the key of the last job"
@@ -44,15 +44,15 @@ class Filled:
 
     folder: Path
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What must be found again, by id."""
+    """Jobs that must still exist, by id."""
     ids: dict[str, str] = field(default_factory=dict)
-    """By name."""
+    """Ids by name."""
     files: Counter[str] = field(default_factory=Counter)
-    """What lay in the folders, as digests of it."""
+    """Digests of the files in the folders."""
     held: tuple[str, int] = ("", 0)
     """The job that ran, and its lease."""
     spec: JobSpec | None = None
-    """What was submitted last, under KEY."""
+    """Last submitted job, with the key KEY."""
 
     def path(self, name: str) -> Path:
         return self.folder / JOBS / self.ids[name]
@@ -126,7 +126,7 @@ class Case:
     said: str | None
     """A part of the one sentence; None where nothing is to be said."""
     refused: bool = False
-    """Whether the store is refused, until it is made again on demand."""
+    """True if the store is refused until it is rebuilt on request."""
     lost: tuple[str, ...] = ()
     """Names of jobs whose record is gone with the database: their files must be in lost+found."""
 
@@ -142,7 +142,7 @@ class _Sentences(logging.Handler):
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """What the service logs meanwhile, from warnings on."""
+    """Record the service's log messages from warnings on."""
     handler, logger = _Sentences(), logging.getLogger("difflogic.serve")
     logger.addHandler(handler)
     try:
@@ -192,7 +192,7 @@ def judged_words(sentences: list[str], expected: str | None) -> list[str]:
 
 
 def judged(filled: Filled, store: Store, lost: tuple[str, ...] = ()) -> list[str]:
-    """What is lost, and what is there twice."""
+    """Return the jobs that are lost or duplicated."""
     gone = {filled.ids[name] for name in lost}
     expected = {job: said for job, said in filled.jobs.items() if job not in gone}
     listed = store.jobs(limit=1000)

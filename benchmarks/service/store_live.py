@@ -190,7 +190,7 @@ BLOWS: dict[str, Callable[[Struck], None]] = {
     "in use: disk full": disk_full,
 }
 SIZE = "96m"
-"""Of the disk that becomes full: what the worker writes, and the 16 MiB below which it takes no job."""
+"""Size of the disk that becomes full: the worker's files, and the 16 MiB below which it accepts no job."""
 
 
 @contextmanager

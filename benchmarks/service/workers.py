@@ -1,4 +1,4 @@
-"""What becomes of jobs whose workers are killed, abort, hang, or find the disk full."""
+"""Test jobs whose workers are killed, abort, hang, or meet a full disk."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ TASK = "difflogic-tasks:suits"
 """Task in examples/tasks, to be installed: one circuit grows four images."""
 SEED = 23
 EPISODES, EPISODES_FROM = 100, 910_000
-"""How many are played of a controller, and the seed of the first: no training begins there."""
+"""Number of episodes of a controller, and the seed of the first, which training does not use."""
 LIMIT = 600
 """Seconds of a training: what is not solved by then is left out."""
 HERE = Path("benchmarks/zoo")
@@ -114,7 +114,7 @@ BEGIN = "<!-- written by python -m benchmarks.zoo --report -->"
 
 
 def commands() -> dict[str, str]:
-    """By name, what trains it."""
+    """Return the training command of each circuit."""
     made = {name: f"game-of-life --rule {rule}" for name, rule in RULES.items()}
     made |= {name: f"--data {FILMS / name}.npz" for name in states.RULES}
     pictures = {path.stem: f"{_preset(path)} --target {path}" for path in sorted(HERE.glob("*.png"))}
@@ -124,7 +124,7 @@ def commands() -> dict[str, str]:
 
 
 def _preset(path: Path) -> str:
-    """What a picture is learned by; heart-steady has too few channels for colours."""
+    """Return the preset for an image; heart-steady has too few channels for colours."""
     with Image.open(path) as held:
         red, green, blue = np.moveaxis(np.asarray(held.convert("RGB")), -1, 0)
     return "colored-g" if (red != green).any() or (green != blue).any() else "heart-steady"
@@ -229,7 +229,7 @@ def episode(controller: Controller, seed: int) -> float:
 
 
 def judge(name: str, file: Path) -> str:
-    """What is to be said of another circuit: BLIF of gates with two inputs, or binary AIGER; all in our order."""
+    """Check another program's circuit, BLIF of two-input gates or binary AIGER, in our order of inputs."""
     known, data = held(name), file.read_bytes()
     if data.startswith(b"aig "):
         other, unit, ours = in_order(aiger_reader.read(data), known), "ANDs", "what export writes"
@@ -249,12 +249,12 @@ def held(name: str) -> CellNetlist | FunctionNetlist:
 
 
 def ands(data: bytes) -> int:
-    """How many ANDs a binary AIGER says that it has."""
+    """Return the number of ANDs in the header of a binary AIGER."""
     return int(data.split(maxsplit=6)[5])
 
 
 def picture(name: str) -> Image.Image:
-    """What a picture becomes, what a rule makes of random cells in 30 steps, or what a controller decides.
+    """Render the result of an image's circuit, of a rule after 30 steps, or of a controller.
 
     Of a rule on a line the steps are shown one below the other.
     """

@@ -1,4 +1,4 @@
-"""What proof.json has no claim for: rules of several states, learned from films, and four pictures by one circuit.
+"""Circuits without a claim in proof.json: rules of several states, learned from recordings, and four images.
 
 NumPy alone proves them, of circuit.json as it is written.
 """
@@ -20,7 +20,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from examples.tasks.difflogic_tasks.suits import SUITS
 
 SIDE = 32
-"""Of the soup that a rule is shown on."""
+"""Side of the soup on which a rule is shown."""
 MOST = 1 << 24
 """Neighbourhoods: where there are more, a circuit must not read the corners, and they stay in state 0."""
 CHUNK = 1 << 16
@@ -30,7 +30,7 @@ PLUS = (1, 3, 4, 5, 7)
 
 
 def sandpile() -> Rule:
-    """Of four grains or more, four go to the sides; states above 7 never come."""
+    """Return the sandpile rule: a cell with four grains or more gives one to each side; states above 7 do not occur."""
 
     def step(now: States) -> Any:
         return np.where(now > 3, now - 4, now) + (_around(now, SIDES) > 3).sum(axis=0)
@@ -58,7 +58,7 @@ RULES = {
     "cyclic-space": cyclic(14, 1, moore=False),
     "sandpile": sandpile(),
 }
-"""By the names under which people know them; those of the cyclic ones and of Generations are MCell's and Golly's."""
+"""Rules by their usual names; those of cyclic rules and Generations are MCell's and Golly's."""
 
 
 def film(name: str, seed: int) -> tuple[States, States]:
@@ -107,7 +107,7 @@ def scenario(name: str, seed: int) -> dict[str, Any]:
 
 
 def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What holds of the circuit of four pictures, run by NumPy alone, and the start that it is shown from."""
+    """Verify the circuit of four images by NumPy alone, and return its initial state."""
     height, width = len(SUITS[0]), len(SUITS[0][0])
     wanted = np.stack([text_picture.decode(rows, 1)[..., 0] for rows in SUITS])
     state = _codes(circuit.get("origin", list(range(circuit["channels"]))))
@@ -133,7 +133,7 @@ def _codes(origin: list[int]) -> States:
 
 
 def picture(name: str, netlist: CellNetlist) -> Image.Image:
-    """What a rule makes of the soup, a colour for each state; or the four pictures."""
+    """Render the soup after a rule, a colour for each state, or the four images."""
     assert netlist.scenario is not None
     if name == "suits":
         one, two, three, four = 255 * netlist.rollout(_codes(list(netlist.origin)), netlist.scenario.steps)[-1, ..., 0]
