@@ -1,4 +1,4 @@
-// What can be done with a job, by its state: three main actions, the rest in a menu.
+// Actions on a job, by its state: three main ones as buttons, the rest in a menu.
 
 import { address, get, patch, post, remove } from "./api.js";
 import { answered, asked, confirmed, tagsOf } from "./dialogs.js";
@@ -6,22 +6,22 @@ import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isAgents, isOver } from "./progress.js";
 
-const VARIED = ["random", "boards"]; // starts that are not the same each time
+const VARIED = ["random", "boards"]; // initial states that differ each time
 const USUAL = new Set(["svg", "html", "verilog"]);
 
-const isDone = (job) => job.status === "done"; // what failed or was cancelled has one main action: try again
+const isDone = (job) => job.status === "done"; // failed and cancelled jobs have one main action: try again
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
-const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
+const wanted = (job) => training(job) || job.kind === "sweep"; // created by the form
 const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progress > 0 : ["train", "sweep", "simplify", "build"].includes(job.kind) && job.status === "done" && job.result?.best !== null);
-const canShrink = (job) => hasCircuit(job) && !["simplify", "build"].includes(job.kind); // what is built is simplified
+const canShrink = (job) => hasCircuit(job) && !["simplify", "build"].includes(job.kind); // a built circuit is simplified already
 const canTest = (job) => hasCircuit(job) && wanted(job);
 const canProve = (job) => (job.kind === "simplify" ? hasCircuit(job) : canTest(job) && !isAgents(job));
 const canBuild = (job) => job.can_build && hasCircuit(job) && isOver(job);
 const follow = (job, what, body = {}) => post(`/jobs/${job.id}/${what}`, body).then(() => job);
 
-// `when` says for which jobs; `main` for which it stands in front; `run` resolves to the job as it is then, or to null
-// where it is gone.
+// `when(job)`: whether the action is offered; `main(job)`: whether it is a button. `run(job)` resolves to the job after the
+// action, or to null if the job is deleted.
 export const ACTIONS = [
     { name: "resume", label: "Resume", primary: true, when: (job) => job.status === "paused", run: (job) => post(`/jobs/${job.id}/resume`), main: () => true },
     { name: "retry", label: "Try again", primary: true, when: (job) => ["failed", "cancelled"].includes(job.status), run: (job) => post(`/jobs/${job.id}/retry`), main: () => true },
@@ -30,14 +30,14 @@ export const ACTIONS = [
     { name: "simplify", label: "Simplify and prove", primary: true, when: canShrink, run: simplified, main: (job) => isDone(job) && job.words.outcome !== "unsolved" },
     { name: "build", label: "Build without training", primary: true, title: "Make a circuit for its task without training", when: canBuild, run: (job) => follow(job, "build"), main: (job) => job.words.outcome === "unsolved" },
     { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isDone },
-    { name: "edit", label: "Again with changes", primary: true, when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isDone },
+    { name: "edit", label: "Change and run again", primary: true, when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isDone },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome === "unsolved" },
-    { name: "clone", label: "Again as it is", when: wanted, run: (job) => made(job, "clone") },
-    { name: "smaller", label: "Simplify for less…", title: "Keep less than all that the circuit does", when: canShrink, run: simplifiedForLess },
+    { name: "clone", label: "Run again", when: wanted, run: (job) => made(job, "clone") },
+    { name: "smaller", label: "Simplify further…", title: "Preserve only a part of what the circuit does", when: canShrink, run: simplifiedFurther },
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
     { name: "evaluate", label: "Test", when: canTest, run: (job) => follow(job, "evaluate", { quick: true }) },
     { name: "evaluate-long", label: "Test for long", when: canTest, run: (job) => follow(job, "evaluate", { quick: false }) },
-    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
+    { name: "harden", label: "Converge its gates", title: "Continue training its circuit until every gate is converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
     { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
     { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: (job) => edited(job, ["Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false], (text) => ({ tags: tagsOf(text) })) },
@@ -50,25 +50,25 @@ async function go(hash, job) {
     return job;
 }
 
-// One step: the smaller circuit is proved equal, and of a training what it was trained for is proved too.
+// Simplifies, which proves the smaller circuit equal; for a training, its task is proved too.
 async function simplified(job) {
     await follow(job, "simplify");
     return isAgents(job) || !training(job) ? job : follow(job, "prove");
 }
 
-async function simplifiedForLess(job) {
+async function simplifiedFurther(job) {
     const { task, train } = job.config,
         isFixed = task && !VARIED.includes(task.start),
-        inStep = isFixed && (train.fire_rate ?? 1) === 1; // else its own grid has more than one rollout
+        inStep = isFixed && (train.fire_rate ?? 1) === 1; // otherwise its own grid has several rollouts
     const size = isFixed ? `${task.width}x${task.height}` : null;
     const choices = [
-        isFixed && ["what it does from its own start", { from_start: true }],
-        inStep && ["what it does from its own start on its own grid", { from_start: true, size }],
-        ["what it was trained for, and no more", { task: true }],
+        isFixed && ["its rollout from its own initial state, on any grid", { from_start: true }],
+        inStep && ["its rollout from its own initial state on its own grid", { from_start: true, size }],
+        ["its task", { task: true }],
     ].filter(Boolean);
     const inputs = choices.map(([words], i) => h("label", { class: "check" }, h("input", { type: "radio", name: "keep", value: i, checked: i === 0 }), words));
-    const found = await answered("Simplify, and keep only", inputs, "Simplify", () => inputs.findIndex((each) => each.firstChild.checked));
-    return found === undefined ? job : follow(job, "simplify", choices[found][1]);
+    const choice = await answered("Simplify, and preserve only", inputs, "Simplify", () => inputs.findIndex((input) => input.firstChild.checked));
+    return choice === undefined ? job : follow(job, "simplify", choices[choice][1]);
 }
 
 async function exported(job) {
@@ -78,14 +78,14 @@ async function exported(job) {
     );
     const chosen = () => boxes.map(({ firstChild }) => firstChild).filter(({ checked }) => checked).map(({ value }) => value);
     const all = h("a", { class: "button", href: address(`/jobs/${job.id}/archive`), download: true }, "Download all files");
-    const found = await answered("Download and export", [all, h("fieldset", { class: "formats" }, h("legend", {}, "The circuit for other programs"), boxes)], "Export", chosen, "primary wide");
-    return found?.length ? follow(job, "export", { formats: found }) : job;
+    const names = await answered("Download and export", [all, h("fieldset", { class: "formats" }, h("legend", {}, "The circuit for other programs"), boxes)], "Export", chosen, "primary wide");
+    return names?.length ? follow(job, "export", { formats: names }) : job;
 }
 
-// Goes to the job that is made of this one.
+// Opens the job that is created from this one.
 const made = async (job, what) => go(`#/jobs/${(await post(`/jobs/${job.id}/${what}`)).id}`, job);
 
-// What a short answer, as `asked` has it, changes.
+// Changes a job by the answer to a question, which `asked` takes as arguments.
 async function edited(job, question, change) {
     const text = await asked(...question);
     return text === undefined ? job : patch(`/jobs/${job.id}`, change(text));
@@ -98,8 +98,8 @@ async function deleted(job) {
     return null;
 }
 
-// A group of buttons that follows the job: {element, update(job)}. `only`: names, else all, those that are not main ones in
-// a menu; `changed(job or null)` hears the outcome.
+// A group of buttons that follows the job: {element, update(job)}. `only`: names of the actions, by default all, with a menu;
+// `changed(job or null)` is called after an action.
 export function actionButtons(job, place, changed, only = null) {
     const offered = ACTIONS.filter(({ name }) => !only || only.includes(name));
     const buttons = new Map(offered.map((action) => [action, button(action)]));
@@ -108,7 +108,7 @@ export function actionButtons(job, place, changed, only = null) {
         menu = h("details", { class: "menu" }, h("summary", { class: "button" }, "More"), list);
     let current = job,
         shown = "";
-    // A menu closes when something else is meant.
+    // The menu closes when the focus leaves it.
     element.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && !menu.contains(relatedTarget) && (menu.open = false));
     menu.addEventListener("keydown", ({ key }) => {
         if (key !== "Escape") return;
@@ -122,9 +122,9 @@ export function actionButtons(job, place, changed, only = null) {
             menu.open = false;
             const after = await guarded(made, place, () => action.run(current));
             if (after === undefined) return;
-            const had = made.isConnected && document.activeElement === document.body;
+            const hadFocus = made.isConnected && document.activeElement === document.body;
             changed(after);
-            if ((had || !made.checkVisibility()) && element.isConnected && !document.querySelector("dialog")) element.focus(); // not on the next button, which does something else
+            if ((hadFocus || !made.checkVisibility()) && element.isConnected && !document.querySelector("dialog")) element.focus(); // not on the next button, which does something else
         }
         return made;
     }
@@ -139,7 +139,7 @@ export function actionButtons(job, place, changed, only = null) {
         const rest = fitting.filter((action) => !main.includes(action));
         for (const [action, made] of buttons) {
             made.className = action === main.find(({ primary }) => primary) ? "primary" : action.danger ? "danger" : "";
-            // In a list there are many of each: a screen reader says of which job.
+            // A list has many of each button: a screen reader reads the name of the job too.
             if (only) made.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
         }
         list.replaceChildren(...rest.map((action) => buttons.get(action)));

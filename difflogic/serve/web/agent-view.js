@@ -1,4 +1,4 @@
-// How agents or a classifier learn: their returns over the environment steps, its accuracy over the rows.
+// Learning curves: returns of agents over environment steps, or the accuracy of a classifier over rows.
 
 import { Chart } from "./chart.js";
 import { growing, seriesOfAgents } from "./curves.js";

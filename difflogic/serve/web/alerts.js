@@ -1,34 +1,34 @@
-// Tells of the ends of one's jobs by the browser's notifications, while the page is open somewhere, seen or not. They are
-// asked for by a click, and never by themselves.
+// Browser notifications when one's jobs end, while the page is open in some tab. The page asks for permission only after
+// a click.
 
 import { get } from "./api.js";
 import { setText } from "./dom.js";
 import { listen } from "./events.js";
 import { announce } from "./notices.js";
 
-const KEPT = "difflogic-notify";
-const TOLD = ["done", "failed"]; // whoever cancels a job knows
+const KEY = "difflogic-notify"; // of the local storage
+const NOTIFIED = ["done", "failed"]; // cancelled jobs were ended by a user
 
 const button = document.getElementById("alerts");
 let stream = null,
     owner = "";
 
-// After signing in, with the session; after signing out, with null.
+// Called with the session after sign-in, and with null after sign-out.
 export function alertsFor(session) {
     stop();
     owner = session?.owner;
-    // Without TLS browsers have no notifications, but on this machine.
+    // Without TLS, browsers allow notifications only from this machine.
     button.hidden = !session || !globalThis.Notification;
-    if (!button.hidden && localStorage.getItem(KEPT) === "on" && Notification.permission === "granted") start();
+    if (!button.hidden && localStorage.getItem(KEY) === "on" && Notification.permission === "granted") start();
 }
 
 button.addEventListener("click", async () => {
     if (stream) {
-        localStorage.removeItem(KEPT);
+        localStorage.removeItem(KEY);
         return stop();
     }
     if ((await Notification.requestPermission()) === "granted") {
-        localStorage.setItem(KEPT, "on");
+        localStorage.setItem(KEY, "on");
         return start();
     }
     setText(button, "Notifications are blocked");
@@ -49,26 +49,26 @@ function stop() {
 async function start() {
     const mine = (stream = new AbortController());
     show();
-    const told = new Set(),
+    const notified = new Set(),
         asked = Date.now();
-    let since = null; // by the server's clock: what ended before the click is no news
-    const heard = (job) => {
+    let since = null; // by the server's clock: jobs that ended before the click are not reported
+    const onJob = (job) => {
         const end = `${job.id} ${job.ended}`;
-        if (job.owner !== owner || !TOLD.includes(job.status) || told.has(end)) return;
+        if (job.owner !== owner || !NOTIFIED.includes(job.status) || notified.has(end)) return;
         if (Date.parse(job.ended) / 1000 < since) return;
-        told.add(end);
-        tell(job, end);
+        notified.add(end);
+        notify(job, end);
     };
-    const found = await get("/devices", { signal: mine.signal }).catch(() => null);
-    // The answer may take long, and what ended meanwhile is news.
-    since = Math.floor(found ? found.now - (Date.now() - asked) / 1000 : asked / 1000);
-    if (!mine.signal.aborted) listen("/events", { job: heard }, () => {}, mine.signal, true);
+    const reply = await get("/devices", { signal: mine.signal }).catch(() => null);
+    // The answer may take long: jobs that end meanwhile are reported.
+    since = Math.floor(reply ? reply.now - (Date.now() - asked) / 1000 : asked / 1000);
+    if (!mine.signal.aborted) listen("/events", { job: onJob }, () => {}, mine.signal, true);
 }
 
-function tell(job, tag) {
+function notify(job, tag) {
     const words = [job.words.standing, job.words.remark].filter(Boolean).join(". ");
     const icon = document.querySelector("link[rel=icon]").href;
-    // The tag: of several pages that are open the browser shows one notification.
+    // By the tag the browser shows one notification for several open pages.
     const shown = new Notification(job.name, { body: words, tag, icon });
     shown.onclick = () => {
         window.focus();

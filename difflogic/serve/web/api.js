@@ -1,9 +1,9 @@
 // The REST interface under /api/v1: every failure is an ApiError with the server's own sentence.
 
-const BASE = new URL("../api/v1", import.meta.url).pathname; // beside this folder, also behind a proxy's prefix
+const BASE = new URL("../api/v1", import.meta.url).pathname; // next to this folder, also behind a proxy's prefix
 const NO_ANSWER = "The server cannot be reached: is `difflogic serve` running?";
 
-export const UNREACHABLE = 0; // the status of an ApiError where no answer came
+export const UNREACHABLE = 0; // status of an ApiError without an answer
 
 export class ApiError extends Error {
     constructor(status, code, message) {
@@ -15,20 +15,20 @@ export class ApiError extends Error {
 let caller = null;
 let onSignedOut = () => {};
 
-// Who is signed in: {owner, roles, csrf}.
+// The session of the signed-in user: {owner, roles, csrf}.
 export const session = () => caller;
 
-// Whether whoever is signed in sees everybody's jobs.
+// Whether the signed-in user sees the jobs of all owners.
 export const isOperator = () => Boolean(caller?.roles.includes("operator"));
 
 export const address = (path) => BASE + path;
 
-// Called once whenever the server no longer knows this session.
+// Sets the function to call when the server rejects the session.
 export function whenSignedOut(call) {
     onSignedOut = call;
 }
 
-// The session {owner, csrf}, or null where there is none.
+// The session, or null if there is none.
 export async function currentSession() {
     try {
         caller = await send("GET", "/session", {}, false);

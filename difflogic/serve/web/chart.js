@@ -1,4 +1,4 @@
-// Lines and bands over epochs, drawn as SVG: zoom and pan by wheel, pinch, drag, buttons or keys; a line that reads off values.
+// Lines and bands over epochs as SVG: zoom and pan by wheel, pinch, drag or keys, and a cursor line that reads off values.
 
 import { h, s, scroll, setText, headedTable } from "./dom.js";
 import { count } from "./format.js";
@@ -9,10 +9,10 @@ import { steer } from "./steering.js";
 const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
 const DOT = 4;
 const DOTS_UP_TO = 80;
-const COLUMNS = 50; // of a table of what is seen, each of four rows at most
+const COLUMNS = 50; // of the table, each of four rows at most
 
 export class Chart {
-    // `span` is a Window; options: title, label (for those who do not see it), height, scale, write (a value as text).
+    // `span` is a Window; options: title, label (for screen readers), height, scale, write (a value as text).
     constructor(span, { title, label, height = 220, scale = "log", write }) {
         this.span = span;
         this.height = height;
@@ -21,7 +21,7 @@ export class Chart {
         this.fill = () => {}; // the table
         this.series = [];
         this.width = 600;
-        this.x = this.y = (value) => value; // from values to pixels, as it was drawn last
+        this.x = this.y = (value) => value; // from values to pixels, as of the last drawing
         this.svg = s("svg", {
             class: "chart",
             tabindex: "0",
@@ -64,7 +64,7 @@ export class Chart {
     }
 
     redraw() {
-        // Measured when it is drawn: what an observer told of a hidden panel would stay until the next change of size.
+        // Measured at each drawing: an observer reports 0 for a hidden panel, until the next change of size.
         this.width = Math.max(240, Math.round(this.svg.getBoundingClientRect().width));
         const { span, width, height } = this;
         this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -98,7 +98,7 @@ export class Chart {
         this.fill();
     }
 
-    // What is drawn, for a file: a row for each point, as it came.
+    // The series as rows for a file or a table, a row for each point.
     values(series = this.series) {
         const rows = series.flatMap(({ name, points, low, spread }) => {
             if (!low) return points.map((point) => [name, ...point]);
@@ -109,7 +109,7 @@ export class Chart {
         return [["series", this.unit, "value"], ...rows];
     }
 
-    // What is seen for those who do not see curves, made while it is open.
+    // The visible values as a table, for screen readers; filled while it is open.
     table(title) {
         const rows = h("div", {});
         const cell = (each) => (typeof each === "number" ? h("td", { class: "number" }, this.write.value(each)) : h("td", {}, each));
@@ -163,7 +163,7 @@ export class Chart {
         return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
     }
 
-    // The legend, with the values at the reading line, else the last ones.
+    // The legend, with the values at the cursor or the last ones.
     read() {
         const named = this.series.filter(({ isUnnamed }) => !isUnnamed);
         while (this.legend.children.length > named.length) this.legend.lastChild.remove();
@@ -176,7 +176,7 @@ export class Chart {
         });
     }
 
-    // Of a band its height, or where `spread` is set both its edges.
+    // The value at the cursor; of a band the height, or both edges if `spread` is set.
     valueOf({ points, low, spread }) {
         const at = this.span.cursor ?? points.at(-1)?.[0];
         const point = nearest(points, at);

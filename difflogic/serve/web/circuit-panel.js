@@ -1,4 +1,4 @@
-// A solution as it lives, and what was made of its circuit: simplified, proved, exported and tested by follow-up jobs.
+// The living page of a solution, and the post-processing jobs of its circuit: simplification, proof, export and test.
 
 import { get, UNREACHABLE } from "./api.js";
 import { card, h, repeat, setText } from "./dom.js";
@@ -10,21 +10,21 @@ import { resultOf } from "./result.js";
 const EVERY = 1500;
 const LIVING = "live.html";
 
-// {element, update(job), refresh()}: the living circuit, and below it the follow-ups. `alive(isAlive)` hears whether there is
-// one, `proved(text)` what a proof says of a training.
-export function circuitPanel(job, signal, { alive: tellAlive, proved }) {
+// {element, update(job), refresh()}: the living page, and below it the jobs. `alive(isAlive)` is called when the page appears
+// or disappears, `proved(text)` with the result of a proof of a training.
+export function circuitPanel(job, signal, { alive: onAlive, proved }) {
     const trouble = errorPlace();
-    const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" }),
+    const list = h("ul", { class: "follow-ups", "aria-label": "Post-processing jobs" }),
         whose = h("p", { class: "quiet" });
     const frame = h("iframe", { class: "living", title: `The circuit of ${job.name}, alive`, sandbox: "allow-scripts" });
     const alive = card("alive", "Alive", whose, frame);
-    const made = card("circuit", "Its circuit", trouble.element, list);
+    const made = card("circuit", "Circuit", trouble.element, list);
     const shown = new Map();
     let isOpen = true,
         status = null;
     alive.hidden = made.hidden = true;
 
-    // Looks at the follow-ups until all of them have ended; the newest comes last, so that its circuit is shown.
+    // Polls the jobs until all have ended; the newest comes last, so that its circuit is shown.
     async function look() {
         try {
             const { jobs } = await get(`/jobs?source=${job.id}&limit=50`, { signal });
@@ -81,17 +81,17 @@ export function circuitPanel(job, signal, { alive: tellAlive, proved }) {
 
     function showAlive(isAlive) {
         alive.hidden = !isAlive;
-        tellAlive(isAlive);
+        onAlive(isAlive);
     }
 
-    // The page in the frame says how high it is.
+    // The page in the frame reports its height.
     const grow = ({ source, data }) => source === frame.contentWindow && data?.height > 0 && (frame.style.blockSize = `${data.height}px`);
     addEventListener("message", grow, { signal });
 
-    // Of a training that is solved its own circuit, until there is a smaller one.
+    // A solved training shows its own circuit until there is a smaller one.
     async function own(now) {
         const { files } = await get(`/jobs/${now.id}/files`, { signal });
-        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind !== "train" ? now.words.standing : isAgents(job) ? "Push it, and see which wires carry a 1." : "Click to damage it, and point at a cell to see its wires.");
+        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind !== "train" ? now.words.standing : isAgents(job) ? "Push it, and see which wires carry a 1." : "Click a cell to damage the grid, or point at a cell to see its wires.");
     }
 
     repeat(() => isOpen && look(), EVERY, signal);

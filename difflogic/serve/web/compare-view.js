@@ -1,4 +1,4 @@
-// Several runs over each other: curves in a colour each, how they ended, and in what they were asked to differ.
+// Comparison of runs: their curves in one chart, their results, and the settings that differ.
 
 import { get, UNREACHABLE } from "./api.js";
 import { flat } from "./config-panel.js";
@@ -6,12 +6,12 @@ import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
 import { card, h, repeat, scroll, headedTable } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
-import { pictureOf } from "./picture.js";
+import { imageOf } from "./job-image.js";
 import { isOver, statusPill } from "./progress.js";
 
 const MOST = 8;
 const EVERY = 3000;
-const LONGEST = 40; // characters of a setting: a picture has thousands
+const LONGEST = 40; // characters of a setting: an image has thousands
 
 export function compareView(root, signal, ids) {
     const chosen = ids.split(",").filter(Boolean).slice(0, MOST);
@@ -64,7 +64,7 @@ export function compareView(root, signal, ids) {
     async function load() {
         try {
             const jobs = await Promise.all(chosen.map((id) => get(`/jobs/${id}`, { signal })));
-            const { jobs: rows } = await get(`/compare?ids=${chosen.join(",")}`, { signal }); // all, where they are over
+            const { jobs: rows } = await get(`/compare?ids=${chosen.join(",")}`, { signal }); // every row of a run that is over
             place.clear();
             show(jobs, rows);
             isOpen = !jobs.every(isOver);
@@ -74,17 +74,17 @@ export function compareView(root, signal, ids) {
         }
     }
 
-    function show(jobs, found) {
+    function show(jobs, metrics) {
         const names = new Set(jobs.map(({ name }) => name));
         runs = jobs.map((job) => {
             const rows = new Rows();
-            rows.add(found[job.id]);
+            rows.add(metrics[job.id]);
             const name = names.size < jobs.length ? `${job.name} (${job.id.slice(0, 4)})` : job.name;
             return { id: job.id, name, rows };
         });
         draw();
         body.replaceChildren(...jobs.map((job, index) => row(job, index, runs[index].name)));
-        differences.replaceChildren(differing(jobs.map(asked), runs));
+        differences.replaceChildren(differing(jobs.map(settingsOf), runs));
     }
 
     let runs = [];
@@ -128,7 +128,7 @@ export function compareView(root, signal, ids) {
                 { scope: "row" },
                 visible,
                 h("i", { class: `key run-${index % MOST}`, "aria-hidden": "true" }),
-                pictureOf(job).element,
+                imageOf(job).element,
                 h("a", { href: `#/jobs/${job.id}` }, name),
             ),
             h("td", {}, statusPill(job).element),
@@ -141,13 +141,13 @@ export function compareView(root, signal, ids) {
     if (chosen.length) repeat(() => isOpen && load(), EVERY, signal);
 }
 
-// What a job was asked for, by path: its configuration, and how it was to be trained.
-function asked({ config, engine, request }) {
-    const found = Object.entries(flat({ ...config, engine, population: 1, ...request }));
-    return new Map(found.map(([path, value]) => [path, JSON.stringify(value ?? null)]));
+// The settings of a job by path: its configuration, and the options of its request.
+function settingsOf({ config, engine, request }) {
+    const fields = Object.entries(flat({ ...config, engine, population: 1, ...request }));
+    return new Map(fields.map(([path, value]) => [path, JSON.stringify(value ?? null)]));
 }
 
-// A table of the settings that are not the same in all runs.
+// A table of the settings that differ between the runs.
 function differing(settings, runs) {
     const paths = [...new Set(settings.flatMap((each) => [...each.keys()]))].sort();
     const rows = paths.filter((path) => new Set(settings.map((each) => each.get(path))).size > 1);

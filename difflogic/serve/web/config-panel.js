@@ -5,11 +5,11 @@ import { h, scroll } from "./dom.js";
 import { fold } from "./fold.js";
 
 export function configPanel(job) {
-    const config = job.config.config ?? job.config, // of a sweep that of its trials
+    const config = job.config.config ?? job.config, // a sweep has the configuration of its trials
         fields = Object.entries(flat(job.config));
     const differs = h("div", {});
     const list = (rows) => h("dl", {}, rows.map(([path, value]) => h("div", {}, h("dt", {}, path), h("dd", { class: "number" }, written(value)))));
-    const whole = h("details", {}, h("summary", {}, `All ${fields.length} settings`), scroll("Fields", list(fields)));
+    const complete = h("details", {}, h("summary", {}, `All ${fields.length} settings`), scroll("Fields", list(fields)));
 
     async function load() {
         const { presets } = await get("/presets");
@@ -17,21 +17,21 @@ export function configPanel(job) {
         const usual = preset && flat(preset.config);
         const rows = usual ? Object.entries(flat(config)).filter(([path, value]) => JSON.stringify(value) !== JSON.stringify(usual[path])) : [];
         differs.replaceChildren(
-            h("p", { class: "quiet" }, usual ? `Other than the preset ${config.name}: ${rows.length || "nothing"}${rows.length ? " settings" : ""}.` : "It was made of no preset that this server has."),
+            h("p", { class: "quiet" }, usual ? `Settings that differ from the preset ${config.name}: ${rows.length || "none"}.` : "It is not from a preset of this server."),
             list(rows),
         );
     }
-    return fold("config", "Configuration", load, h("div", { class: "facts" }, differs, whole)).element;
+    return fold("config", "Configuration", load, h("div", { class: "facts" }, differs, complete)).element;
 }
 
-// {"optimizer.lr": 0.05, ...} of the tables inside each other.
+// Nested tables as {"optimizer.lr": 0.05, ...}.
 export function flat(table, path = "") {
-    const found = {};
+    const fields = {};
     for (const [name, value] of Object.entries(table)) {
-        if (value !== null && typeof value === "object" && !Array.isArray(value)) Object.assign(found, flat(value, `${path}${name}.`));
-        else found[path + name] = value;
+        if (value !== null && typeof value === "object" && !Array.isArray(value)) Object.assign(fields, flat(value, `${path}${name}.`));
+        else fields[path + name] = value;
     }
-    return found;
+    return fields;
 }
 
 function written(value) {

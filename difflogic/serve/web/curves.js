@@ -1,4 +1,4 @@
-// Rows of metrics as curves, for one run or several over each other.
+// Rows of metrics as curves, for one run or several in one chart.
 
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
@@ -12,11 +12,11 @@ const write = { tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Nu
 const MOST_ROWS = 10_000; // of an earlier attempt
 const SMOOTH = [1, 10, 50, 200];
 
-// The rows of one run, by epoch (of agents step) and model, as they arrive: rows that were seen before change nothing.
+// The rows of one run by model, as they arrive; an epoch (a step of agents) that arrives again is ignored.
 export class Rows {
     constructor() {
         this.members = new Map();
-        this.begins = []; // where each attempt but the first begins
+        this.begins = []; // first epoch of each attempt but the first
         this.last = 0;
         this.begin();
     }
@@ -25,7 +25,7 @@ export class Rows {
     begin() {
         if (this.last) this.begins.push(this.last);
         this.offset = this.last;
-        this.places = new Map(); // of seeds, of which each attempt has others
+        this.places = new Map(); // of seeds, which differ between attempts
     }
 
     add(rows) {
@@ -46,22 +46,22 @@ export class Rows {
                 ["hard", row.hard_loss],
                 ["undecided", row.undecided],
                 ["training", row.mean_return],
-                ["judged", row.score],
+                ["evaluated", row.score],
             ])
                 if (value !== null && value !== undefined) member[list].push([epoch, value]);
         }
     }
 
-    // Of a population the one with the highest score, or the lowest hard loss, else soft loss, at the end.
+    // The member with the highest score or, of automata, the lowest hard loss and then soft loss, at the end.
     get best() {
         const last = (list) => list.at(-1)?.[1] ?? Infinity;
-        const rank = ({ judged, hard, soft }) => (judged.length ? [-last(judged), 0] : [last(hard), last(soft)]);
+        const rank = ({ evaluated, hard, soft }) => (evaluated.length ? [-last(evaluated), 0] : [last(hard), last(soft)]);
         const order = ([a, b], [c, d]) => a - c || b - d;
         return [...this.members.values()].sort((one, other) => order(rank(one), rank(other)))[0];
     }
 }
 
-const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], judged: [], seconds: new Map(), epoch: 0 });
+const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], evaluated: [], seconds: new Map(), epoch: 0 });
 
 // The rows of all attempts of a job as they come, one attempt after the other, with `draw(rows, last)` at each change:
 // {handlers, update(job)}. The stream brings those of the attempt that the job is in.
@@ -85,7 +85,7 @@ export function growing(job, draw, signal) {
         drawn();
     }
     function update(now) {
-        // At the end all rows are fetched: the stream is of one attempt, and may end before the last rows of another.
+        // At the end all rows are fetched: the stream brings one attempt, and may end before the last rows of another.
         const tries = now.result?.attempts ?? [];
         const isEnd = isOver(now) && tries.length > 0;
         const isOther = now.attempt !== shown?.attempt || isEnd !== isWhole;
@@ -98,9 +98,9 @@ export function growing(job, draw, signal) {
     update(job);
     return {
         handlers: {
-            rows(found) {
+            rows(rows) {
                 if (isWhole) return;
-                attempts.get(shown.attempt).push(...found);
+                attempts.get(shown.attempt).push(...rows);
                 drawn();
             },
         },
@@ -112,7 +112,7 @@ export function growing(job, draw, signal) {
 export function curves(span = new Window()) {
     let unit = "epoch";
     const batch = new Chart(span, {
-        title: "How far off it is",
+        title: "Loss",
         label: "Curves of the soft and the hard loss in training, by epoch.",
         write,
     });
@@ -131,7 +131,7 @@ export function curves(span = new Window()) {
     const where = h("output", { class: "quiet number" });
     const tools = h(
         "div",
-        { class: "buttons", role: "group", "aria-label": "What the curves show" },
+        { class: "buttons", role: "group", "aria-label": "Display of the curves" },
         scale,
         h("label", { class: "inline" }, "Smooth over ", smooth),
         h("button", { type: "button", onclick: () => span.all() }, "Show all"),
@@ -170,7 +170,7 @@ export function curves(span = new Window()) {
             shown = [batchSeries, probeSeries];
             draw();
         },
-        // What the axis counts from now on: "epoch" or "second".
+        // Sets the unit of the axis: "epoch" or "second".
         count(what) {
             unit = batch.unit = probes.unit = what;
             [...smooth.options].forEach((option, index) => {
@@ -181,7 +181,7 @@ export function curves(span = new Window()) {
     };
 }
 
-// The series of one run alone: of a population every member, the best in front.
+// The series of one run: the best member in front of all others.
 export function seriesOfOne(rows) {
     const best = rows.best;
     if (!best) return [[], []];
@@ -199,7 +199,7 @@ export function seriesOfOne(rows) {
     ];
 }
 
-// The returns of agents, the best in front; solved from `threshold` on, where there is one.
+// The returns of agents, the best member in front, and the threshold of a solution if there is one.
 export function seriesOfAgents(rows, threshold) {
     const best = rows.best;
     if (!best) return [];
@@ -207,12 +207,12 @@ export function seriesOfAgents(rows, threshold) {
     return [
         ...crowd(rows, "training"),
         { name: "while training", style: "soft", points: best.training },
-        { name: "in tests", style: "hard", points: best.judged, dots: true },
+        { name: "in tests", style: "hard", points: best.evaluated, dots: true },
         ...(line.length ? [{ name: "solved from", style: "undecided", points: line }] : []),
     ];
 }
 
-// What the members but the best reach, as a band.
+// All members but the best, as a band.
 function crowd(rows, list) {
     const others = [...rows.members.values()].filter((member) => member !== rows.best);
     if (!others.length) return [];
@@ -222,13 +222,13 @@ function crowd(rows, list) {
 
 // The lowest or highest of several members at each epoch.
 function envelope(members, list, choose) {
-    const found = new Map();
+    const extremes = new Map();
     for (const member of members)
-        for (const [x, y] of member[list]) found.set(x, found.has(x) ? choose(found.get(x), y) : y);
-    return [...found].sort((a, b) => a[0] - b[0]);
+        for (const [x, y] of member[list]) extremes.set(x, extremes.has(x) ? choose(extremes.get(x), y) : y);
+    return [...extremes].sort((a, b) => a[0] - b[0]);
 }
 
-// What runs are compared by: which lines of the two charts are drawn.
+// Metrics by which runs are compared, and the lines that they draw.
 export const METRICS = { "soft and hard loss": ["soft", "batch"], "soft loss": ["soft"], "hard loss": ["batch"], "unconverged gates": ["undecided"] };
 
 // The series of several runs, each in a colour and with one entry in the legend: soft thin, hard with dots; `unit` as for

@@ -1,4 +1,4 @@
-// The workers: which device each has, what it does, its memory, and its speed over the last minutes.
+// The workers: the device, the job, the memory and the speed over the last minutes of each.
 
 import { get, UNREACHABLE } from "./api.js";
 import { h, numberList, repeat, s, setText } from "./dom.js";
@@ -6,7 +6,7 @@ import { bytes, duration, rate } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 
 const EVERY = 2000;
-const KEPT = 90;
+const MEASUREMENTS = 90; // of a spark line
 const SILENT = 20; // seconds
 
 export function devicesView(root, signal) {
@@ -48,7 +48,7 @@ function deviceCard(worker) {
     const work = h("p", {}),
         speeds = [];
     let shown = null;
-    const line = s("svg", { class: "spark", viewBox: `0 0 ${KEPT} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const line = s("svg", { class: "spark", viewBox: `0 0 ${MEASUREMENTS} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const pill = h("span", { class: "pill" });
     const element = h(
         "li",
@@ -60,7 +60,7 @@ function deviceCard(worker) {
         numbers.element,
     );
 
-    // `age`: seconds since it was seen.
+    // `age`: seconds since the last heartbeat.
     function update(now, age) {
         const busy = now.job !== null || now.progress_per_s !== null; // jobs of others are not named
         const state = age > SILENT ? ["failed", "Silent"] : busy ? ["running", "Busy"] : ["queued", "Free"];
@@ -70,13 +70,13 @@ function deviceCard(worker) {
         const seen = age < 3 ? "now" : `${duration(age)} ago`;
         numbers.fill([["Speed", rate(now.progress_per_s)], ["Memory", bytes(now.memory)], ["Seen", seen]]);
         speeds.push(now.progress_per_s ?? 0);
-        if (speeds.length > KEPT) speeds.shift();
+        if (speeds.length > MEASUREMENTS) speeds.shift();
         const most = Math.max(1e-9, ...speeds);
-        const points = speeds.map((speed, i) => `${KEPT - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);
+        const points = speeds.map((speed, i) => `${MEASUREMENTS - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);
         line.replaceChildren(s("path", { class: "line soft", d: `M${points.join("L")}` }));
     }
 
-    // The job by name, asked for when it is another one.
+    // Shows the job by name, which is fetched when the job changes.
     async function name(id, otherwise) {
         if (id === null) work.replaceChildren(h("span", { class: "quiet" }, otherwise));
         if (id === shown) return;
@@ -87,7 +87,7 @@ function deviceCard(worker) {
             if (shown === id) work.replaceChildren("Works on ", h("a", { href: `#/jobs/${id}` }, job.name));
         } catch (error) {
             if (error.status !== 404 && error.status !== UNREACHABLE) throw error;
-            shown = null; // deleted, or not to be had just now: asked for again
+            shown = null; // deleted or unreachable: fetched again
         }
     }
     return { element, update };

@@ -1,22 +1,22 @@
-// Questions before something cannot be undone, and short answers: the browser's own <dialog>, which keeps the focus.
+// Confirmations and short questions in the browser's own <dialog>, which holds the focus.
 
 import { h, freshId } from "./dom.js";
 
-// Resolves to true where the answer is yes.
+// Resolves to true if the answer is yes.
 export function confirmed(title, text, yes) {
     return answered(title, [h("p", {}, text)], yes, () => true, "danger");
 }
 
-// Resolves to the text given, or to undefined; `required`: it must not be empty.
+// Resolves to the text, or to undefined; `required`: the text must not be empty.
 export function asked(title, label, value, yes, required = true) {
     const input = h("input", { value, required, maxlength: required ? 100 : 2000, autofocus: true });
     return answered(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
 }
 
-// The tags of a text with commas between, each once.
+// The distinct tags of a text with commas.
 export const tagsOf = (text) => [...new Set(text.split(",").map((tag) => tag.trim()))].filter(Boolean);
 
-// Resolves to what `answer()` gives, or to undefined; `kind`: classes of the button and of the dialog.
+// Resolves to the result of `answer()`, or to undefined; `kind`: classes of the button and of the dialog.
 export function answered(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
         const id = freshId("dialog");
@@ -28,7 +28,7 @@ export function answered(title, content, yes, answer, kind = "primary") {
             h(
                 "div",
                 { class: "buttons end" },
-                h("button", { type: "button", onclick: () => dialog.close("") }, "Not now"),
+                h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
                 h("button", { class: kind, value: "yes" }, yes),
             ),
         );

@@ -32,11 +32,11 @@ export function card(name, title, ...children) {
     return h("section", { class: `card ${name}`, "aria-labelledby": id }, h("h2", { id }, title), children);
 }
 
-// A part of the page that scrolls by itself, and by keys.
+// A region with a scroll bar of its own, which keys can scroll.
 export const scroll = (label, ...children) =>
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, children);
 
-// A list of numbers with their names, to be filled: {element, fill([[name, text], ...])}.
+// A list of numbers with their names: {element, fill([[name, text], ...])}.
 export function numberList(more = "") {
     const element = h("dl", { class: `figures ${more}` });
     const fill = (rows) => {
@@ -47,7 +47,7 @@ export function numberList(more = "") {
     return { element, fill };
 }
 
-// Fills a select with names, after one for all of them; what is chosen stays so, whatever became of it.
+// Fills a select with names after an option for all of them, and keeps the selected one, even if it is gone.
 export function offerNames(select, all, names, least) {
     const chosen = select.value,
         known = new Set([...names, chosen].filter(Boolean));
@@ -62,17 +62,17 @@ export const headedTable = (name, head, body) => {
     return h("table", { class: `rows ${name}` }, h("thead", {}, h("tr", {}, cells)), body);
 };
 
-// Writes text only where it changes, so that screen readers and selections are left in peace.
+// Writes text only if it changes, so that screen readers and selections are not disturbed.
 export function setText(element, text) {
     if (element.textContent !== String(text)) element.textContent = text;
 }
 
 let lastId = 0;
 
-// An id for labels and descriptions that is used nowhere else on the page.
+// A unique id for labels and descriptions.
 export const freshId = (stem) => `${stem}-${++lastId}`;
 
-// Resolves after so many milliseconds; rejects at once where the signal says so.
+// Resolves after a number of milliseconds; rejects at once if the signal aborts.
 /** @returns {Promise<void>} */
 export function pause(milliseconds, signal) {
     return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ export function pause(milliseconds, signal) {
     });
 }
 
-// Calls `work` now and so many milliseconds after each time it is done, until the signal; a hidden page waits.
+// Calls `work` now and a number of milliseconds after each end, until the signal aborts; a hidden page waits.
 export async function repeat(work, milliseconds, signal) {
     try {
         while (!signal.aborted) {
@@ -100,25 +100,25 @@ export async function repeat(work, milliseconds, signal) {
     }
 }
 
-// False where the system asks for less motion.
+// False if the system asks for less motion.
 export const mayMove = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-// A function that calls `call` at once, and where it is wanted again within `milliseconds`, once more when they are over.
-export function calmly(call, milliseconds, signal) {
+// Limits a function to one call within `milliseconds`: further calls meanwhile become one at their end (throttling).
+export function throttle(call, milliseconds, signal) {
     let resting = false,
         again = false;
     function rest() {
         resting = true;
         setTimeout(() => {
             resting = false;
-            if (again && !signal.aborted) wanted();
+            if (again && !signal.aborted) throttled();
         }, milliseconds);
     }
-    function wanted() {
+    function throttled() {
         again = resting;
         if (resting) return;
         rest();
         call();
     }
-    return wanted;
+    return throttled;
 }

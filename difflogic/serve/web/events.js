@@ -1,5 +1,5 @@
-// Server-sent events over fetch. Unlike EventSource it says why a stream ended, goes on with Last-Event-ID after any
-// pause, and leaves the browser's few connections to the pages that are looked at.
+// Server-sent events over fetch. Unlike EventSource it reports why a stream ended, resumes with Last-Event-ID after any
+// pause, and leaves the browser's few connections to visible pages.
 
 import { open } from "./api.js";
 import { pause } from "./dom.js";
@@ -9,8 +9,8 @@ const LONGEST_WAIT = 10_000;
 const SILENCE = 40_000; // the server sends a comment every 15 s
 
 // Calls handlers[event](data) for each event, and onState("live" | "waiting" | "asleep" | "over", message) on the way.
-// Ends after the event `end`, where the server refuses (the message is its sentence), or with the signal.
-// `always`: also while nobody looks at the page.
+// Ends after the event `end`, after a refusal by the server (the message is its sentence), or with the signal.
+// `always`: also while the page is hidden.
 export async function listen(path, handlers, onState, signal, always = false) {
     const unseen = () => document.hidden && !always;
     const place = { last: "", over: false };
@@ -46,7 +46,7 @@ function untilSeen(onState, signal) {
     });
 }
 
-// One connection, until it ends, falls silent, or nobody looks.
+// One connection, until it ends, falls silent, or the page is hidden.
 async function once(path, place, handlers, opened, signal, unseen) {
     const stop = new AbortController(),
         either = AbortSignal.any([stop.signal, signal]);
@@ -74,7 +74,7 @@ async function once(path, place, handlers, opened, signal, unseen) {
     }
 }
 
-// A function that takes the stream's text piece by piece: https://html.spec.whatwg.org/#event-stream-interpretation
+// Returns a parser of the stream's text, which takes it piece by piece: https://html.spec.whatwg.org/#event-stream-interpretation
 export function parser(place, handlers) {
     let rest = "",
         fields = {};
@@ -94,11 +94,11 @@ export function parser(place, handlers) {
         fields[name] = name === "data" && fields.data !== undefined ? `${fields.data}\n${value}` : value;
     };
     return (piece) => {
-        const whole = rest + piece;
+        const text = rest + piece;
         // A carriage return at the very end may be the first half of a line end.
-        const held = whole.endsWith("\r") ? 1 : 0;
-        const lines = whole.slice(0, whole.length - held).split(/\r\n|\n|\r/);
-        rest = lines.pop() + whole.slice(whole.length - held);
+        const carried = text.endsWith("\r") ? 1 : 0;
+        const lines = text.slice(0, text.length - carried).split(/\r\n|\n|\r/);
+        rest = lines.pop() + text.slice(text.length - carried);
         lines.forEach(line);
     };
 }

@@ -1,23 +1,23 @@
-// Everything else that can be said of a job: options of the request and fields of the configuration, each a control
-// made from what the server says about it, in groups that are found by a word.
+// All other settings of a job: options of the request and fields of the configuration, each a control built from the
+// server's description, in groups with a search.
 
 import { flat } from "./config-panel.js";
 import { tagsOf } from "./dialogs.js";
 import { freshId, h, setText } from "./dom.js";
 import { isTable } from "./progress.js";
 
-const OTHERS = ["data", "plugin", "table"]; // sections that come with samples
+const OTHERS = ["data", "plugin", "table"]; // sections that come with a data file
 const GROUPS = {
     what: "How it is trained",
-    target: "Picture and start",
+    target: "Image and initial state",
     run: "Where and from what",
     until: "When it ends",
     sweep: "A sweep: many runs that differ",
     queue: "Name and place in the queue",
 };
 
-// `request`, `automata`, `agents`: what GET /fields says; `choices`: {path: [[value, words], ...]} of options whose values
-// only the page knows; `more`: {group: elements}; `taken`: options that stand elsewhere; `changed()` hears of each edit.
+// `request`, `automata`, `agents`: answers of GET /fields; `choices`: {path: [[value, words], ...]} for options whose values
+// depend on the page; `more`: {group: elements}; `taken`: options shown elsewhere; `changed()` is called after an edit.
 export function moreFields({ request, automata, agents }, choices, more, taken, changed) {
     const options = new Map(request.map((told) => [told.path, control(told, false, choices[told.path])]));
     const documents = [automata, agents].map((fields) => {
@@ -35,7 +35,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
     const element = h(
         "details",
         { class: "card more" },
-        h("summary", {}, h("h2", {}, "More"), h("span", { class: "quiet" }, "every setting, with what it holds unless you say otherwise")),
+        h("summary", {}, h("h2", {}, "More"), h("span", { class: "quiet" }, "every setting, with its default")),
         word,
         nothing,
         groups.map((each) => each.element),
@@ -53,7 +53,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
             hint = freshId("hint"),
             name = told.path.split(".").at(-1);
         const input = inputOf(told, isField, offered, { id, name: isField ? `set.${told.path}` : name, "aria-describedby": hint });
-        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${told.path}`, onclick: () => reset(made) }, "undo");
+        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${told.path}`, onclick: () => undone(made) }, "undo");
         const box = h(
             "div",
             { class: "field" },
@@ -70,7 +70,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         return made;
     }
 
-    function reset(made) {
+    function undone(made) {
         made.edited = false;
         write(made, made.base);
         seen(made);
@@ -88,7 +88,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         return !made.input.disabled && ![undefined, 0].includes(read(made));
     };
 
-    // What cannot go together is not offered together; what is off is not sent either.
+    // Disables options that exclude each other or miss another; a disabled option is not sent.
     function settle() {
         for (const { input, box, told } of options.values()) {
             box.hidden = forAgents && !told.of_agents;
@@ -102,8 +102,8 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         find();
     }
 
-    // Of the groups those that are meant here, and in which the word is found; of what an agent's own field chooses
-    // between, the one that it names.
+    // Shows the groups of this kind of job that contain the word; of alternative sections of agents, only the chosen
+    // one.
     function find() {
         const wanted = word.value.trim().toLowerCase(),
             chosen = ["algorithm", "policy"].map((name) => documents[1].get(name));
@@ -132,20 +132,20 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         element,
         options,
         settle,
-        // What stands there unless somebody says otherwise; with `anew` nobody has.
-        rebase(config, agentsNow, anew) {
+        // Sets the defaults of the fields that are not edited; `reset` discards all edits.
+        rebase(config, agentsNow, reset) {
             forAgents = agentsNow;
             const base = flat(config);
             for (const [path, made] of documents[Number(forAgents)]) {
                 made.base = base[path];
-                made.box.hidden = isTable(config) && made.base === undefined; // of agents alone
-                if (anew) made.edited = false;
+                made.box.hidden = isTable(config) && made.base === undefined; // a field of agents
+                if (reset) made.edited = false;
                 if (!made.edited) write(made, made.base);
-                if (anew) seen(made);
+                if (reset) seen(made);
             }
             settle();
         },
-        // Says an option or a field, as if somebody had.
+        // Sets an option or a field, as an edit does.
         say(path, value, of = options) {
             const made = of.get(path);
             write(made, value);
@@ -160,7 +160,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
                 const [name, inside] = path.split(".");
                 wishes[name] = inside ? { ...wishes[name], [inside]: value } : value;
             }
-            // Without fields to vary there is no sweep, whatever else is said of one.
+            // Without fields to vary there is no sweep, even if other options of a sweep are set.
             if (!wishes.sweep?.over) delete wishes.sweep;
             return wishes;
         },
@@ -178,7 +178,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
 
 const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 
-// Of a select the first is for what holds where nothing is said.
+// The first entry of a select is the default.
 const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].map(([value, words]) => h("option", { value }, words));
 
 const named = (names) => names.map((value) => [value, value]);
@@ -188,7 +188,7 @@ function inputOf(told, isField, offered, common) {
         said = { ...common, placeholder: usual, autocomplete: "off", spellcheck: "false" };
     if (isField && names.length) return h("select", common, named(names).map(([value, words]) => h("option", { value }, words)));
     if (offered || names.length) return h("select", common, optionsOf(told, offered ?? named(names)));
-    // An option that decides by itself can be told both.
+    // An option with an automatic default can be set to yes and no.
     if (kind === "boolean" && !isField && usual) return h("select", common, optionsOf(told, [["true", "yes"], ["false", "no"]]));
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
     if (kind === "table" || (isField && kind === "list")) return h("textarea", { ...said, rows: told.path.includes("picture") ? 6 : 2 });
@@ -197,8 +197,8 @@ function inputOf(told, isField, offered, common) {
 
 const plain = (text) => (text === "" || Number.isNaN(Number(text)) ? text : Number(text));
 
-// The value that the server should have, of an option undefined where nothing is said; what is no number goes as it is, so
-// that the server says what it expected.
+// The value to send, or undefined for an option at its default. Text that is not a number is sent unchanged, so that the
+// server reports what it expected.
 function read({ told: { kind, path }, isField, input }) {
     const text = input.value.trim();
     if (kind === "boolean" && input.type === "checkbox") return isField ? input.checked : input.checked || undefined;

@@ -17,9 +17,9 @@ export const fileRow = (id, { name, size }) =>
 // {element, update(job)}
 export function filesPanel(job, signal) {
     const list = h("ul", { class: "files" }),
-        pictures = h("div", { class: "pictures" });
+        images = h("div", { class: "images" });
     const all = h("a", { class: "button", href: address(`/jobs/${job.id}/archive`), download: true, hidden: true }, "Download all");
-    const { element, look } = fold("files-of", "Files", load, all, list, pictures);
+    const { element, look } = fold("files-of", "Files", load, all, list, images);
 
     async function load() {
         const { files } = await get(`/jobs/${job.id}/files`);
@@ -27,7 +27,7 @@ export function filesPanel(job, signal) {
         list.replaceChildren(...files.map((file) => fileRow(job.id, file)));
         if (!files.length) list.replaceChildren(h("li", {}, empty("No files yet", "Files appear after the first checkpoint.")));
         if (job.kind !== "train" || isAgents(job))
-            pictures.replaceChildren(...files.filter(({ name }) => SHOWN.test(name)).map(({ name }) => h("img", { src: fileAddress(job.id, name), alt: name })));
+            images.replaceChildren(...files.filter(({ name }) => SHOWN.test(name)).map(({ name }) => h("img", { src: fileAddress(job.id, name), alt: name })));
     }
 
     return { element, update: atCheckpoints(look, signal), refresh: look };

@@ -1,11 +1,11 @@
-// Cards that are opened by a click, and ask for what they show while they are open.
+// Cards that open by a click, and load their content only while they are open.
 
-import { calmly, h } from "./dom.js";
+import { h, throttle } from "./dom.js";
 import { errorPlace } from "./notices.js";
 
 const EVERY = 3000;
 
-// {element, look(): asks anew}; `name` is its class, `load` fills it.
+// {element, look(): loads again}; `name`: its class; `load` fills it.
 export function fold(name, title, load, ...children) {
     const place = errorPlace();
     const element = h("details", { class: `card fold ${name}` }, h("summary", {}, h("h2", {}, title)), place.element, children);
@@ -22,10 +22,10 @@ export function fold(name, title, load, ...children) {
     return { element, look };
 }
 
-// What looks anew whenever a job has another checkpoint, of which a small one has several a second: update(job).
+// Returns update(job), which calls `look` at each new checkpoint, at most every few seconds: small jobs save several a second.
 export function atCheckpoints(look, signal) {
     let seen = "";
-    const again = calmly(look, EVERY, signal);
+    const again = throttle(look, EVERY, signal);
     return ({ attempt, progress, kind, saved_progress: saved, status }) => {
         const state = [attempt, kind === "sweep" ? progress : saved, status].join();
         if (state !== seen) again();

@@ -1,12 +1,12 @@
-// A job's stream, which brings all that was and all that comes.
+// The event stream of a job: its past and its coming events.
 
 import { listen } from "./events.js";
 import { announcer, showConnection } from "./notices.js";
 import { isOver } from "./progress.js";
 import { followTurns } from "./queue.js";
 
-// `parts` follow the job by `update(job)`, `handlers` hear the stream's other events. The function that comes back is to
-// be called with the job as it is after an action, or with null where it is gone.
+// `parts` follow the job by `update(job)`, `handlers` take the stream's other events. Returns a function to call with the
+// job after an action, or with null if it is deleted.
 export function follow(signal, job, place, parts, handlers) {
     const say = announcer();
     let stream = null,
@@ -14,7 +14,7 @@ export function follow(signal, job, place, parts, handlers) {
 
     function changed(now) {
         if (now === null) {
-            // Whoever is on the way elsewhere is left alone: the address changes before the view does.
+            // No redirect while the user goes elsewhere: the address changes before the view.
             if (location.hash.startsWith(`#/jobs/${job.id}`)) location.hash = "#/";
             return;
         }
@@ -27,14 +27,14 @@ export function follow(signal, job, place, parts, handlers) {
         if (goesOn) begin();
     }
 
-    // Again after a retry: the stream of a job ends with it.
+    // Also called after a retry, because the stream ends with the job.
     function begin() {
         stream?.abort();
         stream = new AbortController();
         let away = false;
-        const heard = (state, message) => {
+        const onState = (state, message) => {
             showConnection(state, message);
-            // What was asked for while the server was away failed, and is asked for again.
+            // Requests failed while the server was away, and are repeated.
             if (state === "live" && away) {
                 place.clear();
                 parts.forEach((part) => part.refresh?.());
@@ -43,7 +43,7 @@ export function follow(signal, job, place, parts, handlers) {
             if (state === "over" && message) place.show(new Error(message));
         };
         const end = ({ status }) => status === "deleted" && changed(null);
-        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, heard, AbortSignal.any([stream.signal, signal]));
+        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, onState, AbortSignal.any([stream.signal, signal]));
     }
 
     parts.forEach((part) => part.update(job));

@@ -1,4 +1,4 @@
-// Numbers, times and sizes as people read them.
+// Numbers, times and sizes as text.
 
 const NONE = "–";
 const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
@@ -8,7 +8,7 @@ const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 export const count = (value) => (known(value) ? whole.format(value) : NONE);
 
-// A loss: exact where it counts cells, three digits where it is a sum of squares.
+// A loss: exact if it counts cells, three digits if it is a sum of squares.
 export function loss(value) {
     if (!known(value)) return NONE;
     if (Number.isInteger(value)) return whole.format(value);
@@ -35,7 +35,7 @@ export function duration(seconds) {
         : `${Math.round(minutes / 1440)} days`;
 }
 
-// "3 min ago" of an ISO time.
+// An ISO time as "3 min ago".
 export function ago(iso, now = Date.now()) {
     if (!iso) return NONE;
     const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);

@@ -1,4 +1,4 @@
-// The sixteen gates by what they do: how many over the epochs, and how many of each there are now.
+// The number of each of the sixteen gates: by family over the epochs, and one by one now.
 
 import { get } from "./api.js";
 import { Chart } from "./chart.js";
@@ -17,15 +17,15 @@ export const FAMILIES = [
     { name: "XOR, XNOR", style: "xors", gates: [6, 9] },
     { name: "constants", style: "constants", gates: [0, 15] },
 ];
-const WIRES = FAMILIES[0].gates; // all gates begin so: those that compute something would be lost among them
+const WIRES = FAMILIES[0].gates; // all gates begin as wires, which would hide the others
 const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
 
 // {element, update(job)}
 export function gatesPanel(job, signal) {
-    const span = new Window(); // of the job's own attempt
+    const span = new Window(); // epochs of the job's own attempt
     const chart = new Chart(span, {
         title: "Over the epochs",
-        label: "How many gates of each kind there are, by epoch.",
+        label: "Number of gates of each kind, by epoch.",
         height: 230,
         scale: "linear",
         write: { tick: count, value: count },
@@ -50,7 +50,7 @@ export function gatesPanel(job, signal) {
         ),
     );
     const nothing = empty("No gates counted yet", "Gates are counted whenever a checkpoint is saved.");
-    const { element, look } = fold("gates", "What its gates became", load, nothing, shown);
+    const { element, look } = fold("gates", "Gates", load, nothing, shown);
     const changed = atCheckpoints(look, signal);
     let current = job;
     let census = { names: [], history: [] };
@@ -63,11 +63,11 @@ export function gatesPanel(job, signal) {
     };
 
     async function load() {
-        const asked = current;
-        if (!asked.saved_progress) return;
-        const found = await get(`/jobs/${job.id}/gates`);
-        if (asked.attempt !== current.attempt || !found.history.length) return; // else it is another attempt's
-        census = found;
+        const before = current;
+        if (!before.saved_progress) return;
+        const reply = await get(`/jobs/${job.id}/gates`);
+        if (before.attempt !== current.attempt || !reply.history.length) return; // else the counts are of another attempt
+        census = reply;
         nothing.hidden = true;
         shown.hidden = false;
         const names = census.history.at(-1).layers.map(({ name }) => name);
@@ -112,7 +112,7 @@ export function gatesPanel(job, signal) {
     };
 }
 
-// Families on top of each other.
+// Stacked bands, one for each family.
 function bands(counted) {
     const below = counted.map(() => 0);
     return FAMILIES.map(({ name, style, gates }) => {

@@ -30,7 +30,7 @@ export function tableOf(rule) {
     return entries((entry) => Number((bit(entry, 4) ? stays : born).includes(String(sum(entry)))));
 }
 
-// What a table makes of a grid on a torus, the start included.
+// The states of a grid on a torus under a table, the initial state included.
 /** @param {Uint8Array} table @param {Uint8Array} start @param {number} side @param {number} count */
 export function generations(table, start, side, count) {
     const states = [start];

@@ -1,4 +1,4 @@
-// What is said of a job and done with it: at the top of its page, and in its row of the list.
+// The status and the actions of a job, for the top of its page and for its row of the list.
 
 import { actionButtons } from "./actions.js";
 import { h, setText } from "./dom.js";
@@ -21,7 +21,7 @@ export function partsOf(job, ...actions) {
     return { ...elements, line, reason, about, update };
 }
 
-// Words by which a job is found again.
+// The tags of a job.
 function tagList(job) {
     const element = h("ul", { class: "tags", "aria-label": "Tags" });
     let shown = null;
@@ -36,10 +36,10 @@ function tagList(job) {
     return { element, update };
 }
 
-// {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
+// {element, update(job)}; `changed(job or null)` is called after an action; errors are shown at `place`.
 export function jobHead(job, place, changed) {
     const title = h("h1", {}, job.name);
-    const proof = h("p", { class: "proof", hidden: true }); // the sentence that it comes to is the headline
+    const proof = h("p", { class: "proof", hidden: true }); // its sentence becomes the headline
     const { pill, bar, tags, tools, line, reason, about, update } = partsOf(job, place, changed);
     const element = h(
         "header",

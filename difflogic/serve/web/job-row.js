@@ -1,16 +1,16 @@
-// One job of the list, and under it what was made of it: {element, update(job), shown(), under(rows)}.
+// One job of the list, with the jobs on its circuit below: {element, update(job), shown(), under(rows)}.
 
 import { h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { partsOf } from "./job-head.js";
 import { errorPlace } from "./notices.js";
-import { pictureOf } from "./picture.js";
+import { imageOf } from "./job-image.js";
 import { ownerOf } from "./progress.js";
 import { resultOf } from "./result.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 
-// `chosen(job, on)`: ticked, which it is from the start where `on`; `changed(job)`: by one of its buttons.
+// `chosen(job, on)` is called at a tick, which `on` sets at first; `changed(job)` after an action.
 export function jobRow(job, chosen, on, changed) {
     const place = errorPlace();
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
@@ -20,13 +20,13 @@ export function jobRow(job, chosen, on, changed) {
         attempts = h("div", {}),
         list = h("ul", { class: "under" });
     const fold = h("details", { hidden: true }, count, attempts, list);
-    const picture = pictureOf(job);
+    const image = imageOf(job);
     let current = job;
     const element = h(
         "li",
         { class: "job", "data-id": job.id },
         h("label", { class: "pick" }, tick),
-        picture.element,
+        image.element,
         h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), line, reason, about, tags, place.element),
         h("div", { class: "how" }, bar, tools),
         fold,
@@ -37,11 +37,11 @@ export function jobRow(job, chosen, on, changed) {
         parts.update(now);
         setText(link, now.name);
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
-        picture.update(now);
-        told();
+        image.update(now);
+        summarise();
     }
 
-    function told() {
+    function summarise() {
         const tried = current.result?.attempts?.length ?? 0;
         const words = [tried > 1 && plural(tried, "attempt"), list.children.length && `${plural(list.children.length, "job")} on its circuit`].filter(Boolean);
         fold.hidden = !words.length;
@@ -54,11 +54,11 @@ export function jobRow(job, chosen, on, changed) {
         element,
         update,
         shown: () => current,
-        // Those rows stand under this one from now on; what it had without any.
+        // Moves rows under this one; without an argument, returns those under it.
         under(rows) {
             if (!rows) return [...list.children];
             list.append(...rows);
-            return told();
+            return summarise();
         },
     };
 }

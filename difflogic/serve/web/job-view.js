@@ -1,4 +1,4 @@
-// One job: how it stands, what it does or found, its circuit, and behind folds its gates, configuration, files and log.
+// One job: its status, result and circuit, and in folds its gates, configuration, files and log.
 
 import { learningOfAgents } from "./agent-view.js";
 import { get } from "./api.js";
@@ -35,7 +35,7 @@ export async function jobView(root, signal, id) {
     }
 }
 
-// What is not of this kind of job is null.
+// Parts that this kind of job does not have are null.
 function show(root, signal, job) {
     const of = (...kinds) => kinds.includes(job.kind);
     const place = errorPlace(),
@@ -44,36 +44,36 @@ function show(root, signal, job) {
         gates = learning && gatesPanel(job, signal),
         trials = of("sweep") ? sweepPanel(job, signal) : null,
         circuit = of("train", "simplify", "build", "sweep") ? circuitPanel(job, signal, { alive: (isAlive) => learning?.besideAlive?.(isAlive), proved: (text) => top.proved(text) }) : null;
-    const found = foundPanel(Boolean(learning));
+    const result = resultPanel(Boolean(learning));
     const top = jobHead(job, place, (now) => {
         changed(now);
         circuit?.refresh();
     });
-    const source = job.source && !learning ? h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"), ".") : null;
-    const folds = [learning && found.element, gates?.element, (learning ?? trials) && configPanel(job), files.element, logPanel(job, signal)];
-    // A training shows its solution before all else, other jobs what they found.
-    const body = learning ? [circuit, learning] : [trials, found, circuit];
+    const source = job.source && !learning ? h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "its source job"), ".") : null;
+    const folds = [learning && result.element, gates?.element, (learning ?? trials) && configPanel(job), files.element, logPanel(job, signal)];
+    // A training shows its solution first, another job its result.
+    const body = learning ? [circuit, learning] : [trials, result, circuit];
     root.append(...[top.element, source, ...body.map((part) => part?.element), h("div", { class: "folds" }, folds)].filter(Boolean));
-    // What ended before it was trained has no curves to show.
+    // A job that ended before it was trained has no curves.
     const begun = { update: (now) => learning && (learning.element.hidden = isOver(now) && !now.progress && !now.attempt) };
-    const changed = follow(signal, job, place, [found, learning, begun, top, circuit, trials, gates, files].filter(Boolean), learning?.handlers ?? {});
+    const changed = follow(signal, job, place, [result, learning, begun, top, circuit, trials, gates, files].filter(Boolean), learning?.handlers ?? {});
 }
 
-// What a job found, or what became of the attempts of a training, in a fold: {element, update(job)}.
-function foundPanel(isTraining) {
+// The result of a job, or the attempts of a training in a fold: {element, update(job)}.
+function resultPanel(isTraining) {
     const words = h("div", {});
     const element = isTraining ? fold("tries", "Attempts", () => {}, words).element : card("result", "Result", words);
     return {
         element,
         update(now) {
-            const told = isTraining && !now.attempt ? null : resultOf(now);
-            element.hidden = !told;
-            words.replaceChildren(told ?? "");
+            const result = isTraining && !now.attempt ? null : resultOf(now);
+            element.hidden = !result;
+            words.replaceChildren(result ?? "");
         },
     };
 }
 
-// {element, handlers: of the stream, update(job), besideAlive(isAlive): whether the automaton is shown already}
+// {element, handlers of the stream, update(job), besideAlive(isAlive): hides the automaton next to a living page}
 function learningOfAutomata(job, signal) {
     const plot = curves(),
         automaton = automatonPanel(job.config);

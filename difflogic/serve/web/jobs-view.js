@@ -1,7 +1,7 @@
-// All jobs: filtered, live, and a choice of them for comparison.
+// All jobs: filters, live updates, and a selection for comparison.
 
 import { get, isOperator } from "./api.js";
-import { calmly, h, offerNames } from "./dom.js";
+import { h, offerNames, throttle } from "./dom.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
@@ -36,7 +36,7 @@ export function jobsView(root, signal) {
         );
     const whose = owners(() => load(), place, signal);
     const filters = {
-        q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: calmly(() => load(), 250, signal) }),
+        q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: throttle(() => load(), 250, signal) }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", { "": "Every tag" }),
@@ -46,7 +46,7 @@ export function jobsView(root, signal) {
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
     let next = null,
         turn = 0,
-        meanwhile = null; // while the list is asked for: what the stream says, of which the list may not know yet
+        meanwhile = null; // updates by the stream while the list is loaded, which may be newer than the list
 
     root.append(
         h(
@@ -74,7 +74,7 @@ export function jobsView(root, signal) {
         chosen.keep(new Map());
     }
 
-    // What was made of a job stands under it.
+    // Moves the jobs on a circuit under the job that trained it.
     function arrange() {
         for (const row of rows.values()) {
             const { source, kind } = row.shown(),
@@ -95,7 +95,7 @@ export function jobsView(root, signal) {
         const mine = ++turn;
         meanwhile = [];
         try {
-            // What runs stands before all else, unless another order is asked for.
+            // Running jobs come first, unless another order is chosen.
             const ahead = before === null && !filters.status.value && filters.sort.value === "newest";
             const [running, found] = await patiently(
                 () =>
@@ -153,7 +153,7 @@ export function jobsView(root, signal) {
                 ? empty("No matching jobs", "Change the search, or select every state and kind.")
                 : empty(
                       "No jobs yet",
-                      "Teach cells a picture: a checkerboard takes about a minute, and is chosen already.",
+                      "Teach cells an image: a checkerboard takes about a minute, and is selected already.",
                       h("a", { class: "button primary", href: "#/new" }, "New job"),
                   ),
         );

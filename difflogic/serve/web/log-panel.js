@@ -1,4 +1,4 @@
-// What the workers of a job wrote, read while it is looked at.
+// The log of the workers of a job, loaded while it is open.
 
 import { get } from "./api.js";
 import { h, repeat, setText } from "./dom.js";

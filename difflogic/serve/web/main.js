@@ -53,7 +53,7 @@ function route(moved) {
 }
 
 function nowhere(root) {
-    root.append(h("h1", {}, "Nothing here"), h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."));
+    root.append(h("h1", {}, "Page not found"), h("p", {}, "There is no page at this address: ", h("a", { href: "#/" }, "go to the jobs"), "."));
 }
 
 function enter(session) {
@@ -81,7 +81,7 @@ whenSignedOut(() => signedIn && enter(null));
 
 function notNow(error) {
     main.replaceChildren(
-        h("h1", {}, "Not now"),
+        h("h1", {}, "The server does not answer"),
         h("p", { class: "error", role: "alert" }, error.message),
         h("button", { type: "button", onclick: () => location.reload() }, "Try again"),
     );

@@ -1,4 +1,4 @@
-// What the page says aside: the state of the connection, news for screen readers, and errors where they belong.
+// Messages of the page: the state of the connection, news for screen readers, and errors.
 
 import { UNREACHABLE } from "./api.js";
 import { h, pause, setText } from "./dom.js";
@@ -16,19 +16,19 @@ export function showConnection(state, message = "") {
     setText(banner, state === "waiting" ? message : "");
 }
 
-// Heard, not seen.
+// For screen readers.
 export function announce(text) {
     setText(document.getElementById("news"), text);
 }
 
-// Says jobs' progress at every status, and every ten per cent: no more, or nobody could listen to anything else.
+// Announces the progress of jobs at each status and every ten per cent, so that a screen reader can read other things.
 export function announcer() {
-    const said = new Map();
+    const states = new Map();
     return (job, words) => {
         const tenth = job.goal ? Math.floor((10 * job.progress) / job.goal) : 0;
         const now = `${job.status} ${tenth}`;
-        if (said.has(job.id) && said.get(job.id) !== now) announce(`${job.name}: ${words}`);
-        said.set(job.id, now);
+        if (states.has(job.id) && states.get(job.id) !== now) announce(`${job.name}: ${words}`);
+        states.set(job.id, now);
     };
 }
 
@@ -52,20 +52,20 @@ export function errorPlace() {
 const AGAIN = 2000;
 const AWAY = [UNREACHABLE, 502, 503, 504];
 
-// What `work` resolves to. While the server is away `tell(error)` hears of it, and it is tried again.
-export async function patiently(work, tell, signal) {
+// Resolves to the result of `work`. While the server is away, calls `report(error)` and tries again.
+export async function patiently(work, report, signal) {
     for (;;) {
         try {
             return await work();
         } catch (error) {
             if (signal.aborted || !AWAY.includes(error.status)) throw error;
-            tell(error);
+            report(error);
             await pause(AGAIN, signal);
         }
     }
 }
 
-// Runs `work` with its button off; what goes wrong is shown at `place`.
+// Runs `work` with its button disabled; an error is shown at `place`.
 export async function guarded(button, place, work) {
     place.clear();
     button.setAttribute("aria-busy", "true");

@@ -1,11 +1,11 @@
-// Whose jobs are listed, for whoever sees everybody's, and how much room an owner's jobs take.
+// The owner filter of operators, and the disk space that an owner's jobs take.
 
 import { get, session } from "./api.js";
 import { h, offerNames, setText } from "./dom.js";
 import { bytes, plural } from "./format.js";
 
 // `chosen`: called when another owner is chosen.
-// {filter: a <select>, words: a sentence, look(): asks anew}
+// {filter: a <select>, words: a sentence, look(): loads again}
 export function owners(chosen, place, signal) {
     const filter = h("select", { name: "owner", "aria-label": "Owner", hidden: true, onchange: pick }, h("option", { value: "" }, "Every owner"));
     const words = h("p", { class: "quiet", hidden: true });
@@ -24,7 +24,7 @@ export function owners(chosen, place, signal) {
         tell();
     }
 
-    // Of whoever is chosen, else of oneself; an operator who has chosen nobody sees what all take together.
+    // For the chosen owner or, without a choice, for the user; for an operator without a choice, the sum over all owners.
     function tell() {
         const everybody = known.length > 1 && !filter.value;
         const shown = everybody ? known : known.filter(({ owner }) => owner === (filter.value || session().owner));

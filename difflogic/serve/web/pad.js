@@ -1,4 +1,4 @@
-// Cells that are painted with a brush or by keys: the visitor's own picture.
+// A drawing pad: cells are painted with a brush or by keys.
 
 import { h, setText } from "./dom.js";
 import { plural } from "./format.js";
@@ -8,8 +8,8 @@ const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const MOST_UNDONE = 100;
 
-// Eight colours of the bits `[channels, H, W]` of a picture; one channel is white.
-/** @param {{ channels: number, bits: Uint8Array, height: number, width: number }} picture */
+// The bits `[channels, H, W]` of an image as eight colours; one channel is white.
+/** @param {{ channels: number, bits: Uint8Array, height: number, width: number }} image */
 export function cellsOf({ channels, bits, height, width }) {
     const factors = channels === 1 ? [7] : [1, 2, 4],
         area = height * width;
@@ -22,9 +22,9 @@ const rgbOf = (colour) => [255 * (colour & 1), 255 * ((colour >> 1) & 1), 255 * 
 export class Pad {
     /**
      * @param {HTMLCanvasElement} canvas
-     * @param {HTMLElement} cursor lies over the cell that keys paint
-     * @param {() => void} changed is called when there is another picture
-     * @param {() => boolean} inverted is asked first whether somebody else inverts what the picture was read from
+     * @param {HTMLElement} cursor marks the cell that keys paint
+     * @param {() => void} changed is called after each change
+     * @param {() => boolean} inverted returns true if the caller inverts the file that the image is read from
      */
     constructor(canvas, cursor, changed, inverted = () => false) {
         this.canvas = canvas;
@@ -39,7 +39,7 @@ export class Pad {
         this.enabled = false;
         /** @type {Uint8Array[]} */
         this.before = [];
-        this.said = h("p", { class: "unseen", role: "status" });
+        this.status = h("p", { class: "unseen", role: "status" });
         this.undo = /** @type {HTMLButtonElement} */ (h("button", { type: "button", disabled: true, onclick: () => this.goBack() }, "Undo"));
         this.tools = h(
             "div",
@@ -47,12 +47,12 @@ export class Pad {
             this.palette(),
             h(
                 "div",
-                { class: "buttons", role: "group", "aria-label": "Change the picture" },
+                { class: "buttons", role: "group", "aria-label": "Change the image" },
                 this.undo,
                 h("button", { type: "button", onclick: () => this.change((cells) => cells.fill(0)) }, "Clear"),
                 h("button", { type: "button", onclick: () => this.invert() }, "Invert it"),
             ),
-            this.said,
+            this.status,
         );
         canvas.addEventListener("pointerdown", (event) => this.begin(event));
         canvas.addEventListener("pointermove", (event) => this.enabled && event.buttons & 1 && this.draw(event));
@@ -110,7 +110,7 @@ export class Pad {
         event.preventDefault();
         this.show();
         setText(
-            this.said,
+            this.status,
             `Row ${this.at.y + 1}, column ${this.at.x + 1}: ${COLOURS[this.cells[this.at.y * this.width + this.at.x]]}. Brush: ${COLOURS[this.colour]}.`,
         );
     }
@@ -140,10 +140,10 @@ export class Pad {
         this.changed();
     }
 
-    /** @param {(cells: Uint8Array) => void} how */
-    change(how) {
+    /** @param {(cells: Uint8Array) => void} edit */
+    change(edit) {
         this.remember();
-        how(this.cells);
+        edit(this.cells);
         this.show();
         this.changed();
     }
@@ -152,7 +152,7 @@ export class Pad {
         if (!this.inverted()) this.change((cells) => cells.set(cells.map((cell) => 7 - cell)));
     }
 
-    // As many cells as fit around the middle.
+    // Crops or extends the image around its middle.
     /** @param {number} side */
     resize(side) {
         const cells = new Uint8Array(side * side),
@@ -167,7 +167,7 @@ export class Pad {
         this.changed();
     }
 
-    // Another picture, and what was undone in the last one is forgotten; without cells somebody else draws.
+    // Shows another image without a history; without cells the caller draws.
     /** @param {Uint8Array} cells @param {number} height @param {number} width @param {boolean} enabled whether it may be painted on */
     use(cells, height, width, enabled) {
         Object.assign(this, { cells, height, width, enabled, before: [], at: { y: height >> 1, x: width >> 1 } });
@@ -191,14 +191,14 @@ export class Pad {
         Object.assign(this.cursor.style, { left: `${this.at.x * side}px`, top: `${this.at.y * side}px`, width: `${side}px`, height: `${side}px` });
     }
 
-    /** @returns {Promise<Blob | null>} a pixel a cell */
+    /** @returns {Promise<Blob | null>} one pixel for each cell */
     png() {
         const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", {}));
         paintRgb(canvas, this.height, this.width, (/** @type {number} */ place) => rgbOf(this.cells[place]));
         return new Promise((resolve) => canvas.toBlob(resolve));
     }
 
-    /** The rows of text that a configuration holds. */
+    /** Returns the rows of text of a configuration. */
     rows() {
         return Array.from({ length: this.height }, (_, y) =>
             [...this.cells.subarray(y * this.width, (y + 1) * this.width)].map((cell) => cell || ".").join(""),

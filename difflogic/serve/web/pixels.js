@@ -1,4 +1,4 @@
-// Cells on a canvas: bits unpacked, pictures decoded, colours as everywhere in this project.
+// Cells on a canvas: unpacks bits, decodes images, and paints in the colours of this project.
 
 import { h, s } from "./dom.js";
 
@@ -12,7 +12,7 @@ export function unpacked(base64, count) {
     return bits;
 }
 
-// A picture of a configuration, rows of characters: {height, width, channels, bits [channels, H, W]}.
+// An image of a configuration, rows of characters, as {height, width, channels, bits [channels, H, W]}.
 function decoded(rows, channels) {
     const height = rows.length,
         width = rows[0].length,
@@ -26,7 +26,7 @@ function decoded(rows, channels) {
     return { height, width, channels, bits };
 }
 
-// What a task's configuration wants to see; null for a rule, whose target depends on the start.
+// The target of a task; null for a rule, whose target depends on the initial state.
 export function targetOf(task) {
     if (task.target === "picture") return decoded(task.picture, task.loss_channels);
     if (task.target !== "checkerboard") return null;
@@ -48,8 +48,8 @@ function colour(grid, place) {
 // Whether the cells of a configuration are hexagons.
 export const isHex = (config) => config.model?.neighbourhood === "hex";
 
-// Draws a grid {height, width, channels, bits [channels, H, W]}, a pixel a cell; the style sheet scales it up. Where cells
-// have six neighbours they are hexagons of some pixels.
+// Draws a grid {height, width, channels, bits [channels, H, W]}, one pixel for each cell, which the style sheet scales up.
+// Cells with six neighbours are hexagons of several pixels.
 export function paint(canvas, grid, hex = false) {
     paintRgb(canvas, grid.height, grid.width, (place) => colour(grid, place), hex);
 }
@@ -71,13 +71,13 @@ export function paintRgb(canvas, height, width, at, hex = false) {
 }
 
 const HEXAGON = 8; // pixels across
-const drawn = new Map();
+const layouts = new Map();
 
-// Of each pixel of a picture of hexagons its cell, as `pixels_of` of difflogic/runs/film.py: the one whose centre is
-// nearest, in the two rows between whose centres it lies; height * width where there is none.
+// For each pixel of a grid of hexagons its cell, as `pixels_of` of difflogic/runs/film.py: the one whose centre is nearest,
+// in the two rows between whose centres the pixel lies; height * width if there is none.
 export function hexagons(height, width) {
     const key = `${height} ${width}`;
-    if (drawn.has(key)) return drawn.get(key);
+    if (layouts.has(key)) return layouts.get(key);
     const step = (HEXAGON * Math.sqrt(3)) / 2,
         radius = HEXAGON / Math.sqrt(3);
     const high = Math.ceil((height - 1) * step + 2 * radius),
@@ -94,8 +94,8 @@ export function hexagons(height, width) {
         const { row, column } = near[0].away <= near[1].away ? near[0] : near[1];
         return row >= 0 && row < height && column >= 0 && column < width ? row * width + column : height * width;
     });
-    drawn.set(key, { wide, high, cells });
-    return drawn.get(key);
+    layouts.set(key, { wide, high, cells });
+    return layouts.get(key);
 }
 
 const DRAWINGS = {
@@ -105,10 +105,9 @@ const DRAWINGS = {
     "LunarLander-v3": "M4 38L12 34H32L40 38M15 14H29V24H15ZM17 24L12 31M27 24L32 31M22 24V29",
 };
 
-// A small picture of what a job is to learn; a rule or environment is written as its name, a follow-up as its
-// kind.
-export function thumbnail({ config: given, kind = "" }) {
-    const config = given?.config ?? given; // of a sweep, that of its trials
+// A small image of the target of a job; a rule or environment is shown by its name, a post-processing job by its kind.
+export function thumbnail({ config: own, kind = "" }) {
+    const config = own?.config ?? own; // a sweep has the configuration of its trials
     const target = config?.task ? targetOf(config.task) : null;
     if (!target) {
         const rule = config?.task?.rule.replace("/", "\n") ?? config?.table?.label ?? config?.environment?.id.split("-v")[0];

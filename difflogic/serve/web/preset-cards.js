@@ -1,9 +1,9 @@
-// What can be learned, as cards to choose from, each with its target.
+// Presets as cards, each with its target.
 
 import { h } from "./dom.js";
 import { thumbnail } from "./pixels.js";
 
-// `offers`: [{name, title, about, config, mark}], the first is chosen; `chosen(offer)` hears of another choice.
+// `offers`: [{name, title, about, config, mark}], the first is selected; `chosen(offer)` is called at another choice.
 export function presetCards(offers, chosen, legend = "What to learn", name = "preset") {
     return h("fieldset", { class: "presets" }, h("legend", { class: "unseen" }, legend), offers.map(card));
 

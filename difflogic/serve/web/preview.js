@@ -1,4 +1,4 @@
-// What the circuit will see, and what it will cost, before anything is submitted.
+// Preview of a job before it is submitted: its target, size and cost.
 
 import { h, numberList, setText } from "./dom.js";
 import { bytes, count, duration, plural } from "./format.js";
@@ -6,10 +6,10 @@ import { generations, played, tableOf } from "./growth.js";
 import { isHex, paintRgb } from "./pixels.js";
 import { isPolicy } from "./progress.js";
 
-const SIDE = 32, // of a rule that runs
+const SIDE = 32, // cells of a rule that runs
     STEPS = 60;
 
-// `more`: what stands below.
+// `more`: elements at the bottom.
 export function previewPanel(signal, ...more) {
     const canvas = h("canvas", { class: "grid", role: "img" }),
         cursor = h("div", { class: "cursor", hidden: true }),
@@ -23,7 +23,7 @@ export function previewPanel(signal, ...more) {
     const element = h(
         "aside",
         { class: "card preview", "aria-labelledby": "preview-title" },
-        h("h2", { id: "preview-title", class: "unseen" }, "What the circuit will see"),
+        h("h2", { id: "preview-title", class: "unseen" }, "Preview"),
         sheet,
         words,
         error,
@@ -33,8 +33,8 @@ export function previewPanel(signal, ...more) {
     );
     signal.addEventListener("abort", () => stop());
 
-    // `draws`: somebody else paints the canvas, and `invert()` inverts it.
-    function show(found, draws, invert) {
+    // `isDrawn`: the caller paints the canvas; `invert()` inverts the image.
+    function show(found, isDrawn, invert) {
         const { config, target, cost } = found,
             { within, restarts } = found.request;
         const rule = !isPolicy(config) && config.task.target === "rule" ? config.task.rule : "";
@@ -42,13 +42,13 @@ export function previewPanel(signal, ...more) {
         element.classList.remove("stale");
         canvas.hidden = !target && !rule;
         if (rule !== running) live(rule);
-        if (target && !draws) {
+        if (target && !isDrawn) {
             const at = (place) => target.rgb[Math.floor(place / target.width)][place % target.width];
             paintRgb(canvas, target.height, target.width, at, isHex(config));
         }
         const [sentence, shape, epochs] = isPolicy(config) ? agents(found) : automaton(found);
         setText(words, sentence);
-        if (!draws) canvas.setAttribute("aria-label", sentence);
+        if (!isDrawn) canvas.setAttribute("aria-label", sentence);
         numbers.fill([
             ...shape,
             ...(within ? [] : epochs),
@@ -60,7 +60,7 @@ export function previewPanel(signal, ...more) {
         notices.replaceChildren(...found.notices.map((text) => notice(text, invert)));
     }
 
-    // A button does what the notice says of `invert`.
+    // A button replaces the advice on `invert`.
     function notice(text, invert) {
         const button = text.includes("`invert`") && h("button", { type: "button", class: "chip", onclick: invert }, "Invert it");
         return h("p", { class: "warning" }, text.replace(/: set `invert`[^.]*/, ""), " ", button);
@@ -80,7 +80,7 @@ export function previewPanel(signal, ...more) {
         const { environment, table } = config;
         if (table) {
             const sentence = `${table.label}, one of ${table.classes.length}, from ${plural(table.features.length, "number")}`;
-            return [sentence, [["Rows", count(table.rows)], ["Gates to train", count(gates)]], [["Rows learned, counted each time", count(goal)]]];
+            return [sentence, [["Rows", count(table.rows)], ["Gates to train", count(gates)]], [["Rows, counted in each epoch", count(goal)]]];
         }
         return [`An agent learns to act in ${environment.id}.`, [["Gates to train", count(gates)]], [["Steps", count(goal)]]];
     }
@@ -103,7 +103,7 @@ export function previewPanel(signal, ...more) {
         canvas,
         cursor,
         show,
-        // What is only awaited is no error.
+        // An input that is still awaited is not an error.
         fail({ message, isAwaited = false }) {
             error.hidden = isAwaited;
             setText(isAwaited ? words : error, message);

@@ -1,4 +1,4 @@
-// How a job stands: a word, a bar, a line of numbers, all in the words of the server. `update(job)` changes what is there, and never rebuilds it.
+// The status of a job as a pill, a bar and a line of facts, in the server's words. `update(job)` changes elements in place.
 
 import { session } from "./api.js";
 import { h, setText } from "./dom.js";
@@ -7,14 +7,14 @@ import { turnWords } from "./queue.js";
 
 export const STATUSES = { queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
 export const KINDS = { train: "Training", sweep: "Sweep", simplify: "Simplification", build: "Circuit without training", prove: "Proof", export: "Export", evaluate: "Test" };
-// Whether a configuration is of a classifier, and of that or of agents.
+// Whether a configuration is of a classifier, or of a classifier or agents.
 export const isTable = (config) => config?.kind === "classifier";
 export const isPolicy = (config) => config?.kind === "policy" || isTable(config);
 export const isAgents = (job) => isPolicy(job.config);
 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
-// "solved", "unsolved", or how it stands: what the colours of a job go by.
+// "solved", "unsolved" or the status, which sets the colour of a job.
 const mark = ({ words, status }) => words.outcome ?? status;
 
 export function statusPill(job) {
@@ -27,7 +27,7 @@ export function statusPill(job) {
     return { element, update };
 }
 
-// The line of words beside the pill, which says the state already.
+// The line of words next to the pill, without the state that the pill shows.
 export function lineOf({ words: { state, standing } }) {
     const rest = standing.startsWith(`${state}: `) ? standing.slice(state.length + 2) : standing === state ? "" : standing;
     return rest && rest[0].toUpperCase() + rest.slice(1);
@@ -43,14 +43,14 @@ export function progressBar(job) {
         bar.value = now.progress;
         bar.setAttribute("aria-label", `Progress of ${now.name}`);
         bar.dataset.status = mark(now);
-        const pace = now.words.pace.split(", ").filter((part) => !now.words.standing.includes(part)); // said above
+        const pace = now.words.pace.split(", ").filter((part) => !now.words.standing.includes(part)); // shown above
         setText(words, [now.words.progress, pace.join(", ")].filter(Boolean).join(" · "));
     };
     update(job);
     return { element, update };
 }
 
-// Whose job it is, where that is somebody else.
+// The owner of a job, if it is another user.
 export const ownerOf = ({ owner }) =>
     owner !== session().owner && h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
 

@@ -1,5 +1,4 @@
-// What a follow-up job found, in words or as a table, or what became of a training's attempts; null where there is
-// nothing to say.
+// The result of a post-processing job, in words or as a table, or of a training's attempts; null if there is none.
 
 import { h } from "./dom.js";
 

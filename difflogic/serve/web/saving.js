@@ -1,4 +1,4 @@
-// A chart as a file: SVG and PNG as it is seen, and its values as CSV.
+// A chart as a file: SVG and PNG of the visible part, and its values as CSV.
 
 import { h, s } from "./dom.js";
 
@@ -30,7 +30,7 @@ export function savers(title, svg, values) {
     ]);
 }
 
-// Quoted where a reader would take it for something else, and never a formula for a spreadsheet.
+// Values are quoted if necessary, and never a formula for a spreadsheet.
 export function asCsv(rows) {
     const cell = (value) => {
         if (typeof value === "number") return String(value);
@@ -40,8 +40,7 @@ export function asCsv(rows) {
     return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
 }
 
-// The drawing with its styles in it, as attributes: outside of the page there is no style sheet, and within it the policy
-// forbids styles of an element's own.
+// The drawing with its styles as attributes: a file has no style sheet, and the page's policy forbids inline styles.
 export function asSvg(svg) {
     const copy = svg.cloneNode(true);
     const { width, height } = svg.viewBox.baseVal;

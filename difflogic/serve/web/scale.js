@@ -1,6 +1,6 @@
-// Axes: from values to pixels, the ticks between, and as many points as can be told apart.
+// Axes: scales, ticks, and points thinned to what can be distinguished.
 
-const DECADES = 8; // what lies further below the highest value is drawn as 0
+const DECADES = 8; // smaller values are drawn as 0
 
 // `floor` is the power of ten that all values but 0 lie above. A solved circuit's 0 has a place a decade below it.
 export const SCALES = {
@@ -16,7 +16,7 @@ export const SCALES = {
     linear: { forward: (value) => value, ticks: (most, _floor, base = 0) => round(base, most, 5) },
 };
 
-// From where to where an axis goes: with room above, from 0, or where values are negative from the least of them to 0.
+// The range of an axis: from 0 to above the highest value, or from the lowest value if it is negative.
 export function rangeOf(values, scale) {
     const least = values.reduce((low, value) => (value < low ? value : low), 0);
     const most = values.reduce((high, value) => (value > high ? value : high), -Infinity);
@@ -25,7 +25,7 @@ export function rangeOf(values, scale) {
     return [least, (most > 0 ? most : 1) * 1.05];
 }
 
-// The power of ten below all of these values that are not 0.
+// The power of ten below all of the values that are not 0.
 export function floorOf(values, most) {
     const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), most);
     return 10 ** Math.floor(Math.log10(Math.max(least, most / 10 ** DECADES)) + 1e-9);
@@ -69,7 +69,7 @@ export function thinned(points, from, to, columns) {
     });
 }
 
-// The place of the first point whose x is at least this.
+// The index of the first point whose x is at least this.
 function lowerBound(points, x) {
     let low = 0,
         high = points.length;

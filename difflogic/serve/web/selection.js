@@ -1,4 +1,4 @@
-// Jobs of the list that were ticked, and what can be done with all of them at once.
+// The ticked jobs of the list, and actions on all of them.
 
 import { ACTIONS } from "./actions.js";
 import { patch, remove } from "./api.js";
@@ -10,7 +10,8 @@ import { guarded } from "./notices.js";
 const TOGETHER = ["pause", "resume", "retry", "cancel", "tag", "delete"];
 const MOST_COMPARED = 8;
 
-// {element, has(id), choose(job, on), update(job), keep(rows by id), drop(id)}; `changed(job or null, id)` hears what became of each.
+// {element, has(id), choose(job, on), update(job), keep(rows by id), drop(id)}; `changed(job or null, id)` is called for each
+// job after an action.
 export function selection(place, changed) {
     const chosen = new Map();
     const words = h("span", { class: "quiet" });
@@ -33,7 +34,7 @@ export function selection(place, changed) {
             if (!work) return;
             await guarded(made, place, async () => {
                 for (const job of jobs) {
-                    // Each is told as it comes: where one is refused, those before it are what they have become.
+                    // Each job is reported at once: if one is refused, those before it have changed.
                     changed(await work(job), job.id);
                 }
             });
@@ -42,7 +43,7 @@ export function selection(place, changed) {
         return made;
     }
 
-    // What is done with each of the jobs, asked for once; undefined where that is nothing.
+    // The work on each job, after at most one question; falsy if the user declines.
     async function workOn(action, jobs) {
         if (action.name === "delete") {
             const text = `${jobs.map(({ name }) => name).join(", ")}: removed from the server with all files. This cannot be undone.`;

@@ -1,4 +1,4 @@
-// Signing in, once, with the token.
+// Sign-in with a token.
 
 import { signIn } from "./api.js";
 import { h } from "./dom.js";
@@ -19,7 +19,7 @@ export function signInView(root, _signal, entered) {
             "form",
             { class: "card sign-in", onsubmit: submit },
             h("h1", {}, "Sign in"),
-            h("p", { class: "quiet" }, "Open the link that difflogic serve printed, or ask whoever runs the server for a token."),
+            h("p", { class: "quiet" }, "Open the link that difflogic serve printed, or ask the operator of the server for a token."),
             h("label", { class: "field" }, "Token", token),
             place.element,
             h("div", { class: "buttons" }, button),

@@ -1,8 +1,8 @@
-// How a chart is moved: mouse, fingers and keys.
+// Zoom, pan and cursor of a chart by mouse, fingers and keys.
 
-const NEARER = 0.7;
+const ZOOM = 0.7;
 
-// `span` is a Window; `plot()` says where on the element its epochs lie: {left, width}, in pixels.
+// `span` is a Window; `plot()` returns the place of its epochs on the element: {left, width} in pixels.
 export function steer(element, span, plot) {
     const fingers = new Map();
     const epoch = (clientX) => {
@@ -19,9 +19,9 @@ export function steer(element, span, plot) {
             PageUp: () => span.pan(-0.5),
             PageDown: () => span.pan(0.5),
             Escape: () => span.point(null),
-            "+": () => span.zoom(NEARER),
-            "=": () => span.zoom(NEARER),
-            "-": () => span.zoom(1 / NEARER),
+            "+": () => span.zoom(ZOOM),
+            "=": () => span.zoom(ZOOM),
+            "-": () => span.zoom(1 / ZOOM),
             0: () => span.all(),
         }[event.key];
         if (!action) return;
@@ -47,7 +47,7 @@ export function steer(element, span, plot) {
     });
     element.addEventListener("pointermove", (event) => {
         const before = fingers.get(event.pointerId);
-        if (before === undefined || (fingers.size === 1 && span.whole)) span.point(epoch(event.clientX));
+        if (before === undefined || (fingers.size === 1 && span.isComplete)) span.point(epoch(event.clientX));
         else if (fingers.size === 1) span.pan((before - event.clientX) / plot().width);
         else if (fingers.size === 2) pinch(event, before);
         if (before !== undefined) fingers.set(event.pointerId, event.clientX);

@@ -1,4 +1,4 @@
-// A new job: what shall it learn, how sure, submit. Beside it what the circuit will see; below it everything else.
+// The form of a new job: what to learn and how long, next to a preview; all other settings below.
 
 import { get, post, postForm } from "./api.js";
 import { freshId, h, setText } from "./dom.js";
@@ -8,10 +8,10 @@ import { previewPanel } from "./preview.js";
 import { isPolicy, isTable } from "./progress.js";
 import { whatToLearn } from "./what.js";
 
-const WAIT = 300; // milliseconds after the last change
-const WITHIN = "5m", // of a training until solved, unless somebody says otherwise
+const WAIT = 300; // milliseconds between an edit and its preview
+const WITHIN = "5m", // default limit of a training until it is solved
     SEEDS = 8; // that are compared
-const MADE = ["config", "set"], // by the form itself
+const OMITTED = ["config", "set"], // set by the form
     ASKED = ["rule", "label", "until_solved", "within"]; // in its questions
 
 export async function submitView(root, signal, _, query) {
@@ -31,8 +31,8 @@ export async function submitView(root, signal, _, query) {
         place.clear();
         const copy = source && copyOf(source);
         const circuits = jobs.filter(({ saved_progress: saved }) => saved > 0).map(({ id, name }) => [id, `${name} (${id.slice(0, 4)})`]);
-        const lender = copy?.values.init_from;
-        if (lender && !circuits.some(([id]) => id === lender)) circuits.push([lender, lender]);
+        const initial = copy?.values.init_from;
+        if (initial && !circuits.some(([id]) => id === initial)) circuits.push([initial, initial]);
         loading.replaceWith(form(presets, copy, abouts.map(({ fields }) => fields), circuits, signal));
     } catch (error) {
         place.show(error);
@@ -47,8 +47,8 @@ function copyOf(source) {
     return { id: source.id, name: source.name, config: sweep?.config ?? source.config, values, sweep };
 }
 
-// `copy`: the offer that is not a preset, if there is one; what the server says of the fields of automata, of agents and of
-// a request; `circuits`: [[id, name], ...] of the jobs whose circuit another can begin with.
+// `copy`: the offer of a copied job, if there is one; then the server's descriptions of the fields of automata, agents and
+// requests; `circuits`: [[id, name], ...] of the jobs whose circuit can be the initial one.
 function form(presets, copy, [automata, agents, request], circuits, signal) {
     const id = freshId("form"),
         place = errorPlace();
@@ -56,7 +56,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     const preview = previewPanel(signal, place.element, button);
     const zones = h("div", {});
     const choices = { init_from: circuits, preset: presets.map(({ name }) => [name, name]) };
-    const more = moreFields({ request: request.filter(({ path }) => !MADE.includes(path)), automata, agents }, choices, { target: zones }, ASKED, changed);
+    const more = moreFields({ request: request.filter(({ path }) => !OMITTED.includes(path)), automata, agents }, choices, { target: zones }, ASKED, changed);
     const control = (path) => more.options.get(path);
     const what = whatToLearn(presets, copy, { rule: control("rule"), label: control("label"), invert: control("invert") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
     zones.append(what.begin);
@@ -82,14 +82,14 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         const until = control("until_solved"),
             within = control("within");
         const choice = (value, ...words) => h("label", { class: "check" }, h("input", { type: "radio", name: "sure", value, onchange: pick }), h("span", {}, words));
-        const solved = choice("solved", h("b", {}, "Until it is solved"), h("small", {}, "begins again where it stalls, and is tested on starts that it has never seen")),
-            counted = choice("counted", h("b", {}, "For a number of epochs"), h("small", {}, "and is what it is then"));
+        const solved = choice("solved", h("b", {}, "Until it is solved"), h("small", {}, "restarts if it stalls, and is tested on initial states that it has never seen")),
+            counted = choice("counted", h("b", {}, "For a number of epochs"), h("small", {}, "whether it is solved or not"));
         const number = h("input", { type: "text", inputmode: "numeric", name: "epochs", "aria-label": "Number of epochs", oninput: say });
         within.input.setAttribute("aria-label", "Limit of time");
         const limit = h("span", { class: "inline" }, "at most ", within.input);
         until.input.hidden = true;
         const several = h("input", { type: "checkbox", name: "seeds", checked: Boolean(copy?.sweep), onchange: compare }),
-            seeds = h("label", { class: "check" }, several, h("span", {}, h("b", {}, `Compare ${SEEDS} seeds`), h("small", {}, "as many runs, which differ in nothing but their random choices")));
+            seeds = h("label", { class: "check" }, several, h("span", {}, h("b", {}, `Compare ${SEEDS} seeds`), h("small", {}, "runs that differ only in their random choices")));
         const field = () => (isPolicy(base.config) ? "steps" : "train.epochs");
 
         function pick() {
@@ -122,7 +122,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
                 const unit = isTable(base.config) ? "rows" : isPolicy(base.config) ? "steps" : "epochs";
                 setText(counted.querySelector("b"), `For a number of ${unit}`);
                 number.setAttribute("aria-label", `Number of ${unit}`);
-                solved.hidden = seeds.hidden = unit === "rows"; // no accuracy is the one that solves it
+                solved.hidden = seeds.hidden = unit === "rows"; // no accuracy counts as solved
                 if (several.checked && unit === "rows") several.click();
                 if (solved.hidden && solved.firstChild.checked) {
                     counted.firstChild.checked = true;
@@ -146,7 +146,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     }
 
     function changed(event) {
-        if (event?.target.name === "word") return undefined; // which only finds
+        if (event?.target.name === "word") return undefined; // a search alone
         if (event?.target === control("preset").input) return what.choose(event.target.value);
         key = freshKey();
         clearTimeout(timer);
@@ -183,8 +183,8 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     }
 
     function paste({ clipboardData }) {
-        const [picture] = [...clipboardData.files].filter(({ type }) => type.startsWith("image/"));
-        if (picture) what.take(picture);
+        const [image] = [...clipboardData.files].filter(({ type }) => type.startsWith("image/"));
+        if (image) what.take(image);
     }
 
     document.addEventListener("paste", paste, { signal });
@@ -197,5 +197,5 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
     return h("div", { class: "columns form" }, element, preview.element);
 }
 
-// Sent with a submission, so that a second click is no second job; `randomUUID` is not there without TLS.
+// Sent with a submission, so that a second click is not a second job; `randomUUID` needs TLS.
 const freshKey = () => crypto.getRandomValues(new Uint8Array(16)).join("-");

@@ -1,4 +1,4 @@
-// The part of the epochs that charts show: one for all charts of a page, so that they zoom and pan together.
+// The visible range of epochs: one for all charts of a page, so that they zoom and pan together.
 
 const LEAST = 4; // epochs
 
@@ -9,26 +9,26 @@ export class Window extends EventTarget {
         this.last = this.to = 1;
         /** @type {number | null} */
         this.cursor = null;
-        this.whole = true;
+        this.isComplete = true;
         /** @type {number[]} */
-        this.begins = []; // of attempts
+        this.begins = []; // first epochs of attempts
     }
 
-    // All there is; where everything was shown, everything is shown again.
+    // Sets the complete range; if all of it was visible, all of it stays visible.
     extend(first, last) {
         if (first === this.first && last === this.last) return;
         Object.assign(this, { first, last });
-        if (this.whole) this.show(first, last);
+        if (this.isComplete) this.show(first, last);
     }
 
     show(from, to) {
         const width = Math.min(Math.max(to - from, LEAST), Math.max(this.last - this.first, LEAST));
         from = Math.min(Math.max(from, this.first), Math.max(this.first, this.last - width));
-        Object.assign(this, { from, to: from + width, whole: width >= this.last - this.first });
+        Object.assign(this, { from, to: from + width, isComplete: width >= this.last - this.first });
         this.dispatchEvent(new Event("change"));
     }
 
-    // `factor` below 1 goes nearer; `around` stays where it is.
+    // A `factor` below 1 zooms in; `around` keeps its place.
     zoom(factor, around = this.cursor ?? (this.from + this.to) / 2) {
         this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
     }

@@ -11,16 +11,16 @@ const state = {
 
 // --- the controller
 
-// The bits of an observation; what is no number is below every threshold.
+// The bits of an observation; NaN is below every threshold.
 function code(observation, thresholds) {
     return thresholds.flatMap((values, d) => values.map((threshold) => Number(observation[d] >= threshold)));
 }
 
 function decide(observation, thresholds) {
     const values = withGates(circuit.lines, code(observation, thresholds));
-    const bits = circuit.outputs.map((bit) => values[bit]), shown = bits.length - circuit.memory;
-    const number = (given) => given.reduce((sum, bit, index) => sum + (bit << index), 0);
-    return { values, action: number(bits.slice(0, shown)), memory: bits.slice(shown), number: number(bits) };
+    const bits = circuit.outputs.map((bit) => values[bit]), visible = bits.length - circuit.memory;
+    const number = (bits) => bits.reduce((sum, bit, index) => sum + (bit << index), 0);
+    return { values, action: number(bits.slice(0, visible)), memory: bits.slice(visible), number: number(bits) };
 }
 
 // --- the pole: CartPole of gymnasium, its constants and its Euler steps; it observes 32-bit numbers
@@ -61,7 +61,7 @@ function beginAgain() {
     draw();
 }
 
-// A blow at the pole: at once it turns quicker, to the right where `direction` is 1.
+// Pushes the pole: it turns faster at once, to the right if `direction` is 1.
 function push(direction) {
     state.observation[3] += direction * 0.1 * Number(element("strength").value);
     draw();
@@ -76,14 +76,14 @@ function play() {
     player.play();
 }
 
-// --- what is shown
+// --- drawing
 
 const short = (value) => value.toFixed(3);
-const notes = []; // beside the inputs in the drawing
+const notes = []; // next to the inputs in the drawing
 for (const mark of document.querySelectorAll("#circuit .input")) notes[mark.dataset.bit] = mark.querySelector(".note");
 
 function draw() {
-    const seen = observed(), { values, action } = decide(seen, state.thresholds);
+    const observation = observed(), { values, action } = decide(observation, state.thresholds);
     light(element("circuit"), values);
     if (circuit.pole) {
         element("cart").setAttribute("transform", `translate(${state.observation[0]} 0)`);
@@ -91,7 +91,7 @@ function draw() {
     }
     element("count").textContent = circuit.pole ? `Step ${state.steps}` : "";
     element("taken").textContent = `Action: ${circuit.actions[action]}`;
-    names.forEach((_name, d) => (element(`observation-${d}`).textContent = short(seen[d])));
+    names.forEach((_name, d) => (element(`observation-${d}`).textContent = short(observation[d])));
     state.thresholds.flat().forEach((threshold, bit) => {
         const slider = element(`threshold-${bit}`);
         if (slider) element(`threshold-${bit}-text`).textContent = short(threshold);
@@ -112,7 +112,7 @@ function slider(text, id, [low, high], value, change) {
     return label;
 }
 
-// As far beyond the outer thresholds as they lie apart.
+// The range of a slider: it extends beyond the outer thresholds by their distance.
 function range(values) {
     const span = values.length > 1 ? values[values.length - 1] - values[0] : Math.abs(values[0] ?? 0) || 1;
     return [(values[0] ?? 0) - span, (values[values.length - 1] ?? 0) + span];

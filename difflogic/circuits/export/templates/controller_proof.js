@@ -22,7 +22,7 @@ prove(async () => {
         state.observation = [0, 0, 0.2, 3];
         element("step").click();
         element("step").click();
-        check(element("message").textContent.startsWith("It fell after"), "a pole that fell is said to have fallen");
+        check(element("message").textContent.startsWith("It fell after"), "the page reports that the pole fell");
         element("again").click();
     }
 
@@ -30,11 +30,11 @@ prove(async () => {
         const input = document.querySelector("#thresholds input"), before = state.thresholds.flat()[0];
         slide(input, input.min);
         check(state.thresholds.flat()[0] < before, "a slider moves its threshold");
-        check(!notes[0] || Math.abs(Number(notes[0].textContent.slice(2)) - state.thresholds.flat()[0]) < 0.001, "the drawing says where it is");
+        check(!notes[0] || Math.abs(Number(notes[0].textContent.slice(2)) - state.thresholds.flat()[0]) < 0.001, "the drawing shows its value");
         slide(input, input.max);
         check(state.thresholds.every((values) => values.every((value, i) => i === 0 || values[i - 1] <= value)), "thresholds stay in order");
         element("reset").click();
-        check(state.thresholds.flat().join() === trained.flat().join(), "thresholds become as they were");
+        check(state.thresholds.flat().join() === trained.flat().join(), "Reset restores the thresholds");
     }
 
     function wires() {

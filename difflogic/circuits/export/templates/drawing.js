@@ -1,6 +1,6 @@
 // Draws a circuit: inputs on the left, channels on the right, gates in columns by depth. Pass-throughs and NOT are folded
 // into the wires, as in difflogic/circuits/export/drawing.py, but hundreds of gates have to fit: a wire goes straight to its
-// reader, behind what lies between. `data-bit` says whose value a mark carries, so that a page can light it.
+// reader, behind all between. `data-bit` is the bit that an element shows, so that a page can light it.
 
 export const MOST_DRAWN = 1500; // gates: beyond, neither a browser nor an eye follows
 /** @type {Record<number, [string, [number, number]]>} name of a gate and which of its inputs are inverted, as SYMBOLS of drawing.py */
@@ -51,7 +51,7 @@ export function withGates(rows, values) {
     return values;
 }
 
-/** Marks what carries a 1. @param {Element} drawn @param {number[]} values of all bits */
+/** Lights all elements that carry a 1. @param {Element} drawn @param {number[]} values of all bits */
 export function light(drawn, values) {
     for (const mark of /** @type {NodeListOf<SVGElement>} */ (drawn.querySelectorAll("[data-bit]")))
         mark.classList.toggle("on", (values[Number(mark.dataset.bit)] ^ Number(mark.dataset.inverted ?? 0)) === 1);
@@ -105,7 +105,7 @@ function partsOf({ rows, outputs, channels, visible, origin = [...outputs.keys()
     return [...inputs, ...[...gates.values()].filter(({ bit }) => read.has(bit)), ...ends];
 }
 
-// The gate that does on inverted inputs what `gate` does on plain ones: its truth table with rows exchanged.
+// The gate that gives the same on inverted inputs as `gate` on plain ones: its truth table with rows exchanged.
 /** @param {number} gate @param {boolean} a @param {boolean} b */
 function onInverted(gate, a, b) {
     if (a) gate = ((gate & 3) << 2) | (gate >> 2);
@@ -113,7 +113,7 @@ function onInverted(gate, a, b) {
     return gate;
 }
 
-// Each column is sorted again and again by where its neighbours stand, rightwards and leftwards in turn (Sugiyama).
+// Layered layout (Sugiyama): columns are sorted by the mean place of their neighbours, in sweeps to the right and left.
 /** @param {Part[]} parts */
 function placed(parts) {
     /** @type {Part[][]} */
@@ -130,9 +130,9 @@ function placed(parts) {
     };
     columns.forEach(stack);
     for (let sweep = 0; sweep < SWEEPS; sweep++) {
-        const beside = sweep % 2 ? right : left;
+        const neighbours = sweep % 2 ? right : left;
         for (const column of sweep % 2 ? [...columns].reverse() : columns) {
-            const wanted = new Map(column.map((part) => [part, mean(beside.get(part) ?? [], part)]));
+            const wanted = new Map(column.map((part) => [part, mean(neighbours.get(part) ?? [], part)]));
             column.sort((one, other) => /** @type {number} */ (wanted.get(one)) - /** @type {number} */ (wanted.get(other)));
             stack(column);
         }
@@ -140,8 +140,8 @@ function placed(parts) {
     return parts;
 }
 
-/** @param {Part[]} beside @param {Part} part */
-const mean = (beside, part) => (beside.length ? beside.reduce((sum, { y }) => sum + y, 0) / beside.length : part.y);
+/** @param {Part[]} neighbours @param {Part} part */
+const mean = (neighbours, part) => (neighbours.length ? neighbours.reduce((sum, { y }) => sum + y, 0) / neighbours.length : part.y);
 
 /** @param {Part} part @param {Map<number, Part>} starts */
 function wires(part, starts) {

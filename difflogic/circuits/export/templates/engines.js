@@ -40,7 +40,7 @@ class ScriptEngine {
         this.result = new Int32Array(circuit.channels);
     }
 
-    // The state after as many steps as there are fires.
+    // Returns the state after one step for each element of `fires`.
     async advance(state, height, width, fires) {
         for (const fire of fires) state = this.step(state, height, width, fire);
         return state;
@@ -83,7 +83,7 @@ class GpuEngine {
         this.pipeline = pipeline;
     }
 
-    // Throws an Error whose message says why there is none.
+    // Throws an Error if there is no GPU, with the reason.
     static async create() {
         if (circuit.shader === null) throw new Error("the circuit is too large for a shader");
         if (!navigator.gpu) throw new Error("this browser has none");

@@ -1,5 +1,5 @@
-// The figure of every page: the target, the circuit with its lit wires, and what it does now, with one row of controls and
-// one sentence. A page hands over a world, such as a circuit on a grid or a recording, which the controls move on.
+// The figure of every page: target, circuit with lit wires, and current state, with one row of controls and one sentence.
+// A page passes a world, such as a circuit on a grid or a recording, which the controls run.
 
 import { drawing, gatesOf, light, MOST_DRAWN, withGates } from "./drawing.js";
 import { Player } from "./play.js";
@@ -9,7 +9,7 @@ const PARTS = `<div class="panels">
   <span class="arrow" aria-hidden="true">→</span>
   <figure class="inside"><figcaption>The circuit of every cell</figcaption><div id="circuit" tabindex="0" role="group" aria-label="The circuit, drawn. Enter changes its size."></div></figure>
   <span class="arrow" aria-hidden="true">→</span>
-  <figure><figcaption>Now: <span id="steps">step 0</span></figcaption><div class="pane"><canvas id="now" class="grid" tabindex="0" role="application" aria-label="What it does now. Arrow keys move the cursor, Enter touches the cell."></canvas><div class="cursor" aria-hidden="true"></div></div></figure>
+  <figure><figcaption>Now: <span id="steps">step 0</span></figcaption><div class="pane"><canvas id="now" class="grid" tabindex="0" role="application" aria-label="The current state. Arrow keys move the cursor, Enter touches the cell."></canvas><div class="cursor" aria-hidden="true"></div></div></figure>
 </div>
 <div class="controls" role="group" aria-label="Run">
   <button id="play" type="button" aria-pressed="false">Play</button><button id="step" type="button">Step</button>
@@ -56,7 +56,7 @@ export class Figure extends Player {
         this.rows = null;
         this.cursor = { y: 0, x: 0 };
         this.isStale = false;
-        this.ended = () => {}; // is called when playing reaches its last step
+        this.ended = () => {}; // called when playing reaches the last step
         this.button.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
         for (const name of ["step", "damage", "again"]) part(`#${name}`).addEventListener("click", () => this.act(name));
         this.now.addEventListener("keydown", (event) => this.key(event));
@@ -80,7 +80,7 @@ export class Figure extends Player {
         this.draw();
     }
 
-    /** Draws a circuit, or says why there is none. @param {Parameters<typeof drawing>[0] | null} circuit @param {string} [otherwise] */
+    /** Draws a circuit, or shows the reason why there is none. @param {Parameters<typeof drawing>[0] | null} circuit @param {string} [otherwise] */
     show(circuit, otherwise = `With more than ${MOST_DRAWN} gates it is too large to be drawn.`) {
         this.rows = circuit && gatesOf(circuit.rows) <= MOST_DRAWN ? circuit.rows : null;
         if (circuit && this.rows) this.circuit.innerHTML = drawing(circuit);
@@ -117,7 +117,7 @@ export class Figure extends Player {
         this.ended();
     }
 
-    /** Does what a button says. @param {string} name step, damage or again */
+    /** Runs the action of a button. @param {string} name step, damage or again */
     async act(name) {
         const { world } = this;
         if (name === "step") await world?.advance(1);
@@ -180,7 +180,7 @@ export class Figure extends Player {
         const pixel = place((event.clientY - bounds.top) / bounds.height, height) * width + place((event.clientX - bounds.left) / bounds.width, width);
         const cell = cells?.[pixel] ?? pixel;
         if (cell < 0) return;
-        // Of a line the past cannot be changed: wherever one points, it is a cell of now.
+        // The past of a line cannot be changed: a pointer on it selects a cell of the current state.
         this.cursor = { y: Math.min(this.world.height - 1, Math.floor(cell / this.world.width)), x: cell % this.world.width };
         this.touch(event.buttons);
     }

@@ -1,6 +1,6 @@
 const SPEEDS = [1, 2, 5, 10, 20, 60, 240, 1000];
 const SIZES = [16, 24, 32, 48, 64, 96, 128, 256, 512];
-const MOST_TRIED = 5e7; // operations that may be spent on what the start becomes
+const MOST_OPERATIONS = 5e7; // operations to find the image
 
 const element = (id) => document.getElementById(id);
 const figure = new Figure(element("figure"));
@@ -16,7 +16,7 @@ const automaton = {
     busy: Promise.resolve(), // the last step under way: one at a time
     engine: new ScriptEngine(),
     coins: new Coins((Math.random() * 0xffffffff) >>> 0),
-    view: -1, // the channel shown large, -1 for the picture
+    view: -1, // the channel shown large, -1 for the image
     past: [], // of a line: its states before, the latest last
 
     words: () => wordsOf(automaton.width),
@@ -35,7 +35,7 @@ const automaton = {
         return Array.from({ length: count }, () => new Uint32Array(size).map(() => automaton.coins.toss(units)));
     },
 
-    // Runs `change` after the steps under way, so that nothing is lost that is painted meanwhile.
+    // Runs `change` after the steps under way, so that no painted cell is lost.
     then(change) {
         automaton.busy = automaton.busy.then(change).then(() => figure.draw(), failed);
         return automaton.busy;
@@ -98,9 +98,9 @@ function failed(error) {
     else throw error;
 }
 
-// --- what is on the grid
+// --- the state
 
-// As it was trained to start, in the middle of the grid; playing pauses when its picture should be there.
+// Sets the initial state of the training in the middle of the grid; playing pauses at the step of the image.
 function beginAgain() {
     const home = circuit.home;
     automaton.past = [];
@@ -112,7 +112,7 @@ function beginAgain() {
         const v = y + down, u = x + right;
         if (v >= 0 && u >= 0 && v < automaton.height && u < automaton.width) automaton.set(v, u, c, 1);
     }
-    automaton.until = picture.stays ? Infinity : home.steps;
+    automaton.until = image.stays ? Infinity : home.steps;
 }
 
 function fillRandom() {
@@ -155,20 +155,20 @@ function useBrush(y, x, kind) {
     around(y, x, side, (v, u) => wanted.forEach((c) => automaton.set(v, u, c, kind === "paint")));
 }
 
-// --- pictures
+// --- drawing
 
 const thumbnails = [];
 const MOST_WIDE = 1600; // pixels of a grid of hexagons
 
-// How cells lie on a canvas: {width, height} in pixels, `cells`, of each pixel its cell or -1, and `box(y, x)`, the left,
-// top, width and height of a cell. Squares are a pixel each. Hexagons are several pixels wide, and each row lies half a
-// cell to the left of the one above. Of a line the rows are its states, time downwards.
-let known = { key: "" };
+// The layout of cells on a canvas: {width, height} in pixels, `cells`, for each pixel its cell or -1, and `box(y, x)`, left,
+// top, width and height of a cell. Squares are one pixel each. Hexagons are several pixels wide, and each row lies half a
+// cell to the left of the one above. The rows of a line are its states, time downwards.
+let cached = { key: "" };
 
 function layout() {
     const { height, width } = automaton, key = `${height},${width}`;
-    if (known.key !== key) known = { key, ...(circuit.neighbourhood === "hex" ? hexagons(height, width) : squares(height, width)) };
-    return known;
+    if (cached.key !== key) cached = { key, ...(circuit.neighbourhood === "hex" ? hexagons(height, width) : squares(height, width)) };
+    return cached;
 }
 
 function squares(height, width) {
@@ -214,7 +214,7 @@ function colour(y, x, view, state) {
     return 0xff000000 | (mix(0x2a) << 16) | (mix(0x20) << 8) | mix(0x15);
 }
 
-// Of all cells, those of a line's past first.
+// The colours of all cells of a state.
 function coloursOf(state, view) {
     const colours = [];
     for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) colours.push(colour(y, x, view, state));
@@ -232,12 +232,12 @@ function paintColours(target, colours) {
         Object.assign(target, { width, height });
         target.style.aspectRatio = `${width} / ${height}`;
     }
-    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+    const data = new ImageData(width, height), pixels = new Uint32Array(data.data.buffer);
     cells.forEach((cell, i) => (pixels[i] = colours[cell] ?? 0));
-    target.getContext("2d").putImageData(image, 0, 0);
+    target.getContext("2d").putImageData(data, 0, 0);
 }
 
-// What stands under Laboratory, as far as it is open.
+// Updates the laboratory while it is open.
 function laboratory() {
     if (!element("laboratory").open) return;
     thumbnails.forEach(([target, view]) => paint(target, view));
@@ -272,7 +272,7 @@ for (const [height, width] of sizes) {
 }
 element("size").addEventListener("change", (event) => automaton.resize(...event.target.value.split(",").map(Number)));
 
-// Size, chance and start as it was trained.
+// Sets size and chance as in the training.
 function atHome(home) {
     if (!sizes.some(([height, width]) => height === home.height && width === home.width)) {
         sizes.push([home.height, home.width]);
@@ -330,10 +330,10 @@ function addView(name, view) {
     element("channels").append(button);
 }
 
-element("channel").add(new Option(circuit.visible > 1 ? "all that is visible" : "the visible one", "visible"));
+element("channel").add(new Option(circuit.visible > 1 ? "all visible channels" : "the visible channel", "visible"));
 circuit.origin.forEach((name, c) => element("channel").add(new Option(`${name}${c < circuit.visible ? ", visible" : ""}`, c)));
 if (circuit.channels > 1) {
-    addView("picture", -1);
+    addView("image", -1);
     circuit.origin.forEach((name, c) => addView(`channel ${name}`, c));
 }
 
@@ -341,41 +341,41 @@ if (circuit.channels > 1) {
 
 const BEGINNINGS = { seed: "that grows from one cell", zeros: "that grows from nothing", picture: "that grows from another", random: "that grows from noise" };
 
-// What the start becomes after the steps of the training, found by trying: its colours, and whether they stay for as many
-// steps more. From noise it is a picture only if two starts become the same.
-const picture = { colours: [], stays: false };
+// The state after the steps of the training, found by running: its colours, and whether they stay for as many steps more.
+// From noise it is an image only if two initial states end in the same.
+const image = { colours: [], stays: false };
 
-async function findPicture() {
+async function findImage() {
     const { home, gates } = circuit;
-    if (home === null || circuit.neighbourhood === "line" || home.steps * home.height * wordsOf(home.width) * gates > MOST_TRIED) return;
+    if (home === null || circuit.neighbourhood === "line" || home.steps * home.height * wordsOf(home.width) * gates > MOST_OPERATIONS) return;
     const seen = [];
     for (let start = 0; start < (home.start === "random" ? 2 : 1); start++) {
         await automaton.resize(home.height, home.width);
         await automaton.advance(home.steps);
-        if (start === 0) picture.colours = coloursOf(automaton.state, -1);
+        if (start === 0) image.colours = coloursOf(automaton.state, -1);
         for (let after = 0; after < home.steps; after++) {
             seen.push(coloursOf(automaton.state, -1).join());
             await automaton.advance(1);
         }
     }
-    picture.stays = seen.every((each) => each === seen[0]);
-    if (home.start === "random" && !picture.stays) picture.colours = [];
+    image.stays = seen.every((colours) => colours === seen[0]);
+    if (home.start === "random" && !image.stays) image.colours = [];
 }
 
 // JavaScript computes until the shader is compiled.
 async function begin() {
-    await findPicture();
-    const { colours } = picture, isRule = circuit.home?.start === "random" && !colours.length;
+    await findImage();
+    const { colours } = image, isRule = circuit.home?.start === "random" && !colours.length;
     // A rule was trained on boards that are too small to watch.
     if (isRule) Object.assign(automaton, { height: circuit.neighbourhood === "line" ? 1 : 64, width: 64 });
     await automaton.resize(automaton.height, automaton.width);
     figure.use(automaton);
     figure.show(circuit.lines && { ...circuit, rows: circuit.lines });
     if (colours.length) {
-        figure.aim(`Its picture, after ${circuit.home.steps} steps`);
+        figure.aim(`Target, after ${circuit.home.steps} steps`);
         paintColours(figure.target, colours);
     }
-    const what = colours.length ? `A picture ${BEGINNINGS[circuit.home.start]}.` : "A cellular automaton.";
+    const what = colours.length ? `An image ${BEGINNINGS[circuit.home.start]}.` : "A cellular automaton.";
     figure.say(`${what} Every cell follows the same ${circuit.gates} gate${circuit.gates === 1 ? "" : "s"}. Click to damage it.`);
     new ResizeObserver(() => parent.postMessage({ difflogic: "height", height: document.body.offsetHeight }, "*")).observe(document.body);
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) figure.play();

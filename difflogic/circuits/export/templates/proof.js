@@ -47,7 +47,7 @@ prove(async () => {
         slide(element("speed"), 7);
         element("play").click();
         while (figure.playing && automaton.steps <= home.steps) await frames(1);
-        check(figure.playing === picture.stays && automaton.steps >= home.steps, "it pauses with its picture, unless that stays");
+        check(figure.playing === image.stays && automaton.steps >= home.steps, "it pauses at its image, unless the image stays");
         figure.pause();
     }
 
@@ -62,7 +62,7 @@ prove(async () => {
         await settled();
         const paused = automaton.steps;
         await frames(3);
-        check(automaton.steps === paused, "it stands still after Pause");
+        check(automaton.steps === paused, "it stops after Pause");
         element("step").click();
         await settled();
         check(automaton.steps === paused + 1, "Step does one step");
@@ -101,10 +101,10 @@ prove(async () => {
         check(automaton.get(...middle, 0) === 0 && words().some((word) => word !== 0), "Damage clears the middle");
         await frames(2);
         const pixel = canvas.getContext("2d").getImageData(...middleOf(...middle).map(Math.floor), 1, 1).data;
-        check(pixel[3] === 255 && pixel[0] < 128, "what is 0 is drawn dark");
+        check(pixel[3] === 255 && pixel[0] < 128, "cells that are 0 are dark");
     }
 
-    // Of a line each step is a row below the one before; hexagons touch six others, and corners of the canvas are empty.
+    // Each step of a line is a row below the one before; hexagons leave the corners of the canvas empty.
     async function shapes() {
         const alpha = (u, v) => canvas.getContext("2d").getImageData(u, v, 1, 1).data[3];
         if (circuit.neighbourhood === "line") {

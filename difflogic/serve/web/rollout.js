@@ -1,23 +1,23 @@
-// A rollout that plays on a canvas: steps, a slider, and what is wrong at the end.
+// A player of recorded rollouts: a canvas, a button, a slider over the steps, and the number of wrong cells.
 
 import { h, mayMove, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { paint } from "./pixels.js";
 
 const FRAME = 110; // milliseconds of a step
-const HOLD = 1400; // of the last one
+const HOLD = 1400; // milliseconds of the last step
 
-export class Film {
+export class Rollout {
     constructor() {
-        this.canvas = h("canvas", { class: "grid", role: "img", "aria-label": "The automaton, of which nothing is known yet" });
+        this.canvas = h("canvas", { class: "grid", role: "img", "aria-label": "The automaton, not trained yet" });
         this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
-        this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the film", oninput: () => this.moved() });
+        this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the rollout", oninput: () => this.moved() });
         this.where = h("output", { class: "number" });
         this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
         Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null, hex: false });
     }
 
-    // Grids as `pixels.paint` takes them, one for each of `steps`; a film that plays goes on where it is.
+    // Shows grids as `pixels.paint` takes them, one for each of `steps`; while it plays, it continues at its step.
     show(grids, steps, target) {
         const first = !this.grids.length;
         Object.assign(this, { grids, steps, target });
@@ -43,7 +43,7 @@ export class Film {
         this.playing = playing;
         this.button.setAttribute("aria-pressed", String(playing));
         setText(this.button, playing ? "Pause" : "Play");
-        this.button.setAttribute("aria-label", playing ? "Pause the film" : "Play the film");
+        this.button.setAttribute("aria-label", playing ? "Pause the rollout" : "Play the rollout");
     }
 
     moved() {
@@ -75,7 +75,7 @@ export class Film {
         this.canvas.setAttribute("aria-label", `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`);
     }
 
-    // What the last step came to, in words.
+    // Describes the last step.
     result() {
         return described(this.grids.at(-1), this.target);
     }

@@ -1,19 +1,19 @@
-// The picture of a job in a list: what it is to learn, and once it is trained the last frame of what it does.
+// The image of a job in a list: its target, and after training the last frame of its rollout.
 
 import { open } from "./api.js";
 import { h } from "./dom.js";
 import { targetOf, thumbnail } from "./pixels.js";
 import { isAgents } from "./progress.js";
 
-const hasFilm = (job) => job.status === "done" && job.kind === "train" && job.saved_progress > 0 && !isAgents(job) && targetOf(job.config.task) !== null;
+const hasRollout = (job) => job.status === "done" && job.kind === "train" && job.saved_progress > 0 && !isAgents(job) && targetOf(job.config.task) !== null;
 
 // {element, update(job)}
-export function pictureOf(job) {
-    const element = h("span", { class: "picture" }, thumbnail(job));
-    let isLast = false;
+export function imageOf(job) {
+    const element = h("span", { class: "image" }, thumbnail(job));
+    let isFinal = false;
     function update(now) {
-        if (isLast || !hasFilm(now) || !("ImageDecoder" in window)) return;
-        isLast = true;
+        if (isFinal || !hasRollout(now) || !("ImageDecoder" in window)) return;
+        isFinal = true;
         lastFrame(now.id).then((canvas) => element.replaceChildren(canvas), () => {});
     }
     update(job);
