@@ -1,4 +1,4 @@
-"""One HTML file that trains presets on the visitor's own graphics card, and asks nobody for anything."""
+"""Exports in-browser training: one HTML file that trains presets on the visitor's graphics card, without a request."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
-"""In this order, behind the engines of the living page. What the visitor sees is modules beside them: `face.js`."""
+"""Classic scripts in order, after the engines of the living page. The modules of the page begin with `face.js`."""
 
 STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
@@ -22,7 +22,7 @@ _MARK = re.compile(r"@([A-Z]+)@")
 
 
 def training_page(presets: Sequence[str] | None = None) -> str:
-    """A web page that trains presets by WebGPU.
+    """Return a web page that trains presets by WebGPU.
 
         >>> page = difflogic.training_page(["checkerboard-small"])
         >>> "https://" in page
@@ -30,19 +30,19 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
     Args:
         presets: Their names, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
-            picture. The page opens on the first. By default all of them.
+            image. The page opens on the first. By default all of them.
 
     Returns:
         The text of one HTML file. It holds everything that it needs.
 
     Raises:
-        UsageError: There is no preset, one twice, or one that a page does not hold.
+        UsageError: There is no preset, a preset is repeated, or a page cannot hold one.
         LimitError: A preset needs more than WebGPU grants everywhere.
     """
     presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
-    # Without a time of packing in it, the same presets are the same file.
+    # Without a time stamp, the same presets give the same file.
     data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     marks = {
@@ -56,7 +56,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
 
 def _living() -> dict[str, object]:
-    """The living page of a solved circuit, to be filled in the browser: `living.js`."""
+    """Return the templates of the living page, which `living.js` fills in the browser."""
     return {
         "page": template("page.html"),
         "style": template("page.css") + template("figure.css"),

@@ -1,4 +1,4 @@
-// What a visitor meets: the figure, and a button. Training itself is `Trainer` of trainer.js.
+// The page that a visitor sees: the figure and its controls. `Trainer` of trainer.js does the training.
 
 import { gatesOf } from "../circuits/export/templates/drawing.js";
 import { Figure } from "../circuits/export/templates/figure.js";
@@ -25,15 +25,16 @@ const TITLES = {
 };
 const OWN = ["Your own", "draw it or drop it"];
 const SLOW =
-    "No graphics card can be used here, so that a program on the processor does its work, many times slower. Begin with the small board, which takes minutes.";
+    "No graphics card is available here, so the processor emulates one, which is many times slower. Start with the small board, which takes minutes.";
 const ONE_COLOUR = "Your image is of one colour everywhere, so that there is nothing to learn: draw in at least two.";
-const UNNAMED = "My image";
-const BEFORE = "Its gates appear here while it learns.",
-    LEARNED = "It learns this image. To draw another one, press Change the image.";
-const GROWS = 1.6, // seconds of a growth that is watched while it learns
+const UNNAMED = "My image",
+    TRAINING = "Training.";
+const BEFORE = "The gates appear here during training.",
+    LEARNED = "This image is being trained. To draw another one, press Change the image.";
+const GROWS = 1.6, // seconds of a rollout during training
     FASTEST = 22; // steps a second
-const SOUP = { side: 24, steps: 40 }; // of a rule, whose own boards are tiny
-const PHONE = "A phone takes long for this and gets warm, and none has been measured yet: keep the page open while it learns.";
+const SOUP = { side: 24, steps: 40 }; // grid of a rule, whose training boards are tiny
+const PHONE = "Training takes long on a phone, makes it warm, and has not been measured on one yet: keep the page open.";
 
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const button = (/** @type {string} */ id) => /** @type {HTMLButtonElement} */ (element(id));
@@ -43,13 +44,13 @@ const figure = new Figure(element("figure"));
 const cursor = h("div", { class: "cursor", hidden: true });
 const pad = new Pad(figure.target, cursor, () => (element("refusal").hidden = true));
 const progress = new Progress(element("figures"), element("curves"));
-const zone = dropZone("Drop an image here", () => taken(zone.file()));
+const zone = dropZone("Drop an image here", () => takeFile(zone.file()));
 const tools = h("div", {}, pad.tools, zone.element),
     redraw = h("button", { type: "button", hidden: true, onclick: () => leave().then(() => enter("ready")) }, "Change the image");
 
-/** @typedef {any} Preset what plans.py writes */
+/** @typedef {any} Preset as plans.py writes it */
 /** @typedef {{ presets: Record<string, Preset>, constants: any, recorded: any }} Plans */
-/** @typedef {any} TrainEvent what `Trainer` tells */
+/** @typedef {any} TrainEvent an event of `Trainer` */
 /** @typedef {"opening" | "ready" | "training" | "paused" | "solved" | "refused"} State */
 
 const page = {
@@ -61,20 +62,20 @@ const page = {
     /** @type {Preset | null} */ preset: null,
     name: UNNAMED, // of the visitor's own image
     side: "", // of the grid that is trained now
-    /** @type {Uint8Array | null} */ noise: null, // that a rule starts from
+    /** @type {Uint8Array | null} */ noise: null, // initial state of a rule
     last: 0, // step of a growth
-    /** @type {(() => void) | null} */ next: null, // the next circuit to be shown
+    /** @type {(() => void) | null} */ next: null, // shows the next circuit
     looking: false,
 };
 
 /** @param {State} state */
 function enter(state) {
     page.state = document.body.dataset.state = state;
-    setText(button("train"), { training: "Pause", paused: "Go on", solved: "Train again" }[/** @type {string} */ (state)] ?? "Train");
+    setText(button("train"), { training: "Pause", paused: "Resume", solved: "Train again" }[/** @type {string} */ (state)] ?? "Train");
     button("train").disabled = state === "opening" || state === "refused";
     button("restart").disabled = button("reseed").disabled = !page.trainer || button("train").disabled;
     seed.disabled = state === "training" || state === "paused";
-    // What is learned is not changed by a stray click.
+    // A stray click does not change an image that is being trained.
     const isOwn = Boolean(page.preset?.own);
     pad.enabled = isOwn && !page.trainer;
     pad.show();
@@ -89,27 +90,27 @@ function numbers() {
     setText(element("left"), page.state === "training" ? progress.left(page.trainer?.state ?? null) : "");
 }
 
-/** @param {{ message: string, kind?: string }} error a sentence for the visitor */
+/** Shows an error. @param {{ message: string, kind?: string }} error */
 function refuse(error) {
-    const again = h("button", { type: "button", onclick: () => location.reload() }, "Load the page again");
+    const again = h("button", { type: "button", onclick: () => location.reload() }, "Reload the page");
     element("refusal").replaceChildren(error.message, ...(error.kind === "lost" ? [again] : []));
     element("refusal").hidden = false;
     element("refusal").scrollIntoView({ block: "nearest" });
 }
 
-// --- what to learn
+// --- presets
 
 /** @param {Plans} plans */
 function offer({ presets }) {
     const all = Object.values(presets),
         own = all.filter((preset) => preset.own);
     const side = (/** @type {Preset} */ preset) => preset.config.task.width * (page.device?.software ? 1 : -1);
-    // A device in software gets the smaller image, and the smallest board first.
+    // A software device gets the smaller image, and the smallest board first.
     const isFirst = (/** @type {Preset} */ preset) => (page.device?.software ? preset.name === "checkerboard-small" : preset.own);
     const mine = own.sort((one, other) => side(one) - side(other)).slice(0, 1);
     const offers = [...mine, ...all.filter((preset) => !preset.own)].sort((one, other) => Number(isFirst(other)) - Number(isFirst(one)));
-    const told = offers.map((preset) => ({ name: titleOf(preset)[0], about: titleOf(preset)[1], config: preset.config, preset }));
-    element("tasks").append(presetCards(told, (/** @type {{ preset: Preset }} */ chosen) => choose(chosen.preset)));
+    const cards = offers.map((preset) => ({ name: titleOf(preset)[0], about: titleOf(preset)[1], config: preset.config, preset }));
+    element("tasks").append(presetCards(cards, (/** @type {{ preset: Preset }} */ chosen) => choose(chosen.preset)));
     choose(offers[0]);
 }
 
@@ -122,21 +123,21 @@ async function choose(preset) {
         { height, width, start } = config.task;
     page.preset = preset;
     page.name = UNNAMED;
-    const picture = targetOf(config.task);
-    pad.use(picture ? cellsOf(picture) : new Uint8Array(), height, width, own);
-    figure.aim(picture ? "Target" : `Target, after ${SOUP.steps} steps`);
+    const target = targetOf(config.task);
+    pad.use(target ? cellsOf(target) : new Uint8Array(), height, width, own);
+    figure.aim(target ? "Target" : `Target, after ${SOUP.steps} steps`);
     figure.show(null, BEFORE);
     figure.say("");
     seed.value = String(config.seed);
-    // What it starts from: noise, one cell or nothing. A rule has no image: what it makes of noise is the target.
-    const shape = picture ? { height, width, visible: 1 } : { height: SOUP.side, width: SOUP.side, visible: 1 };
+    // The initial state is noise, one cell or nothing. A rule has no image: its target is the state after some steps from noise.
+    const shape = target ? { height, width, visible: 1 } : { height: SOUP.side, width: SOUP.side, visible: 1 };
     const noise = Uint8Array.from({ length: shape.height * shape.width }, () => Number(Math.random() < 0.5)),
         middle = (height >> 1) * width + (width >> 1);
     const cells = start === "random" || start === "boards" ? noise : noise.map((_, i) => Number(start === "seed" && i === middle));
-    page.noise = picture ? null : noise;
+    page.noise = target ? null : noise;
     page.last = 0;
     const table = tableOf(config.task.rule);
-    if (!picture && table) paintState(figure.target, shape, generations(table, noise, SOUP.side, SOUP.steps)[SOUP.steps]);
+    if (!target && table) paintState(figure.target, shape, generations(table, noise, SOUP.side, SOUP.steps)[SOUP.steps]);
     figure.part(".controls").hidden = true;
     figure.use({ ...shape, steps: 0, until: 0, advance() {}, again() {}, paint: (canvas) => paintState(canvas, shape, cells) });
     progress.clear();
@@ -145,7 +146,7 @@ async function choose(preset) {
     enter(page.device ? "ready" : "refused");
 }
 
-// A circuit at work, of a rule on a grid that is worth watching; `shown` is called with each step.
+// Plays a circuit, that of a rule on a larger grid; `shown` is called with each step.
 /** @param {HardCircuit} hard @param {Parameters<typeof hardWorld>[1]} place @param {(step: number) => void} [shown] */
 function watch(hard, place, shown, stays = false) {
     const { noise } = page,
@@ -163,11 +164,11 @@ function watch(hard, place, shown, stays = false) {
     else world.advance(page.last);
 }
 
-// While it learns, a growth is watched to its end before the next circuit begins.
+// During training a rollout plays to its end before that of the next circuit begins.
 figure.ended = () => setTimeout(() => page.next?.(), 700);
 
 /** @param {File | null} file */
-async function taken(file) {
+async function takeFile(file) {
     const own = page.plans && [...element("tasks").querySelectorAll("input")].find((input) => input.value === OWN[0]);
     if (!file || !own) return;
     element("refusal").hidden = true;
@@ -187,7 +188,7 @@ async function taken(file) {
 
 function invertedBack() {
     pad.invert();
-    say("It is learned as it is in its file.");
+    say("The lightness is as in the file.");
 }
 
 // --- train
@@ -210,7 +211,7 @@ async function train() {
     const trainer = new Trainer(device, plans, preset.name, {
         seed: seed.valueAsNumber >>> 0,
         picture: preset.own ? pad.rows() : undefined,
-        tell: (/** @type {TrainEvent} */ event) => page.trainer === trainer && told(event),
+        tell: (/** @type {TrainEvent} */ event) => page.trainer === trainer && onEvent(event),
     });
     page.trainer = trainer;
     enter("training");
@@ -226,25 +227,25 @@ async function train() {
     }
 }
 
-// What each event says to the visitor.
+// The message of each event.
 /** @type {Record<string, (event: TrainEvent) => string>} */
-const WORDS = {
+const MESSAGES = {
     compiling: ({ done, total }) =>
         `The graphics driver compiles kernel ${Math.min(done + 1, total)} of ${total}: the first time takes longest.`,
-    attempt: ({ number, why }) => (why ? `Attempt ${number} with another wiring, because of the last one: ${why}.` : "It learns."),
+    attempt: ({ number, why }) => (why ? `Attempt ${number} with new wiring, because the last one stopped: ${why}.` : TRAINING),
     stage: ({ stage, width, height }) =>
-        stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent,
-    search: () => "It searches: gates are exchanged as long as more cells are right.",
-    repaired: ({ gates }) => `${count(gates)} gates more set the last wrong cells right.`,
-    restarted: () => "It begins again.",
+        stage ? `The grid grows: training on ${width} by ${height} cells.` : element("status").textContent,
+    search: () => "Search: gates are exchanged as long as fewer cells are wrong.",
+    repaired: ({ gates }) => `Repaired: ${count(gates)} more gates correct the last wrong cells.`,
+    restarted: () => "Training restarts.",
     paused: () => "Paused.",
-    resumed: () => "It learns.",
-    hidden: () => "The page is in the background: training waits until you are back.",
-    visible: () => "It learns.",
+    resumed: () => TRAINING,
+    hidden: () => "The page is in the background: training waits until you return.",
+    visible: () => TRAINING,
 };
 
 /** @param {TrainEvent} event */
-function told(event) {
+function onEvent(event) {
     /** @type {Record<string, () => void>} */
     const actions = {
         compiling: () => Object.assign(element("progress"), { max: event.total, value: event.done }),
@@ -254,19 +255,19 @@ function told(event) {
             progress.epochs(event);
             element("progress-card").hidden = false;
         },
-        evaluation: () => judged(event),
+        evaluation: () => evaluated(event),
         solved: () => solved(event),
         paused: () => enter("paused"),
         resumed: () => enter("training"),
     };
-    if (event.kind in WORDS) say(WORDS[event.kind](event));
+    if (event.kind in MESSAGES) say(MESSAGES[event.kind](event));
     element("progress").hidden = event.kind !== "compiling" || event.done === event.total;
     actions[event.kind]?.();
     numbers();
 }
 
 /** @param {{ epoch: number, wrong: number, values: number }} event */
-function judged(event) {
+function evaluated(event) {
     figure.say(event.wrong ? `${plural(event.wrong, "wrong cell")} of ${count(event.values)}.` : "Every cell is right.");
     progress.evaluation(event);
     look();
@@ -277,17 +278,17 @@ async function look() {
     if (!trainer || !preset || page.looking) return;
     page.looking = true;
     try {
-        const decided = await trainer.decided(),
+        const converged = await trainer.converged(),
             { soft: states, epoch, circuit, start, ...shape } = await trainer.look();
         if (page.trainer !== trainer || page.state === "solved") return;
-        progress.decided = decided;
+        progress.converged = converged;
         numbers();
         const show = () =>
             watch(circuit, { ...shape, start }, (step) => paintState(soft, shape, states[Math.min(step, states.length - 1)]));
         if (figure.world && figure.world.steps < page.last) page.next = show;
         else show();
     } catch {
-        // Training ends by the same error, and says so.
+        // Training ends with the same error and reports it.
     } finally {
         page.looking = false;
     }
@@ -303,7 +304,7 @@ function restart(number) {
 // --- solved
 
 /** @param {{ epoch: number, seed: number }} event */
-async function solved({ epoch, seed: found }) {
+async function solved({ epoch, seed: solvedSeed }) {
     const { trainer, preset } = page,
         hard = await trainer?.circuit();
     if (!hard || !preset || page.trainer !== trainer) return;
@@ -312,19 +313,19 @@ async function solved({ epoch, seed: found }) {
         starts = count(3 * page.plans?.constants.STARTS);
     page.state = "solved";
     watch(hard, task, undefined, task.target !== "picture");
-    const what = { rule: "Every neighbourhood is right.", checkerboard: `${starts} fresh starts of ${starts} end in this image.` };
-    const sentence = what[/** @type {keyof typeof what} */ (task.target)] ?? `Every cell is right after ${task.steps} steps.`;
+    const results = { rule: "Every neighbourhood is right.", checkerboard: `${starts} of ${starts} fresh initial states end in this image.` };
+    const sentence = results[/** @type {keyof typeof results} */ (task.target)] ?? `Every cell is right after ${task.steps} steps.`;
     figure.say(`${sentence} ${plural(gatesOf(hard.rows), "gate")}.`);
-    setText(element("solved-title"), `Solved at epoch ${count(epoch)} with seed ${found}`);
+    setText(element("solved-title"), `Solved at epoch ${count(epoch)} with seed ${solvedSeed}`);
     element("solved").hidden = false;
     enter("solved");
-    say("Solved: every cell is right. Click on it to damage it.");
+    say("Solved: every cell is right. Click the grid to damage it.");
 }
 
 /** @param {string} name @param {string} type @param {string | undefined} text */
 const save = (name, type, text) => give(name, new Blob([text ?? ""], { type }));
 
-// --- begin
+// --- start
 
 const listen = (/** @type {string} */ id, /** @type {() => unknown} */ action) => element(id).addEventListener("click", action);
 listen("train", train);
@@ -338,14 +339,14 @@ listen("save-page", () =>
 /** @type {HTMLElement} */ (figure.target.parentElement).append(cursor);
 figure.part(".aim").append(tools, redraw);
 figure.target.addEventListener("pointerdown", () => redraw.hidden || say(LEARNED));
-document.addEventListener("paste", (event) => taken(event.clipboardData?.files[0] ?? null));
+document.addEventListener("paste", (event) => takeFile(event.clipboardData?.files[0] ?? null));
 document.addEventListener("dragover", (event) => event.preventDefault());
 document.addEventListener("drop", (event) => {
-    if (!event.defaultPrevented) taken(event.dataTransfer?.files[0] ?? null);
+    if (!event.defaultPrevented) takeFile(event.dataTransfer?.files[0] ?? null);
     event.preventDefault(); // else the browser leaves the page for the file
 });
 
-// Without a graphics card a board plays that was trained before.
+// Without a graphics card, a checkerboard that was trained before plays.
 /** @param {any} board */
 function recorded(board) {
     const { height, width } = board.task,
@@ -356,18 +357,18 @@ function recorded(board) {
     page.preset = null;
     page.noise = null;
     watch(HardCircuit.recorded(board), board.task, undefined, true);
-    setText(element("notice"), "Until then, here is a board that was trained before.");
+    setText(element("notice"), "Until then, here is a checkerboard that was trained before.");
     element("notice").hidden = false;
     figure.say(`${board.text} ${plural(gatesOf(board.rows), "gate")}.`);
 }
 
 async function open() {
-    say("It unpacks what can be learned, and looks for a graphics card.");
+    say("Loading the presets and looking for a graphics card.");
     try {
         page.plans = await readPlans();
         page.device = await openDevice();
     } catch (error) {
-        setTimeout(refuse, 0, error); // after what is offered, which clears such sentences
+        setTimeout(refuse, 0, error); // after `offer`, which clears messages
     }
     say("");
     if (page.plans) offer(page.plans);

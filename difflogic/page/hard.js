@@ -1,5 +1,5 @@
 "use strict";
-// The circuit of most probable gates, which the page shows and hands over: as difflogic/model/cell_netlist.py has it.
+// The hard circuit, of the most probable gates, which the page shows and exports, as in difflogic/model/cell_netlist.py.
 
 const ALPHABET = ".123456789";
 /** The circuit that engines.js runs. @type {any} */
@@ -7,13 +7,13 @@ let circuit = { channels: 1, periodic: false };
 /** @type {HardCircuit | null} */
 let current = null;
 
-/** The new state of 32 cells: what engines.js calls. @param {Int32Array} patch @param {Int32Array} result */
+/** Computes the new state of 32 cells, for engines.js. @param {Int32Array} patch @param {Int32Array} result */
 function cell(patch, result) {
     /** @type {HardCircuit} */ (current).evaluate(patch, result);
 }
 
-/** Bits `[row][column][channel]` of rows of text. @param {string[]} rows @param {number} channels */
-function decodePicture(rows, channels) {
+/** Returns the bits `[row][column][channel]` of rows of text. @param {string[]} rows @param {number} channels */
+function decodeImage(rows, channels) {
     return Uint8Array.from(
         rows.flatMap((row) =>
             [...row].flatMap((letter) => Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1)),
@@ -22,11 +22,11 @@ function decodePicture(rows, channels) {
 }
 
 /**
- * What a task of one target should show, on a grid of this size.
+ * Returns the target of a task on a grid of this size.
  * @param {any} task @param {number} height @param {number} width
  */
 function targetOf(task, height, width) {
-    if (task.target === "picture") return decodePicture(task.picture, task.loss_channels);
+    if (task.target === "picture") return decodeImage(task.picture, task.loss_channels);
     const bits = new Uint8Array(height * width * task.loss_channels);
     for (let y = 0; y < height; y++) {
         for (let x = 0; x < width; x++) bits[(y * width + x) * task.loss_channels] = ((y >> 1) + (x >> 1)) % 2;
@@ -34,24 +34,24 @@ function targetOf(task, height, width) {
     return bits;
 }
 
-/** @param {any} preset @param {string[]} picture */
-function checkedPicture(preset, picture) {
+/** Returns the rows of an image. Throws RefusedError. @param {any} preset @param {string[]} rows */
+function checkedImage(preset, rows) {
     const { height, width } = preset.config.task,
-        fits = picture.length === height && picture.every((row) => row.length === width);
-    if (!fits) throw new RefusedError("picture", `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`);
-    if (!picture.every((row) => /^[.0-7]*$/.test(row)))
-        throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
-    return picture.map((row) => row.replaceAll("0", "."));
+        fits = rows.length === height && rows.every((row) => row.length === width);
+    if (!fits) throw new RefusedError("picture", `An image has ${height} rows of ${width} cells here, got ${rows.length} rows.`);
+    if (!rows.every((row) => /^[.0-7]*$/.test(row)))
+        throw new RefusedError("picture", "An image is written in . and the digits 0 to 7.");
+    return rows.map((row) => row.replaceAll("0", "."));
 }
 
-/** The polynomial of a gate over 0 and 1: whether it has 1, a, b and ab. @param {number} gate */
+/** Returns the coefficients of 1, a, b and ab of a gate's polynomial over 0 and 1. @param {number} gate */
 function polynomial(gate) {
     const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
     return [f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11];
 }
 
 /**
- * Gates of 32 lanes: of each its bit, a and b, and its polynomial as masks.
+ * Evaluates gates on 32 lanes: `places` has bit, a and b of each, `masks` its polynomial.
  * @param {Int32Array} values @param {Int32Array} places @param {Int32Array} masks
  */
 function runRows(values, places, masks) {
@@ -63,12 +63,12 @@ function runRows(values, places, masks) {
 }
 
 /**
- * What some channels are computed from: `rows` of bit, gate, a, b, the bits `outputs` that the channels become, and the
- * `inputs` that are read. A gate that passes a bit on is that bit, but for those of `kept`.
- * @param {ReturnType<typeof flatLayout>} layout @param {Uint8Array} ids @param {Map<number, any>} kept
+ * Returns the part of a circuit that computes some channels: `rows` of bit, gate, a, b, the `outputs`, and the `inputs`
+ * that are read. A pass-through gate is replaced by its input, unless it is in `retained`.
+ * @param {ReturnType<typeof flatLayout>} layout @param {Uint8Array} ids @param {Map<number, any>} retained
  * @param {number[]} channels
  */
-function reduced(layout, ids, kept, channels) {
+function reduced(layout, ids, retained, channels) {
     const { patchNodes, wires, gates } = layout,
         count = gates.length,
         last = patchNodes + count - layout.channels;
@@ -76,7 +76,7 @@ function reduced(layout, ids, kept, channels) {
         needed = new Uint8Array(source.length);
     for (let i = 0; i < count; i++) {
         const gate = ids[gates[i]];
-        if ((gate === 3 || gate === 5) && !kept.has(gates[i])) {
+        if ((gate === 3 || gate === 5) && !retained.has(gates[i])) {
             source[patchNodes + i] = source[wires[2 * i + (gate === 5 ? 1 : 0)]];
         }
     }
@@ -88,9 +88,9 @@ function reduced(layout, ids, kept, channels) {
         const gate = ids[gates[i]],
             a = source[wires[2 * i]],
             b = source[wires[2 * i + 1]],
-            all = kept.has(gates[i]);
-        if (all || (gate !== 0 && gate !== 15 && gate !== 10)) needed[a] = 1;
-        if (all || (gate !== 0 && gate !== 15 && gate !== 12)) needed[b] = 1;
+            readsBoth = retained.has(gates[i]);
+        if (readsBoth || (gate !== 0 && gate !== 15 && gate !== 10)) needed[a] = 1;
+        if (readsBoth || (gate !== 0 && gate !== 15 && gate !== 12)) needed[b] = 1;
         rows.push([patchNodes + i, gate, a, b]);
     }
     const inputs = Array.from({ length: patchNodes }, (_, bit) => bit).filter((bit) => needed[bit]);
@@ -100,33 +100,26 @@ function reduced(layout, ids, kept, channels) {
 class HardCircuit {
     /**
      * @param {any} preset @param {ReturnType<typeof flatLayout>} layout @param {ArrayLike<number>} ids of the gates
-     * @param {number} seed @param {string[]} picture @param {string[]} names of the sixteen gates
+     * @param {number} seed @param {string[]} image rows of text @param {string[]} names of the sixteen gates
      */
-    constructor(preset, layout, ids, seed, picture, names) {
+    constructor(preset, layout, ids, seed, image, names) {
         this.preset = preset;
         this.layout = layout;
         this.seed = seed;
-        this.picture = picture;
+        this.image = image;
         this.names = names;
         this.ids = Uint8Array.from(ids);
-        const made = reduced(
-            layout,
-            this.ids,
-            new Map(),
-            Array.from({ length: layout.channels }, (_, c) => c),
-        );
-        /** The bit that each channel becomes. */
-        this.outputs = made.outputs;
-        /** Bit, gate, a, b of what is computed, in order. */
-        this.rows = made.rows;
-        /** Gates that were added: the same four numbers. @type {number[][]} */
+        const channels = Array.from({ length: layout.channels }, (_, c) => c);
+        /** `outputs`: the bit of each channel; `rows`: bit, gate, a, b of each gate that an output needs, in order. */
+        ({ outputs: this.outputs, rows: this.rows } = reduced(layout, this.ids, new Map(), channels));
+        /** Gates of a repair, as rows. @type {number[][]} */
         this.added = [];
-        /** Gates with logits of their own that compute something which an output needs. */
+        /** Number of trained gates that an output needs. */
         this.active = new Set(this.rows.map(([bit]) => layout.gates[bit - layout.patchNodes])).size;
         this.compile();
     }
 
-    /** A circuit that was trained before, in the form of plans.py. @param {any} recorded */
+    /** Returns a circuit that was trained before, in the form of plans.py. @param {any} recorded */
     static recorded({ channels, periodic, rows, outputs, task }) {
         const hard = Object.create(HardCircuit.prototype);
         Object.assign(hard, {
@@ -137,7 +130,7 @@ class HardCircuit {
         return hard;
     }
 
-    /** Adds gates behind all others, and changes what the channels become. @param {NonNullable<ReturnType<typeof repairs>>} made */
+    /** Appends the gates of a repair, and sets the outputs. @param {NonNullable<ReturnType<typeof repairs>>} repair */
     extend({ rows, outputs }) {
         this.rows = [...this.rows, ...rows];
         this.added = rows;
@@ -147,7 +140,7 @@ class HardCircuit {
         return this;
     }
 
-    /** A gate is `c0 ^ ca a ^ cb b ^ cab a b`, each a mask of 32 bits. */
+    /** Compiles the gates to `c0 ^ ca a ^ cb b ^ cab a b`, where each coefficient is a mask of 32 bits. */
     compile() {
         const count = this.rows.length;
         this.places = new Int32Array(3 * count);
@@ -159,7 +152,7 @@ class HardCircuit {
                 4 * n,
             );
         });
-        /** Of all nodes, 32 cells to a word. */
+        /** Values of all nodes, 32 cells in a word. */
         this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length + this.added.length);
     }
 
@@ -171,13 +164,13 @@ class HardCircuit {
         for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
     }
 
-    /** Lets engines.js run this circuit. */
+    /** Makes this the circuit that engines.js runs. */
     use() {
         current = this;
         circuit = { channels: this.layout.channels, periodic: this.preset.config.model.periodic };
     }
 
-    /** The states `[row][column][channel]` of a rollout, the start included. @param {Uint8Array} start */
+    /** Returns the states `[row][column][channel]` of a rollout, the initial one included. @param {Uint8Array} start */
     rollout(start, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps, all = true) {
         this.use();
         const engine = new ScriptEngine(),
@@ -191,7 +184,7 @@ class HardCircuit {
         return states;
     }
 
-    /** Bit planes of engines.js. @param {Uint8Array} grid @param {number} height @param {number} width */
+    /** Returns the bit planes of engines.js. @param {Uint8Array} grid @param {number} height @param {number} width */
     planes(grid, height, width) {
         const { channels } = this.layout,
             words = wordsOf(width),
@@ -220,7 +213,7 @@ class HardCircuit {
         return grid;
     }
 
-    /** Planes of a start as in training, in the middle of a grid; random where it is drawn. */
+    /** Returns the bit planes of an initial state as in training, centred or random. */
     start(/** @type {number} */ height, /** @type {number} */ width) {
         const { channels } = this.layout,
             { start } = this.preset.config.task,
@@ -236,7 +229,7 @@ class HardCircuit {
         return this.planes(grid, height, width);
     }
 
-    /** Wrong values of the picture after so many steps. @param {Uint8Array} start @param {Uint8Array} target */
+    /** Returns the number of mismatches with the target after a number of steps. @param {Uint8Array} start @param {Uint8Array} target */
     wrong(start, target, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps) {
         const { channels } = this.layout,
             seen = this.preset.config.task.loss_channels;
@@ -244,7 +237,7 @@ class HardCircuit {
         return target.reduce((sum, bit, i) => sum + (bit ^ last[Math.floor(i / seen) * channels + (i % seen)]), 0);
     }
 
-    /** The text of circuit.json: every gate, one a line. */
+    /** Returns the text of circuit.json, with one gate in each line. */
     json() {
         const { patchNodes, wires } = this.layout;
         const name = (/** @type {number} */ bit) =>
@@ -257,15 +250,15 @@ class HardCircuit {
             ...Array.from(gates, (gate, i) => row(patchNodes + i, this.ids[gate], wires[2 * i], wires[2 * i + 1])),
             ...this.added.map(([bit, gate, a, b]) => row(bit, gate, a, b)),
         ];
-        // A channel that was not repaired is what its last gate is, which may only pass another on.
+        // A channel without a repair is its last gate, which may be a pass-through.
         const ends = this.outputs.map((bit, c) => `"${name(bit < first ? first - channels + c : bit)}"`);
         return `${this.preset.head},\n"gates": [\n${rows.join(",\n")}\n],\n"outputs": [${ends.join(", ")}]}\n`;
     }
 
-    /** The text of config.toml, with the seed and the picture of this run. */
+    /** Returns the text of config.toml, with the seed and the image of this run. */
     config() {
         const text = this.preset.toml.replace(/^seed = \d+$/m, `seed = ${this.seed}`);
-        const rows = this.picture.map((row) => `    "${row}",\n`).join("");
+        const rows = this.image.map((row) => `    "${row}",\n`).join("");
         return this.preset.own ? text.replace(/^picture = \[[^\]]*\]/m, `picture = [\n${rows}]`) : text;
     }
 }

@@ -1,18 +1,18 @@
-// A solved circuit as the living page that `difflogic export --format html` writes: its templates lie in this file.
+// A solved circuit as the living page of `difflogic export --format html`, whose templates are in this page.
 
 import { gatesOf, plain } from "../circuits/export/templates/drawing.js";
 import { plural } from "../serve/web/format.js";
 
-/** Returns its text. @param {HardCircuit} hard @param {string} name */
+/** Returns the text of the page. @param {HardCircuit} hard @param {string} name */
 export function livingPage(hard, name) {
     /** @type {Record<string, any>} as export.py writes it */
-    const given = JSON.parse(document.getElementById("living")?.textContent ?? "");
+    const templates = JSON.parse(document.getElementById("living")?.textContent ?? "");
     const { channels, visible, periodic, neighbourhood = "moore", habitat, difflogic } = JSON.parse(hard.json());
     const circuit = { rows: hard.rows.map(plain), outputs: hard.outputs, channels, visible };
     const gates = gatesOf(hard.rows);
     const about = `difflogic ${difflogic}: ${plural(gates, "gate")}, ${plural(channels, "channel")}, ${visible} visible; the grid ${periodic ? "wraps around" : "is 0 outside"}.`;
     const marks = { name, upper: name.toUpperCase(), about, channels, inputs: 9 * channels };
-    const body = statements(circuit, given.expressions, "let @NAME@ = @VALUE@;", "near[@BIT@]", ["0u", "0xffffffffu"]);
+    const body = statements(circuit, templates.expressions, "let @NAME@ = @VALUE@;", "near[@BIT@]", ["0u", "0xffffffffu"]);
     const data = {
         channels,
         visible,
@@ -20,27 +20,27 @@ export function livingPage(hard, name) {
         neighbourhood,
         origin: Array.from({ length: channels }, (_, c) => c),
         home: habitat ? { ...habitat, ones: [] } : null,
-        shader: fill(given.shader, { ...marks, periodic, body }),
+        shader: fill(templates.shader, { ...marks, periodic, body }),
         lines: circuit.rows,
         outputs: hard.outputs,
         gates,
     };
-    return fill(given.page, {
+    return fill(templates.page, {
         ...marks,
-        style: given.style,
+        style: templates.style,
         data: JSON.stringify(data),
-        cell: statements(circuit, given.expressions, "const @NAME@ = @VALUE@;", "patch[@BIT@]", ["0", "-1"]),
-        engines: given.engines,
-        script: given.script,
+        cell: statements(circuit, templates.expressions, "const @NAME@ = @VALUE@;", "patch[@BIT@]", ["0", "-1"]),
+        engines: templates.engines,
+        script: templates.script,
     });
 }
 
-// A template with marks between at signs replaced, as `fill` of difflogic/circuits/export/text.py does.
+// Replaces the marks between at signs in a template, as `fill` of difflogic/circuits/export/text.py does.
 /** @param {string} template @param {Record<string, unknown>} values */
 const fill = (template, values) => template.replace(/@([A-Z_]+)@/g, (_, mark) => String(values[mark.toLowerCase()]));
 
 /**
- * The gates in the operators `~ & | ^`, and then the results.
+ * Returns statements for the gates in the operators `~ & | ^`, followed by the results.
  * @param {{ rows: number[][], outputs: number[], channels: number }} circuit
  * @param {string[]} expressions
  * @param {string} assign with the marks NAME and VALUE

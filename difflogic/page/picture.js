@@ -1,19 +1,19 @@
-// A picture file as cells of eight colours, by the rules of difflogic/config/picture_file.py: scaled down as Pillow does
-// it for the command, to one of 255 levels, for its versions round in different orders; and put into the middle of the
-// grid, as by `_centred` of difflogic/config/customise.py.
+// Reads an image file as cells of eight colours, by the rules of difflogic/config/picture_file.py. It is scaled down like
+// Pillow, up to one of 255 levels (Pillow's versions differ in rounding), and centred in the grid as by `_centred` of
+// difflogic/config/customise.py.
 
 const MAX_PIXELS = 4096 * 4096; // as for the command
 const FORMATS = "PNG, GIF, JPEG, BMP or WEBP";
 const THRESHOLD = 0.26 * 255; // a cell is on above this brightness, and opaque above this opacity
 const [WHITE, BLUE] = [7, 4];
 const LOBES = 3; // of Lanczos
-const GAP = 2; // Pillow averages whole blocks of pixels first, as long as this factor is left for Lanczos
-const PRECISION = 2 ** 22; // weights are whole numbers of it
+const GAP = 2; // Pillow averages blocks of pixels first, as long as this factor is left for Lanczos
+const PRECISION = 2 ** 22; // denominator of the weights
 
 /** @typedef {{ width: number, height: number, data: Uint8Array | Uint8ClampedArray }} Pixels  RGBA, four bytes a pixel */
 
 /**
- * The cells of a picture file, row by row: 1 red, 2 green and 4 blue are added.
+ * Returns the cells of an image file, row by row, each the sum of 1 for red, 2 for green and 4 for blue.
  * @param {File} file
  * @param {number} width of the grid
  * @param {number} height
@@ -21,10 +21,10 @@ const PRECISION = 2 ** 22; // weights are whole numbers of it
  * @throws {Error} whose message is a sentence for the visitor
  */
 export async function cellsOfFile(file, width, height) {
-    const name = `\u2068${file.name}\u2069`; // a name from right to left keeps its place in the sentence
-    if (file.type === "image/svg+xml") throw new Error(`${name} describes shapes and no pixels: save it as ${FORMATS}.`);
+    const name = `\u2068${file.name}\u2069`; // isolates names that are written from right to left
+    if (file.type === "image/svg+xml") throw new Error(`${name} describes shapes instead of pixels: save it as ${FORMATS}.`);
     const bitmap = await createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "none" }).catch(() => {
-        throw new Error(`${name} is not a picture that can be read: expected ${FORMATS}, undamaged.`);
+        throw new Error(`${name} is not an image that can be read: expected ${FORMATS}, undamaged.`);
     });
     const sides = `${bitmap.width}x${bitmap.height}`;
     if (bitmap.width * bitmap.height > MAX_PIXELS) {
@@ -48,7 +48,7 @@ function pixelsOf(bitmap) {
     return { width, height, data: context.getImageData(0, 0, width, height).data };
 }
 
-// Into the middle; an odd cell is left below and at the right.
+// Centres the cells; an odd row or column is at the bottom or right.
 /** @param {number[]} colours @param {Pixels} pixels @param {number} width @param {number} height */
 function centred(colours, pixels, width, height) {
     const cells = new Uint8Array(width * height),
@@ -60,7 +60,7 @@ function centred(colours, pixels, width, height) {
     return cells;
 }
 
-// Opaque pixels are on where others are transparent; without any, what is dark on light is inverted in lightness.
+// Opaque pixels are on if others are transparent; without transparency, an image that is dark on light is inverted.
 /** @param {Pixels} pixels @returns {{ colours: number[], isInverted: boolean }} */
 function coloured({ width, height, data }) {
     const opaque = Array.from({ length: width * height }, (_, i) => data[4 * i + 3] > THRESHOLD);
@@ -87,7 +87,7 @@ function isDarkOnLight(cells, width) {
     return share([...ends, ...sides].flat()) > 0.9 && share(cells) > 0.5 && share(cells) < 1;
 }
 
-// `Image.thumbnail` of Pillow: in its own proportions, never larger.
+// `Image.thumbnail` of Pillow: scales down, and preserves the aspect ratio.
 /** @param {Pixels} pixels @param {number} width @param {number} height @returns {Pixels} */
 export function fitted(pixels, width, height) {
     if (width >= pixels.width && height >= pixels.height) return pixels;
@@ -102,23 +102,23 @@ export function fitted(pixels, width, height) {
     return divided(resized(multiplied(pixels), width, height));
 }
 
-// Colours times opacity, and back, for what is transparent has no colour to give.
+// Premultiplies colours by opacity, so that transparent pixels do not contribute; `divided` is the inverse.
 /** @param {Pixels} pixels */
 function multiplied({ width, height, data }) {
-    const made = Uint8Array.from(data, (value, i) => {
+    const products = Uint8Array.from(data, (value, i) => {
         const product = value * data[i | 3] + 128;
         return i % 4 === 3 ? value : (product + (product >> 8)) >> 8;
     });
-    return { width, height, data: made };
+    return { width, height, data: products };
 }
 
 /** @param {Pixels} pixels */
 function divided({ width, height, data }) {
-    const made = Uint8Array.from(data, (value, i) => {
+    const quotients = Uint8Array.from(data, (value, i) => {
         const opacity = data[i | 3];
         return i % 4 === 3 || opacity === 0 ? value : Math.min(255, Math.floor((255 * value) / opacity));
     });
-    return { width, height, data: made };
+    return { width, height, data: quotients };
 }
 
 /** @param {Pixels} pixels @param {number} width @param {number} height */
@@ -138,7 +138,7 @@ function resized(pixels, width, height) {
     return { width, height, data: made };
 }
 
-// Means of blocks; those at the right and below may be smaller.
+// Averages blocks; those at the right and bottom may be smaller.
 /** @param {Pixels} pixels @param {number} across @param {number} down */
 function averaged(pixels, across, down) {
     const width = Math.ceil(pixels.width / across),
@@ -159,8 +159,8 @@ function averaged(pixels, across, down) {
 
 /** @typedef {{ first: number, weights: number[] }} Weights */
 
-// Of each new pixel the old ones that it is made of.
-/** @param {number} size how many there are @param {number} length how much of them is seen @param {number} count of new ones @returns {Weights[]} */
+// Returns the source pixels and weights of each new pixel.
+/** @param {number} size number of source pixels @param {number} length the part of them that is scaled @param {number} count number of new pixels @returns {Weights[]} */
 function lanczos(size, length, count) {
     const scale = length / count,
         wide = Math.max(scale, 1),
@@ -169,7 +169,7 @@ function lanczos(size, length, count) {
         const centre = (i + 0.5) * scale,
             first = Math.max(0, Math.trunc(centre - support + 0.5));
         const weights = Array.from({ length: Math.min(size, Math.trunc(centre + support + 0.5)) - first }, (_, x) =>
-            bell((first + x - centre + 0.5) / wide),
+            kernel((first + x - centre + 0.5) / wide),
         );
         const sum = weights.reduce((all, weight) => all + weight, 0);
         return { first, weights: weights.map((weight) => Math.trunc((weight / sum) * PRECISION + (weight < 0 ? -0.5 : 0.5))) };
@@ -177,7 +177,7 @@ function lanczos(size, length, count) {
 }
 
 /** @param {number} x */
-function bell(x) {
+function kernel(x) {
     const sinc = (/** @type {number} */ t) => (t === 0 ? 1 : Math.sin(Math.PI * t) / (Math.PI * t));
     return -LOBES <= x && x < LOBES ? sinc(x) * sinc(x / LOBES) : 0;
 }

@@ -1,7 +1,7 @@
-"""A preset as a page holds it: its configuration, and of each stage what a device is given, recorded.
+"""Records presets for in-browser training: the configuration, and the buffers and dispatches of each stage.
 
-What follows from the seed is not in it: wires, first logits, keys and random probes are made in the page, by
-`seeded.js`, bit for bit as here, so that a page can train any seed. A target that the visitor draws is made there too.
+Data that depend on the seed are left out: the page computes wires, initial logits, keys and random evaluation grids by
+`seeded.js`, bit for bit as here, so that it can train any seed. It also computes the target of a visitor's drawing.
 """
 
 import base64
@@ -35,9 +35,9 @@ from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
-"""Those of difflogic that a page holds; asynchronous ones draw fire masks for their probes, which the page does not."""
+"""Presets that a page can hold; asynchronous ones need fire masks for evaluation, which it cannot sample."""
 OWN = {"draw": 16, "draw-small": 12}
-"""Tasks of a page alone: the visitor's own picture of so many cells a side, by the circuit of colored-g."""
+"""Tasks of the page with the circuit of colored-g: a custom image with this number of cells per side."""
 SMILE = (
     "............",
     "...333333...",
@@ -52,25 +52,25 @@ SMILE = (
     "...333333...",
     "............",
 )
-"""12x12: what a page's own picture is before the visitor draws."""
+"""12x12 image that the page shows before the visitor draws."""
 OWN_EPOCHS = 1200
-"""Of an attempt at it: small pictures need less training than the letter before the search mends the rest."""
+"""Epochs of an attempt at a custom image: small images need less training than the letter before the search."""
 UNGUIDED = 3.5
-"""A page's search goes by no guide and takes longer than a train step, so it begins so many times later: most letters
-are solved by then. Pictures of a visitor's own are not, and what the search leaves of them is repaired."""
+"""Factor by which a page delays the search, which is unguided and slower than a train step: most letters are solved by
+then. Custom images are not, and are repaired after the search."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
-"""Buffers whose first contents follow from the seed; so do random probes."""
+"""Buffers whose initial contents depend on the seed; those of random evaluation grids do too."""
 
 
 def names() -> list[str]:
-    """Return the names of what a page may hold; it opens on the first."""
+    """Return the names of the tasks that a page can hold; it opens on the first."""
     return [*OWN, *PRESETS]
 
 
 def page_config(name: str, white: bool = False) -> Config:
     """Return the configuration that a page trains: the recipe robust, until it is solved.
 
-    Raises UsageError for what a page does not hold. `white`: for a drawing in white alone.
+    Raises UsageError for a name that a page cannot hold. `white`: for a drawing in white alone.
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
@@ -87,18 +87,18 @@ def _own(side: int, white: bool = False) -> Config:
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
     picture = ((empty,) * above + rows + (empty,) * side)[:side]
-    one = {"loss_channels": 1, "picture": tuple(re.sub("[1-7]", "1", row) for row in picture)} if white else {}
+    one_channel = {"loss_channels": 1, "picture": tuple(re.sub("[1-7]", "1", row) for row in picture)} if white else {}
     return presets.get("colored-g").with_(
-        task={"picture": picture, "height": side, "width": side} | one, train={"epochs": OWN_EPOCHS}
+        task={"picture": picture, "height": side, "width": side} | one_channel, train={"epochs": OWN_EPOCHS}
     )
 
 
 def page_data(chosen: list[str]) -> Data:
-    """Everything that a page with these presets needs, as JSON holds it. Raises UsageError, LimitError."""
-    made = {name: preset_data(name) for name in chosen}
+    """Return all data of a page with these presets as JSON. Raises UsageError, LimitError."""
+    data = {name: preset_data(name) for name in chosen}
     kernels = {
         kernel
-        for preset in [*made.values(), *(made[name]["white"] for name in chosen if name in OWN)]
+        for preset in [*data.values(), *(data[name]["white"] for name in chosen if name in OWN)]
         for stage in preset["stages"]
         for plan in stage["plans"].values()
         for kernel, _ in plan["pipelines"]
@@ -107,10 +107,10 @@ def page_data(chosen: list[str]) -> Data:
         "version": 1,
         "difflogic": __version__,
         "kernels": {
-            name: {"code": load_source(name).text, "access": [each.access for each in KERNELS[name].bindings]}
+            name: {"code": load_source(name).text, "access": [binding.access for binding in KERNELS[name].bindings]}
             for name in sorted(kernels)
         },
-        "presets": made,
+        "presets": data,
         "gate_names": list(gates.NAMES),
         "constants": _constants(),
         "recorded": _recorded_board(),
@@ -127,8 +127,8 @@ def _recorded_board() -> Data:
 
 
 def _constants() -> Data:
-    """The numbers of rules that the page follows as the command does."""
-    named = {
+    """Return the constants that the page shares with the command."""
+    modules = {
         circuits: ("NOISE_STREAM",),
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS", "STRAIGHT", "ALL_ROUND_KERNELS"),
         jobs: ("PROBE_STREAM",),
@@ -137,8 +137,8 @@ def _constants() -> Data:
         stalled: ("HOPELESS", "PROGRESS", "MEAN_OF"),
         repair: ("MOST_WRONG", "TOGETHER"),
     }
-    found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
-    return found | {
+    constants = {name: getattr(module, name) for module, names in modules.items() for name in names}
+    return constants | {
         "RESTART_STREAM": schedule.STREAM,
         "SEARCH_STREAM": search.STREAM,
         "HISTORY": HISTORY,
@@ -178,13 +178,13 @@ _KINDS = {"hardware": False, "software": True}
 
 
 def recorded(config: Config, software: bool) -> RecordedRun:
-    """The training of a configuration from its first state."""
+    """Return the recorded training of a configuration from its initial state."""
     job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
     return record([job], [TrainState.initial(job)], software)
 
 
 def plan_data(run: RecordedRun, config: Config) -> Data:
-    """A recorded run in JSON: buffers, pipelines and bind groups by their numbers."""
+    """Return a recorded run as JSON, with buffers, pipelines and bind groups by their numbers."""
     device, plan = run.device, run.plan
     seeded = SEEDED | ({"words"} if config.task.start == "random" else set())
     places = {id(buffer): number for number, buffer in enumerate(device.buffers)}
@@ -193,12 +193,12 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
 
     def listed(dispatches: list[Dispatch]) -> list[list[int]]:
         return [
-            [pipelines[each.pipeline], groups[id(each.bind_group)], each.x, each.y, each.work] for each in dispatches
+            [pipelines[item.pipeline], groups[id(item.bind_group)], item.x, item.y, item.work] for item in dispatches
         ]
 
     return {
-        "buffers": [[each.name, each.size, each.usage, _contents(each, seeded)] for each in device.buffers],
-        "pipelines": [[each.kernel, dict(each.constants)] for each in device.pipelines],
+        "buffers": [[item.name, item.size, item.usage, _contents(item, seeded)] for item in device.buffers],
+        "pipelines": [[item.kernel, dict(item.constants)] for item in device.pipelines],
         "groups": [
             [group.kernel, [[places[id(part.buffer)], part.offset, part.size] for part in group.bound]]
             for group in device.groups
@@ -221,7 +221,7 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
 
 
 def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | None:
-    """`true` for what the page makes of the seed, null for zeros, else base64."""
+    """Return true if the page computes the contents from the seed, None for zeros, otherwise base64."""
     if buffer.name in seeded and buffer.contents is not None:
         return True
     if buffer.contents is None or not any(buffer.contents):

@@ -2,7 +2,7 @@
 // Plays a recorded training on the visitor's device: buffers, pipelines, bind groups and three lists of dispatches, as
 // difflogic/page/plans.py writes them. Nothing in the lists changes from epoch to epoch.
 
-/** What the page says to its visitor instead of going on. `kind` is one word for it. */
+/** Reason why the page cannot train, as a sentence for the visitor; `kind` is one word for it. */
 class RefusedError extends Error {
     constructor(/** @type {string} */ kind, /** @type {string} */ message) {
         super(message);
@@ -14,20 +14,20 @@ class RefusedError extends Error {
 const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 /** @param {unknown} error */
-const said = (error) => String(/** @type {Error} */ (error).message ?? error).replace(/\.$/, "");
+const messageOf = (error) => String(/** @type {Error} */ (error).message ?? error).replace(/\.$/, "");
 
-/** The presets that the file holds. */
+/** Returns the presets of the file. Throws RefusedError. */
 async function readPlans() {
     const packed = fromBase64(document.getElementById("plans")?.textContent?.trim() ?? "");
     try {
         const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
         return await new Response(unpacked).json();
     } catch (error) {
-        throw new RefusedError("data", `The page's own data cannot be read (${said(error)}): download it again.`);
+        throw new RefusedError("data", `The page's own data cannot be read (${messageOf(error)}): download it again.`);
     }
 }
 
-/** An open device. Throws RefusedError. */
+/** Opens a device. Throws RefusedError. */
 async function openDevice() {
     if (!navigator.gpu) {
         const advice = "use a current Chrome, Edge or Safari, or set dom.webgpu.enabled in about:config of Firefox";
@@ -43,7 +43,7 @@ async function openDevice() {
     try {
         return new PageDevice(adapter, await adapter.requestDevice());
     } catch (error) {
-        throw new RefusedError("limits", `The graphics card grants less than WebGPU's usual limits: ${said(error)}.`);
+        throw new RefusedError("limits", `The graphics card grants less than WebGPU's usual limits: ${messageOf(error)}.`);
     }
 }
 
@@ -51,12 +51,12 @@ async function openDevice() {
 function refusal(error) {
     if (error instanceof GPUOutOfMemoryError) {
         const advice = "close other tabs, or choose a smaller preset";
-        return new RefusedError("memory", `The graphics card has not enough free memory for this training: ${advice}.`);
+        return new RefusedError("memory", `The graphics card does not have enough free memory for this training: ${advice}.`);
     }
-    return new RefusedError("validation", `This browser refuses a part of the training: ${said(error).split("\n")[0]}.`);
+    return new RefusedError("validation", `This browser refuses a part of the training: ${messageOf(error).split("\n")[0]}.`);
 }
 
-/** A device, what was compiled for it, and what crossed its bus. */
+/** A device, its compiled pipelines, and the bytes read from and written to it. */
 class PageDevice {
     constructor(/** @type {GPUAdapter} */ adapter, /** @type {GPUDevice} */ handle) {
         const info = /** @type {any} */ (adapter.info ?? {});
@@ -72,7 +72,7 @@ class PageDevice {
         this.pipelines = new Map();
         /** @type {Map<string, GPUBindGroupLayout>} */
         this.layouts = new Map();
-        /** The reason why nothing more can be computed. @type {Promise<RefusedError>} */
+        /** Resolves when the device is lost. @type {Promise<RefusedError>} */
         this.lost = new Promise((resolve) => {
             handle.lost.then(({ message, reason }) => {
                 const why = message.split("\n")[0] || reason;
@@ -98,7 +98,7 @@ class PageDevice {
         return layout;
     }
 
-    /** Compiled the first time, for all stages. */
+    /** Returns a pipeline, which all stages share. */
     pipeline(
         /** @type {string} */ kernel,
         /** @type {Record<string, number>} */ constants,
@@ -125,7 +125,7 @@ class PageDevice {
         this.sent[purpose] = (this.sent[purpose] ?? 0) + data.byteLength;
     }
 
-    /** What `work` gives, unless the device has not what it asks for. Throws RefusedError. */
+    /** Returns the result of `work`. Throws RefusedError if the device lacks memory or rejects it. */
     async within(/** @type {() => any} */ work) {
         this.handle.pushErrorScope("validation");
         this.handle.pushErrorScope("out-of-memory");
@@ -138,7 +138,7 @@ class PageDevice {
 
 /** @typedef {[number, number, number, number, number]} Dispatch pipeline, group, x, y, work */
 
-/** The memory of one stage, and what runs on it. */
+/** The buffers of one stage, and the dispatches on them. */
 class StageModel {
     /** @param {PageDevice} device @param {any} stage @param {Record<string, any>} kernels @param {any} constants */
     constructor(device, stage, kernels, constants) {
@@ -154,8 +154,8 @@ class StageModel {
         this.pipelines = [];
     }
 
-    /** Makes everything; `tell(done, total, kernel)` hears of each pipeline. Throws RefusedError. */
-    async open(/** @type {(done: number, total: number, kernel: string) => void} */ tell) {
+    /** Creates buffers, groups and pipelines; `report(done, total, kernel)` is called at each pipeline. Throws RefusedError. */
+    async open(/** @type {(done: number, total: number, kernel: string) => void} */ report) {
         const { plan, device } = this;
         this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)));
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
@@ -173,15 +173,15 @@ class StageModel {
             ),
         );
         for (const [kernel, constants] of plan.pipelines) {
-            tell(this.pipelines.length, plan.pipelines.length, kernel);
+            report(this.pipelines.length, plan.pipelines.length, kernel);
             try {
                 this.pipelines.push(await device.pipeline(kernel, constants, this.kernels[kernel]));
             } catch (error) {
-                const cannot = `This browser cannot compile the kernel ${kernel}: ${said(error).split("\n")[0]}.`;
+                const cannot = `This browser cannot compile the kernel ${kernel}: ${messageOf(error).split("\n")[0]}.`;
                 throw await Promise.race([device.lost, Promise.resolve(new RefusedError("validation", cannot))]);
             }
         }
-        tell(plan.pipelines.length, plan.pipelines.length, "");
+        report(plan.pipelines.length, plan.pipelines.length, "");
         const room = Math.max(this.size("logits"), this.size("states") * this.named("states").length);
         this.staging = await device.within(() => this.buffer("reading", room, "staging"));
     }
@@ -196,7 +196,7 @@ class StageModel {
         return this.device.handle.createBuffer({ label, size, usage: usage ?? 0 });
     }
 
-    /** The buffers of a name, in order. */
+    /** Returns the buffers of a name, in order. */
     named(/** @type {string} */ name) {
         return this.buffers.filter((_, number) => this.plan.buffers[number][0] === name);
     }
@@ -213,7 +213,7 @@ class StageModel {
         this.fill(name, new Uint8Array(this.size(name)), "state");
     }
 
-    /** Logits, moments, keys and counters as another stage has them. */
+    /** Copies logits, moments, keys and counters from another stage. */
     continue(/** @type {StageModel} */ other) {
         const encoder = this.device.handle.createCommandEncoder();
         for (const name of ["logits", "mu", "nu", "control"]) {
@@ -222,7 +222,7 @@ class StageModel {
         this.device.queue.submit([encoder.finish()]);
     }
 
-    /** One pass; pipelines are set where they change. */
+    /** Encodes one pass. */
     encode(/** @type {Dispatch[]} */ list) {
         const encoder = this.device.handle.createCommandEncoder(),
             pass = encoder.beginComputePass();
@@ -237,7 +237,7 @@ class StageModel {
         return encoder;
     }
 
-    /** A list in pieces of at most so much work, each short enough for watchdogs. */
+    /** Splits dispatches into submits that are short enough for watchdogs. */
     pieces(/** @type {Dispatch[]} */ list) {
         /** @type {Dispatch[][]} */
         const pieces = [[]];
@@ -254,7 +254,7 @@ class StageModel {
     }
 
     /**
-     * Runs a list, several submits where it is long, and reads `[buffer, offset, size]` behind it.
+     * Submits each piece, and then returns the bytes of each `[buffer, offset, size]`.
      * @param {Dispatch[][]} pieces @param {[GPUBuffer, number, number][]} wanted @param {string} purpose
      */
     async run(pieces, wanted, purpose) {
@@ -269,7 +269,7 @@ class StageModel {
                 total += size;
             }
             device.queue.submit([encoder.finish()]);
-            // One submit at a time: what waits behind it on the device would hold up the whole screen.
+            // One submit at a time: a queue of them would block the screen.
             if (!isLast) await this.orLost(device.queue.onSubmittedWorkDone());
         }
         if (!total) return new ArrayBuffer(0);
@@ -283,12 +283,12 @@ class StageModel {
     /** Waits for work on the device, which may be lost. Throws RefusedError. @param {Promise<any>} work */
     async orLost(work) {
         const failed = await Promise.race([work.then(() => null, refusal), this.device.lost]);
-        // Why the device was lost says more than that some work did not end, and comes a moment later.
+        // The reason why the device was lost is more useful than the failure of the work, and comes a moment later.
         const why = new Promise((resolve) => setTimeout(() => resolve(failed), 1000));
         if (failed) throw await Promise.race([this.device.lost, why]);
     }
 
-    /** The losses of at most `most` epochs after `epoch`. @param {number} epoch @param {number} most */
+    /** Trains at most `most` epochs after `epoch`, and returns their losses. @param {number} epoch @param {number} most */
     async train(epoch, most) {
         const { HISTORY, SUBMIT_SECONDS } = this.constants,
             list = this.plan.train_step;
@@ -304,14 +304,14 @@ class StageModel {
         const began = performance.now(),
             words = new Float32Array(await this.run(pieces, wanted, "metrics"));
         const seconds = Math.max((performance.now() - began) / 1000 / count, 1e-6);
-        // By the last measurement alone: a machine that becomes busy slows the work down from one submit to the next.
+        // Only the last measurement counts, because a busy machine slows down from one submit to the next.
         this.epochsAtOnce = Math.max(1, Math.min(HISTORY, Math.floor(SUBMIT_SECONDS / seconds)));
         const work = list.reduce((/** @type {number} */ sum, /** @type {Dispatch} */ each) => sum + each[4], 0);
         this.mostWork = Math.max(this.plan.most_work, Math.floor((work * SUBMIT_SECONDS) / seconds));
         return words.filter((_, i) => i % 2 === 0);
     }
 
-    /** Wrong values of the hard circuit on this stage's probes. */
+    /** Returns the number of mismatches of the hard circuit on the stage's evaluation grids. */
     async evaluate() {
         const wanted = /** @type {[GPUBuffer, number, number]} */ ([this.named("counts")[0], 0, this.size("counts")]);
         const counts = new Uint32Array(await this.run(this.pieces(this.plan.evaluation), [wanted], "evaluation"));
@@ -321,7 +321,7 @@ class StageModel {
             .reduce((sum, each) => sum + each, 0);
     }
 
-    /** A copy of all buffers of a name, one behind the other. @param {string} name @param {string} purpose */
+    /** Returns the concatenated bytes of all buffers of a name. @param {string} name @param {string} purpose */
     async download(name, purpose) {
         return this.run(
             [[]],

@@ -1,4 +1,4 @@
-// How far a training is: numbers, and the curves of the loss and of what is wrong.
+// The progress of a training: numbers, and the curves of the loss and of wrong cells.
 
 import { Chart } from "../serve/web/chart.js";
 import { numberList } from "../serve/web/dom.js";
@@ -11,7 +11,7 @@ const write = { tick: (/** @type {number} */ value) => String(Number(value.toPre
 const percent = (part) => (part === null ? "–" : `${Math.floor(100 * part)} %`);
 
 export class Progress {
-    /** @param {HTMLElement} figures where the numbers go @param {HTMLElement} curves */
+    /** @param {HTMLElement} figures place of the numbers @param {HTMLElement} curves */
     constructor(figures, curves) {
         this.list = numberList("card");
         figures.append(this.list.element);
@@ -24,7 +24,7 @@ export class Progress {
         });
         this.wrong = new Chart(this.span, {
             title: "Hard loss: wrong cells",
-            label: "Curve of the wrong cells of the hard circuit, by epoch.",
+            label: "Curve of the number of wrong cells of the hard circuit, by epoch.",
             height: 190,
             write,
         });
@@ -39,11 +39,11 @@ export class Progress {
         this.wrongs = [];
         this.perSecond = 0;
         /** @type {number | null} */
-        this.decided = null;
+        this.converged = null;
         this.draw(0);
     }
 
-    /** @param {{ epoch: number, losses: ArrayLike<number>, perSecond: number, cells: number }} told */
+    /** @param {{ epoch: number, losses: ArrayLike<number>, perSecond: number, cells: number }} event */
     epochs({ epoch, losses, perSecond, cells }) {
         // A search on hard gates has no loss.
         if (cells) for (let i = 0; i < losses.length; i++) this.losses.push([epoch - losses.length + i + 1, losses[i] / cells]);
@@ -51,7 +51,7 @@ export class Progress {
         this.draw(epoch);
     }
 
-    /** @param {{ epoch: number, wrong: number }} told */
+    /** @param {{ epoch: number, wrong: number }} event */
     evaluation({ epoch, wrong }) {
         this.wrongs.push([epoch, wrong]);
         this.draw(epoch);
@@ -80,7 +80,7 @@ export class Progress {
         this.list.fill([
             ["Epoch", state ? `${count(state.epoch)} of ${count(state.epochs)}` : "–"],
             ["Speed", rate(this.perSecond)],
-            ["Converged gates", percent(this.decided)],
+            ["Converged gates", percent(this.converged)],
             ["Attempt", state ? `${state.attempt}, seed ${state.seed}` : "–"],
             ["Grid", state ? grid : "–"],
             ["Device", device],

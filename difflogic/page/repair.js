@@ -1,7 +1,7 @@
 "use strict";
-// A circuit whose last wrong values are set right, by a few gates more, as difflogic/circuits/synthesis/repair.py has it:
-// where a cell becomes wrong in the last step, the value is inverted. Bits that it sees and gates that it has tell it
-// from all other cells, and from itself in earlier steps.
+// Repair of nearly correct circuits by a few more gates, as in difflogic/circuits/synthesis/repair.py: a value that is wrong
+// in the last step is inverted. Products of input and gate values distinguish the cell from all others, and from itself in
+// earlier steps.
 
 const XOR = 6,
     XNOR = 9;
@@ -9,8 +9,8 @@ const XOR = 6,
 /** @typedef {{ bit: number, not: boolean }} Literal */
 
 /**
- * The gates to add to a circuit and what the channels become then, in the form of `reduced`; null where too much is
- * wrong, or where a wrong cell sees what another one sees that is right.
+ * Returns the gates to add to a circuit and its new outputs, in the form of `reduced`; null if too much is wrong, or if a
+ * wrong cell and a correct one have the same neighbourhood.
  * @param {HardCircuit} hard @param {LocalSearch} search @param {any} constants
  */
 function repairs(hard, search, { MOST_WRONG, TOGETHER }) {
@@ -39,8 +39,7 @@ function repairs(hard, search, { MOST_WRONG, TOGETHER }) {
             right = kinds.filter((_, i) => i < before || !isWrong(i - before, c));
         if (right.some((kind) => inverted.includes(kind))) return null;
         for (const product of products(values, inverted, count, TOGETHER)) {
-            // A truth table of one 1, where both are as they are wanted. No two products are 1 at once, so the value is
-            // inverted for each in turn.
+            // AND of literals: a truth table with one 1. No two products are 1 at once, so the value is inverted by each.
             const { bit, not } = product.reduce((a, b) => ({
                 bit: add(8 >> (2 * Number(!a.not) + Number(!b.not)), a.bit, b.bit),
                 not: false,
@@ -52,8 +51,8 @@ function repairs(hard, search, { MOST_WRONG, TOGETHER }) {
 }
 
 /**
- * Which of the different neighbourhoods of these states each cell sees, how many there are, and the values of all nodes
- * on them, 32 to a word. What passes another node on is 0 everywhere.
+ * Returns for each cell of these states the number of its neighbourhood, the number of different neighbourhoods, and the
+ * values of all nodes on them, 32 in a word. Pass-through nodes are 0.
  * @param {HardCircuit} hard @param {Int32Array} patches @param {Uint8Array[]} states
  */
 function neighbourhoods(hard, patches, states) {
@@ -88,7 +87,7 @@ function neighbourhoods(hard, patches, states) {
 }
 
 /**
- * Literals whose ANDs are together 1 on the wanted of so many samples alone, and no two of them on the same one.
+ * Yields disjoint products, as lists of literals, that together are 1 exactly on the wanted ones of `count` samples.
  * @param {Int32Array[]} values @param {number[]} wanted @param {number} count @param {number} together
  * @returns {Generator<Literal[]>}
  */
@@ -110,11 +109,11 @@ function* products(values, wanted, count, together) {
         for (let total = ones(outside, outside, 0); total; total = ones(outside, outside, 0)) {
             let most = 0,
                 node = 0;
-            for (const [each, words] of values.entries()) {
+            for (const [candidate, words] of values.entries()) {
                 const not = isOne(words) - 1,
-                    kept = ones(words, outside, not);
-                const worth = kept < total ? ones(words, inside, not) ** together / (kept + 0.5) : 0;
-                if (worth > most) [most, node] = [worth, each];
+                    errors = ones(words, outside, not);
+                const worth = errors < total ? ones(words, inside, not) ** together / (errors + 0.5) : 0;
+                if (worth > most) [most, node] = [worth, candidate];
             }
             const not = isOne(values[node]) - 1;
             product.push({ bit: node, not: not !== 0 });
@@ -131,11 +130,11 @@ function* products(values, wanted, count, together) {
     }
 }
 
-/** How many bits are 1 in both; `not` is -1 where the first are inverted. @param {Int32Array} words @param {Int32Array} of @param {number} not */
-function ones(words, of, not) {
+/** Counts the bits that are 1 in both; `not` is -1 to invert the first. @param {Int32Array} words @param {Int32Array} mask @param {number} not */
+function ones(words, mask, not) {
     let count = 0;
-    for (let i = 0; i < of.length; i++) {
-        let bits = (words[i] ^ not) & of[i];
+    for (let i = 0; i < mask.length; i++) {
+        let bits = (words[i] ^ not) & mask[i];
         for (; bits; bits &= bits - 1) count++;
     }
     return count;

@@ -1,14 +1,14 @@
 "use strict";
-// When an attempt is given up, as difflogic/train/stalled.py has it where others may follow, and when a board is
-// right, by difflogic/train/success.py.
+// Early stopping of stalled attempts, as in difflogic/train/stalled.py, and the test of a solved board, as in
+// difflogic/train/success.py.
 
-/** @typedef {{epoch: number, wrong: number}} Judged */
+/** @typedef {{epoch: number, wrong: number}} Evaluation */
 
 /**
- * The reason why an attempt ends early; "" where it goes on.
- * @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers
+ * Returns the reason to stop an attempt early, or "" to continue.
+ * @param {any} preset @param {number[]} losses @param {Evaluation[]} evaluations @param {any} numbers
  */
-function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
+function whyStalled(preset, losses, evaluations, { HOPELESS, PROGRESS, MEAN_OF }) {
     const { first_look: look, stages } = preset,
         done = losses.length;
     if (done < look) return "";
@@ -20,31 +20,31 @@ function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
     const lowest = Math.min(...means);
     if (!Number.isFinite(means[means.length - 1])) return "its soft loss is not finite";
     if (means.length > 1 && lowest > HOPELESS * means[0]) return "its soft loss hardly fell";
-    const wrong = judged.map((each) => each.wrong / cellsOf(stages, each.epoch)),
+    const wrong = evaluations.map((evaluation) => evaluation.wrong / cellsOf(stages, evaluation.epoch)),
         fewest = Math.min(...wrong);
     const since = Math.max(
         Math.min(MEAN_OF, done) + means.findIndex((mean) => PROGRESS * mean <= lowest),
-        judged[wrong.findIndex((each) => PROGRESS * each <= fewest)]?.epoch ?? 0,
+        evaluations[wrong.findIndex((share) => PROGRESS * share <= fewest)]?.epoch ?? 0,
     );
     return cost(done) >= 2 * cost(since) ? `it made no progress since epoch ${since}` : "";
 }
 
-/** Whether the epochs reached the first look, or doubled since. @param {any} preset @param {Judged[]} judged */
-function isMilestone({ first_look: look }, judged) {
-    const [last, before] = [1, 2].map((i) => Math.floor((judged[judged.length - i]?.epoch ?? 0) / look));
+/** Whether the epochs reached the first look, or doubled since. @param {any} preset @param {Evaluation[]} evaluations */
+function isMilestone({ first_look: look }, evaluations) {
+    const [last, before] = [1, 2].map((i) => Math.floor((evaluations[evaluations.length - i]?.epoch ?? 0) / look));
     return Math.clz32(last) < Math.clz32(before);
 }
 
 /** @param {number[]} values */
 const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
 
-/** The cells of the grid of an epoch. @param {any[]} stages @param {number} epoch */
+/** Returns the number of cells of the grid in an epoch. @param {any[]} stages @param {number} epoch */
 const cellsOf = (stages, epoch) => {
     const { height, width } = stages.find((each) => epoch <= each.until) ?? stages[stages.length - 1];
     return height * width;
 };
 
-/** The cost of so many epochs, in cells times steps. @param {any[]} stages */
+/** Returns a function from a number of epochs to their cost in cells times steps. @param {any[]} stages */
 const costsOf = (stages) => (/** @type {number} */ epochs) =>
     stages.reduce((sum, { until, height, width, steps }, i) => {
         const first = i ? stages[i - 1].until : 0,
@@ -53,7 +53,7 @@ const costsOf = (stages) => (/** @type {number} */ epochs) =>
     }, 0);
 
 /**
- * Fresh starts decide, which nothing was chosen by: after T and 4T steps, and on a large grid.
+ * Tests a board on fresh initial states, which training has not used: after T and 4T steps, and on a large grid.
  * @param {HardCircuit} hard @param {any} constants
  */
 async function testBoard(hard, constants) {
@@ -66,7 +66,7 @@ async function testBoard(hard, constants) {
 }
 
 /**
- * Wrong values from so many fresh starts, as far as the first that is wrong.
+ * Returns the number of mismatches from `count` fresh initial states, up to the first that is wrong.
  * @param {HardCircuit} hard @param {number} height @param {number} width @param {number} steps @param {number} count
  * @param {any} constants
  */
@@ -77,7 +77,7 @@ async function countWrong(hard, height, width, steps, count, constants) {
     const starts = coinFlips(foldIn(foldIn(keyFromSeed(hard.seed), constants.FRESH_STREAM), height), count * each);
     let wrong = 0;
     for (let start = 0; start < count && !wrong; start++) {
-        await new Promise((resolve) => setTimeout(resolve)); // the page stays awake
+        await new Promise((resolve) => setTimeout(resolve)); // keeps the page responsive
         wrong += hard.wrong(starts.subarray(start * each, (start + 1) * each), target, height, width, steps);
     }
     return wrong;

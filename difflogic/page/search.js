@@ -1,6 +1,6 @@
 "use strict";
-// The search on the hard circuit that ends the training of a picture, bit for bit as difflogic/engine/search.py has it:
-// whole numbers drawn from seed and epoch. Circuits that differ in a gate are tested side by side in the bits of words.
+// The local search on the hard circuit that ends the training of an image, bit for bit as in difflogic/engine/search.py:
+// its integers are sampled from seed and epoch. Circuits that differ in one gate are tested together, in the bits of words.
 
 const LANES = 64,
     ROUNDS = 16,
@@ -21,14 +21,14 @@ class LocalSearch {
         this.constants = constants;
         this.key = foldIn(keyFromSeed(seed), constants.SEARCH_STREAM);
         this.target = targetOf(task, task.height, task.width);
-        /** What each wrong value costs, `[channel][cell]`. */
+        /** Cost of each mismatch, `[channel][cell]`. */
         this.costs = new Uint32Array(task.loss_channels * cells).fill(1);
         this.start = new Uint8Array(cells * layout.channels);
         if (task.start === "seed") {
             const seeded = (task.height >> 1) * task.width + (task.width >> 1);
             this.start.fill(1, seeded * layout.channels, (seeded + 1) * layout.channels);
         }
-        /** The nine cells of each cell's patch, -1 outside. */
+        /** The nine cells of each cell's neighbourhood, -1 outside the grid. */
         this.patches = Int32Array.from({ length: 9 * cells }, (_, i) => {
             const cell = Math.floor(i / 9),
                 y = Math.floor(cell / task.width) + Math.floor((i % 9) / 3) - 1;
@@ -39,7 +39,7 @@ class LocalSearch {
         });
     }
 
-    /** An epoch: `gates` change. It rests between rounds, so that the page stays awake. @param {Uint8Array} gates */
+    /** Runs an epoch, which changes `gates`. It pauses between rounds, so that the page stays responsive. @param {Uint8Array} gates */
     async search(gates, /** @type {number} */ epoch) {
         const words = randomBits(foldIn(this.key, epoch), ROUNDS * LANES * DRAWN);
         let wrong = this.wrong(gates, [])[0];
@@ -50,16 +50,16 @@ class LocalSearch {
             await new Promise((resolve) => setTimeout(resolve));
             const drawn = words.subarray(round * LANES * DRAWN, (round + 1) * LANES * DRAWN);
             const changes = this.candidates(gates, drawn),
-                found = this.wrong(gates, changes).slice(1);
-            const scores = found.map((each) => this.cost(each)),
+                mismatches = this.wrong(gates, changes).slice(1);
+            const scores = mismatches.map((wrongOf) => this.cost(wrongOf)),
                 best = Math.min(...scores);
             if (best > this.cost(wrong)) continue;
             const ties = Array.from(scores.keys()).filter((i) => scores[i] === best);
             const chosen = ties[drawn[WHERE] % ties.length];
             gates[changes[chosen].gate] = changes[chosen].to;
-            wrong = found[chosen];
+            wrong = mismatches[chosen];
         }
-        // Costs stay while it mends.
+        // Costs stay constant while the number of mismatches falls.
         const { STEADY, FEW } = this.constants;
         if (count() > FEW && STEADY * (before - count()) >= count()) return;
         for (let i = 0; i < wrong.length; i++) this.costs[i] += wrong[i];
@@ -72,7 +72,7 @@ class LocalSearch {
         return sum;
     }
 
-    /** Gate and new function of each lane but the first. @param {Uint8Array} gates @param {Uint32Array} drawn */
+    /** Returns gate and new function of each lane but the first. @param {Uint8Array} gates @param {Uint32Array} drawn */
     candidates(gates, drawn) {
         const { layout, config } = this,
             read = this.live(gates),
@@ -92,7 +92,7 @@ class LocalSearch {
         });
     }
 
-    /** The gates that a judged value depends on through all steps, ascending. @param {Uint8Array} gates */
+    /** Returns the gates that a visible value depends on in any step, ascending. @param {Uint8Array} gates */
     live(gates) {
         const { layout, config } = this,
             { patchNodes, wires, channels } = layout,
@@ -101,7 +101,7 @@ class LocalSearch {
             seen = new Set();
         let outputs = Array.from({ length: channels }, (_, c) => c < config.task.loss_channels);
         for (let step = 0; step < config.task.steps; step++) {
-            for (const [c, is] of outputs.entries()) if (is) nodes[patchNodes + instances - channels + c] = 1;
+            for (const [c, isNeeded] of outputs.entries()) if (isNeeded) nodes[patchNodes + instances - channels + c] = 1;
             for (let i = instances - 1; i >= 0; i--) {
                 if (!nodes[patchNodes + i]) continue;
                 const [, a, b, both] = polynomial(gates[layout.gates[i]]);
@@ -115,14 +115,14 @@ class LocalSearch {
     }
 
     /**
-     * Which values are wrong, `[channel][cell]`: of the circuit as it is, then of each with one change.
+     * Returns the mismatches `[channel][cell]` of the current circuit, then of each with one change.
      * @param {Uint8Array} gates @param {{gate: number, to: number}[]} changes
      */
     wrong(gates, changes) {
         /** @type {Uint8Array[]} */
-        const found = [];
+        const mismatches = [];
         for (let first = 0; first <= changes.length; first += 32) {
-            // Bit 0 of the first word is the circuit as it is, and so on through all lanes.
+            // Bit 0 of the first word is the current circuit, and the changes follow in all lanes.
             const own = changes.slice(Math.max(0, first - 1), first + 31);
             const lanes = own.map((each, i) => ({ ...each, lane: i + (first ? 0 : 1) }));
             const states = this.rollout(gates, lanes),
@@ -136,14 +136,14 @@ class LocalSearch {
                         value = states[(i % cells) * this.layout.channels + c];
                     wrong[i] = ((value >>> lane) & 1) ^ this.target[(i % cells) * loss_channels + c];
                 }
-                found.push(wrong);
+                mismatches.push(wrong);
             }
         }
-        return found;
+        return mismatches;
     }
 
     /**
-     * The last state `[cell][channel]`, a word of 32 circuits each.
+     * Returns the last state `[cell][channel]`, a word of 32 circuits each.
      * @param {Uint8Array} gates @param {{gate: number, to: number, lane: number}[]} lanes
      */
     rollout(gates, lanes) {
@@ -155,7 +155,7 @@ class LocalSearch {
         let needed = Array.from({ length: config.task.loss_channels }, (_, c) => c),
             known = 0;
         let made = reduced(layout, gates, changed, needed);
-        // The channels that others are computed from, until there are no more.
+        // Adds the channels that others are computed from, until there are no more.
         while (known < needed.length) {
             known = needed.length;
             const read = new Set(needed);

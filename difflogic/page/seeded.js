@@ -1,6 +1,6 @@
 "use strict";
-// What a run begins with, made of its seed bit for bit as in Python: random numbers (difflogic/core/prng.py), wires
-// (core/wiring.py), logits (model/circuit.py), and the tables of the kernels (model/layout.py, gpu/wiring.py).
+// The initial state of a run, computed from its seed bit for bit as in Python: random numbers (difflogic/core/prng.py),
+// wires (core/wiring.py), logits (model/circuit.py), and the tables of the kernels (model/layout.py, gpu/wiring.py).
 
 /** @typedef {[number, number]} Key two words of 32 bits */
 
@@ -30,7 +30,7 @@ function threefry(key, x0, x1) {
     return [x0 >>> 0, x1 >>> 0];
 }
 
-/** The first half of the counters is encrypted together with the second. @param {Key} key @param {number} count */
+/** Encrypts the first half of the counters together with the second. @param {Key} key @param {number} count */
 function randomBits(key, count) {
     const half = (count + 1) >> 1,
         words = new Uint32Array(2 * half);
@@ -54,12 +54,12 @@ function split(key, count = 2) {
 /** @param {Key} key @param {number} data */
 const foldIn = (key, data) => threefry(key, 0, data);
 
-/** Fair bits. @param {Key} key @param {number} count */
+/** Returns fair bits. @param {Key} key @param {number} count */
 const coinFlips = (key, count) => Uint8Array.from(randomBits(split(key)[1], count), (word) => word & 1);
 
-/** Normal numbers in float32. @param {Key} key @param {number} count */
+/** Returns normal numbers in float32. @param {Key} key @param {number} count */
 function normal(key, count) {
-    // Logarithm and cosine are of 64 bits: where a browser's differ in the last one, a rounding to 32 hides it, but for
+    // Logarithm and cosine have 64 bits: if a browser's differ in the last one, rounding to 32 bits hides it, except for
     // about one number in a hundred million.
     const uniform = randomBits(key, 2 * count);
     return Float32Array.from({ length: count }, (_, i) => {
@@ -69,7 +69,7 @@ function normal(key, count) {
     });
 }
 
-/** Rounds of stable sorting by random words. @param {Key} key @param {number} count @returns {number[]} */
+/** Returns a permutation by rounds of stable sorting by random words. @param {Key} key @param {number} count @returns {number[]} */
 function permutation(key, count) {
     let order = Array.from({ length: count }, (_, i) => i);
     const rounds = Math.ceil((3 * Math.log(Math.max(1, count))) / Math.log(2 ** 32 - 1));
@@ -83,7 +83,7 @@ function permutation(key, count) {
     return order;
 }
 
-/** The first pairs `(i, i + offset)`. @param {number} inputs @param {number} count @returns {number[][]} */
+/** Returns the first pairs `(i, i + offset)`. @param {number} inputs @param {number} count @returns {number[][]} */
 function uniquePairs(inputs, count) {
     const pairs = [];
     for (let i = 0; i < inputs - 1; i += 2) pairs.push([i, i + 1]);
@@ -94,7 +94,7 @@ function uniquePairs(inputs, count) {
     return pairs.slice(0, count);
 }
 
-/** Wires `[a, b]` of a layer. @param {string} scheme @param {Key} key @param {number} inputs @param {number} count */
+/** Returns the wires `[a, b]` of a layer. @param {string} scheme @param {Key} key @param {number} inputs @param {number} count */
 function makeWires(scheme, key, inputs, count) {
     if (scheme === "first_kernel") {
         const neighbours = [0, 1, 2, 3, 5, 6, 7, 8];
@@ -106,7 +106,7 @@ function makeWires(scheme, key, inputs, count) {
 }
 
 /** @param {{widths: number[], connections: string[]}} network @param {Key} key */
-function drawNetwork(network, key) {
+function sampleNetwork(network, key) {
     return network.connections.map((scheme, layer) => {
         const [next, sub] = split(key);
         key = next;
@@ -115,7 +115,7 @@ function drawNetwork(network, key) {
 }
 
 /**
- * The circuit that a seed begins with: `perceive[kernel][layer]` and `update[layer]` are wires `[a[], b[]]`, `logits`
+ * Returns the initial circuit of a seed: `perceive[kernel][layer]` and `update[layer]` are wires `[a[], b[]]`, `logits`
  * those of all gates, perception layer by layer first.
  * @param {any} config @param {number} seed @param {any} constants
  */
@@ -125,8 +125,8 @@ function initialCircuit(config, seed, constants) {
         outputs = model.update.widths.slice(1);
     const [first, updateKey] = split(split(keyFromSeed(seed))[1]);
     const perceiveKey = split(first)[1];
-    const update = drawNetwork(model.update, updateKey);
-    const perceive = split(perceiveKey, model.kernels).map((key) => drawNetwork(model.perceive, key));
+    const update = sampleNetwork(model.update, updateKey);
+    const perceive = split(perceiveKey, model.kernels).map((key) => sampleNetwork(model.perceive, key));
     /** @type {{id: number, logit: number}[]} */
     const starts = [];
     for (const width of widths.slice(1)) {
@@ -147,7 +147,7 @@ function initialCircuit(config, seed, constants) {
     for (const [gate, { id, logit }] of starts.entries()) {
         logits[16 * gate + id] = logit;
         if (!model.input_wise) continue;
-        // Of an input-wise gate each row in which another gate's output differs takes as much from its logit.
+        // In input-wise form, each row in which another gate's output differs lowers that gate's logit by the same amount.
         for (let other = 0; other < 16; other++) {
             const rows = [8, 4, 2, 1].filter((row) => (id ^ other) & row).length;
             logits[16 * gate + other] = logit * (2 - rows);
@@ -160,7 +160,7 @@ function initialCircuit(config, seed, constants) {
     return { perceive, update, logits };
 }
 
-/** Swaps wires as `begin_all_round`; returns the kernels that begin with an OR. @returns {number[]} */
+/** Swaps wires as `begin_all_round`, and returns the kernels that begin with an OR. @returns {number[]} */
 function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} */ key, /** @type {any} */ constants) {
     const [turn, mirror] = randomBits(key, 2),
         ring = constants.RING,
@@ -178,7 +178,7 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
     return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) => (places.length > 1 ? [kernel] : []));
 }
 
-/** As `_passed_on`. @param {number[][][]} layers @param {number} bit */
+/** Follows a bit back through pass-through layers, as `_passed_on`. @param {number[][][]} layers @param {number} bit */
 function passedOn(layers, bit) {
     return layers.slice(1).reduceRight((at, layer) => layer[0][at], bit);
 }
@@ -186,23 +186,23 @@ function passedOn(layers, bit) {
 /** Swaps wires as `lead_straight`. @param {number[][][]} update @param {number} channels @param {number} bits */
 function leadStraight(update, channels, bits, /** @type {any} */ { STRAIGHT, ALL_ROUND_KERNELS }) {
     const [a, b] = update[0],
-        taken = new Set();
+        assigned = new Set();
     for (let channel = 0; 2 * channel < channels - 1; channel++) {
         const place = channel % STRAIGHT,
             cycle = (channel - place) / STRAIGHT,
             source = (STRAIGHT * cycle + ((place + 1) % STRAIGHT)) % channels,
             wanted = channels + source * bits + (cycle % ALL_ROUND_KERNELS);
         const here = passedOn(update, channel);
-        let there = a.findIndex((_, gate) => (a[gate] === wanted || b[gate] === wanted) && !taken.has(gate));
+        let there = a.findIndex((_, gate) => (a[gate] === wanted || b[gate] === wanted) && !assigned.has(gate));
         if (there < 0) there = here;
         for (const wires of [a, b]) [wires[here], wires[there]] = [wires[there], wires[here]];
         if (b[here] === wanted) [a[here], b[here]] = [b[here], a[here]];
-        taken.add(here);
+        assigned.add(here);
     }
 }
 
 /**
- * Levels of gate instances over the nodes of a cell; `wires` has two nodes for each, `gates` its logits' number.
+ * Returns levels of gate instances over the nodes of a cell: `wires` has two nodes for each, `gates` the index of its logits.
  * @param {any} model @param {{perceive: number[][][][], update: number[][][]}} circuit
  */
 function flatLayout(model, circuit) {
@@ -248,7 +248,7 @@ function flatLayout(model, circuit) {
     return { channels, patchNodes, levels, wires: Uint32Array.from(wires), gates: Uint32Array.from(gates) };
 }
 
-/** The slots of edges that read these nodes, and the first and last of each node: see `slot_places`. */
+/** Returns the slots of edges that read these nodes, and the first and last of each node: see `slot_places`. */
 function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNodes, /** @type {number[]} */ firsts) {
     const nodes = firsts[firsts.length - 1],
         ends = new Int32Array(nodes),
@@ -271,7 +271,7 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
 }
 
 /**
- * The buffers `wires` and `edges`: see `Wiring.edges`. Throws where the plan has room for other slots.
+ * Returns the buffers `wires` and `edges`: see `Wiring.edges`. Throws RefusedError if the plan has other slots.
  * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, split: boolean, slots: number, every_slot: number}} plan
  */
 function kernelTables(layout, plan) {
@@ -281,7 +281,7 @@ function kernelTables(layout, plan) {
         inner = treeLevels ? levels[2].first : 0;
     const trees = treeLevels ? levels[3].first : 0,
         leaves = treeLevels ? levels[1].first : 0;
-    // In a tree above its leaves a wire names the gate; all nodes after the patch move down by those that have no node.
+    // In a tree above its leaves a wire is the index of the gate; nodes after the patch move down by those without a node.
     const wires = layout.wires.map((node, i) => {
         if (i >= 2 * leaves && i < 2 * trees) return gates[node - patchNodes];
         return node >= patchNodes ? node - inner : node;
@@ -326,7 +326,7 @@ function kernelTables(layout, plan) {
 }
 
 /**
- * Wires as places in workgroup memory: the patch, and behind it two levels, which take turns.
+ * Returns wires as places in workgroup memory: the patch, and behind it two levels, which alternate.
  * @param {ArrayLike<number>} wires by node @param {ReturnType<typeof flatLayout>} layout @param {number} treeLevels
  */
 function nearWires(wires, { patchNodes, levels }, treeLevels) {
@@ -343,7 +343,7 @@ function nearWires(wires, { patchNodes, levels }, treeLevels) {
 }
 
 /**
- * `[cells][channels]` -> `[chunks][channels][16]`.
+ * Reorders `[cells][channels]` to `[chunks][channels][16]`.
  * @param {ArrayLike<number>} values @param {number} channels @param {any} into
  */
 function toChunks(values, channels, into) {
@@ -355,14 +355,14 @@ function toChunks(values, channels, into) {
     return into;
 }
 
-/** Random probes `[probe][row][column][channel]`. @param {any} config @param {number} seed @param {any} constants */
+/** Samples evaluation grids `[grid][row][column][channel]`. @param {any} config @param {number} seed @param {any} constants */
 function drawProbes(config, seed, constants) {
     const { height, width } = config.task,
         count = config.train.probes * height * width * config.model.channels;
     return coinFlips(foldIn(keyFromSeed(seed), constants.PROBE_STREAM), count);
 }
 
-/** Grids, 32 to a word, `[group][cell][channel]`. @param {Uint8Array} grids @param {number} values of a grid */
+/** Packs grids, 32 in a word, `[group][cell][channel]`. @param {Uint8Array} grids @param {number} values of a grid */
 function packGrids(grids, values) {
     const count = grids.length / values,
         words = new Uint32Array(Math.ceil(count / 32) * values);

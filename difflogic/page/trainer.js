@@ -1,21 +1,21 @@
 "use strict";
 // Trains a preset until it is solved, as `difflogic train PRESET --recipe robust --until-solved` does: attempts with
-// other wiring, on a smaller grid first, given up where they stall (difflogic/train: stages, restarts, success).
-// What a page has not is the proof for every start of a board.
+// new wiring, on a smaller grid first, stopped early if they stall (difflogic/train: stages, restarts, success). Only the
+// proof for every initial state of a board is missing.
 
 const STOPPED = Symbol("stopped"),
     AGAIN = Symbol("another seed");
 
 class Trainer {
     /**
-     * @param {PageDevice} device @param {any} plans what `readPlans` gives @param {string} name of a preset
+     * @param {PageDevice} device @param {any} plans of `readPlans` @param {string} name of a preset
      * @param {{seed?: number, picture?: string[], tell?: (event: any) => void}} options
      */
     constructor(device, plans, name, { seed, picture = [], tell = () => {} } = {}) {
         let preset = plans.presets[name];
         if (preset.own) {
             // A drawing in white alone has identical channels: one of them is learned.
-            picture = checkedPicture(preset, picture);
+            picture = checkedImage(preset, picture);
             if (!picture.some((row) => /[1-6]/.test(row))) {
                 preset = preset.white;
                 picture = picture.map((row) => row.replaceAll("7", "1"));
@@ -48,7 +48,7 @@ class Trainer {
         this.gates = null;
         /** @type {LocalSearch | null} */
         this.search = null;
-        /** What the search left, with the gates that set it right. @type {HardCircuit | null} */
+        /** The result of the search, with the gates of its repair. @type {HardCircuit | null} */
         this.repaired = null;
         /** @type {Promise<boolean> | undefined} */
         this.training = undefined;
@@ -56,8 +56,8 @@ class Trainer {
         this.opened = undefined;
         /** @type {number[]} */
         this.losses = [];
-        /** @type {Judged[]} */
-        this.judged = [];
+        /** @type {Evaluation[]} */
+        this.evaluations = [];
     }
 
     /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
@@ -96,12 +96,12 @@ class Trainer {
 
     /** Waits while training is paused or the tab is in the background. */
     async turn() {
-        for (let told = false; ; ) {
+        for (let wasHidden = false; ; ) {
             if (this.wanted.stop) throw STOPPED;
             if (this.wanted.seed !== null) throw AGAIN;
             const hidden = document.visibilityState === "hidden";
-            if (hidden !== told) this.tell({ kind: hidden ? "hidden" : "visible" });
-            told = hidden;
+            if (hidden !== wasHidden) this.tell({ kind: hidden ? "hidden" : "visible" });
+            wasHidden = hidden;
             if (!hidden && !this.state.paused) return;
             await new Promise((resolve) => {
                 this.wake = () => resolve(null);
@@ -110,7 +110,7 @@ class Trainer {
         }
     }
 
-    /** Attempts until one is solved (true) or `stop` (false). Throws RefusedError. */
+    /** Makes attempts until one is solved (true) or `stop` is called (false). Throws RefusedError. */
     train() {
         this.wanted.stop = false;
         this.training = this.solve();
@@ -148,14 +148,14 @@ class Trainer {
         }
     }
 
-    /** Returns why an attempt was given up, or "" where it is solved. @param {number} number @param {string} why */
+    /** Runs an attempt. Returns the reason why it stopped, or "" if it is solved. @param {number} number @param {string} why */
     async attempt(number, why) {
         const { constants } = this.plans,
             { train } = this.preset.config;
         const seed = number === 1 ? this.base : foldIn(keyFromSeed(this.base), constants.RESTART_STREAM + number - 2)[1];
         Object.assign(this.state, { attempt: number, seed, epoch: 0, stage: 0, solved: false });
         this.losses = [];
-        this.judged = [];
+        this.evaluations = [];
         this.tell({ kind: "attempt", number, seed, why });
         await this.locked(async () => this.begin(seed));
         for (;;) {
@@ -163,9 +163,9 @@ class Trainer {
                 interval = train.eval_interval;
             await this.toEpoch(epoch ? Math.min(train.epochs, (Math.floor(epoch / interval) + 1) * interval) : 1);
             if (await this.isSolved()) return this.solved();
-            const over = this.state.epoch >= train.epochs ? "all its epochs were done" : "";
-            const stalled = whyStalled(this.preset, this.losses, this.judged, constants) || over;
-            const isDue = this.gates && (stalled || isMilestone(this.preset, this.judged));
+            const over = this.state.epoch >= train.epochs ? "it reached its last epoch" : "";
+            const stalled = whyStalled(this.preset, this.losses, this.evaluations, constants) || over;
+            const isDue = this.gates && (stalled || isMilestone(this.preset, this.evaluations));
             if (isDue && (await this.isRepaired(/** @type {LocalSearch} */ (this.search)))) return this.solved();
             if (stalled) return stalled;
         }
@@ -178,7 +178,7 @@ class Trainer {
         return "";
     }
 
-    /** Uploads what follows from a seed, and from the visitor's picture. */
+    /** Uploads the data that depend on the seed and on the visitor's image. */
     begin(/** @type {number} */ seed) {
         const { preset, plans } = this,
             { model, task } = preset.config,
@@ -201,7 +201,7 @@ class Trainer {
                     "task",
                 );
             }
-            if (preset.own) this.fillPicture(each);
+            if (preset.own) this.fillTarget(each);
         }
         const key = keyFromSeed(seed),
             next = split(key)[0],
@@ -213,14 +213,14 @@ class Trainer {
         this.enter();
     }
 
-    fillPicture(/** @type {StageModel} */ model) {
+    fillTarget(/** @type {StageModel} */ model) {
         const { task } = this.preset.config,
             target = targetOf(task, task.height, task.width);
         model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)), "task");
         model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])), "task");
     }
 
-    /** The stage's coefficients, from its logits. */
+    /** Computes the stage's coefficients from its logits. */
     enter() {
         const { height, width, steps, until } = this.preset.stages[this.state.stage];
         this.device.queue.submit([this.model.encode(this.model.plan.init).finish()]);
@@ -256,7 +256,7 @@ class Trainer {
         }
     }
 
-    /** An epoch of the search on the hard circuit, which begins with the one of now. @param {LocalSearch} search */
+    /** Runs an epoch of the search, which begins with the current hard circuit. @param {LocalSearch} search */
     async searchOnce(search) {
         const began = performance.now();
         if (!this.gates) {
@@ -275,7 +275,7 @@ class Trainer {
         });
     }
 
-    /** Evaluates on the task's own probes, whatever grid is trained, and tests a circuit that is right on all. */
+    /** Evaluates on the grids of the task, independent of the stage, and tests a circuit that is right on all. */
     async isSolved() {
         const { task } = this.preset.config,
             isLast = this.state.stage === this.models.length - 1,
@@ -299,27 +299,27 @@ class Trainer {
                 );
             }
         }
-        this.judged.push({ epoch: this.state.epoch, wrong });
+        this.evaluations.push({ epoch: this.state.epoch, wrong });
         this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong, values: count * size * task.loss_channels });
         if (wrong) return false;
         if (target === null) return true;
-        const found = await testBoard(await this.circuit(), this.plans.constants);
-        this.tell({ kind: "tested", ...found });
-        return found.passed;
+        const test = await testBoard(await this.circuit(), this.plans.constants);
+        this.tell({ kind: "tested", ...test });
+        return test.passed;
     }
 
-    /** Sets right what the search leaves, where that can be. @param {LocalSearch} search */
+    /** Repairs the result of the search, if possible. @param {LocalSearch} search */
     async isRepaired(search) {
         const hard = await this.circuit(),
-            made = repairs(hard, search, this.plans.constants);
-        if (!made) return false;
-        this.repaired = hard.extend(made);
-        this.tell({ kind: "repaired", gates: made.rows.length });
+            repair = repairs(hard, search, this.plans.constants);
+        if (!repair) return false;
+        this.repaired = hard.extend(repair);
+        this.tell({ kind: "repaired", gates: repair.rows.length });
         this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong: 0, values: search.target.length });
         return true;
     }
 
-    /** The circuit of now. */
+    /** Returns the current hard circuit. */
     async circuit() {
         if (this.repaired) return this.repaired;
         const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
@@ -327,18 +327,18 @@ class Trainer {
     }
 
     /** Returns the share of converged gates: one of their sixteen probabilities is large. */
-    async decided() {
+    async converged() {
         const logits = new Float32Array(await this.locked(() => this.model.download("logits", "look")));
-        let decided = 0;
+        let converged = 0;
         for (let first = 0; first < logits.length; first += 16) {
             const row = logits.subarray(first, first + 16),
                 most = Math.max(...row);
-            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED) decided++;
+            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED) converged++;
         }
-        return decided / (logits.length / 16);
+        return converged / (logits.length / 16);
     }
 
-    /** Returns the last batch's first sample as it grew, soft, with its start and the hard circuit of now. */
+    /** Returns the soft rollout of the last batch's first sample, its initial state, and the current hard circuit. */
     async look() {
         const { channels } = this.preset.config.model,
             visible = this.preset.config.task.loss_channels,

@@ -1,10 +1,10 @@
-// A hard circuit on a grid as the figure shows it: it runs, is damaged, and tells a cell's inputs.
+// A hard circuit on a grid as a world of the figure, which runs, damages cells, and returns the inputs of a cell.
 
 import { paintRgb } from "../serve/web/pixels.js";
 
-/** @typedef {{ height: number, width: number, steps: number, start?: Uint8Array }} Place  the start `[row][column][channel]`, by default that of the task */
+/** @typedef {{ height: number, width: number, steps: number, start?: Uint8Array }} Place  `start`: initial state `[row][column][channel]`, by default that of the task */
 
-/** @param {HardCircuit} hard @param {Place} place @param {(step: number) => void} shown is called with each step */
+/** @param {HardCircuit} hard @param {Place} place @param {(step: number) => void} shown called with each step */
 export function hardWorld(hard, { height, width, steps: until, start }, shown = () => {}) {
     const { channels } = hard.layout,
         visible = hard.preset.config.task.loss_channels;

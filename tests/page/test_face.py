@@ -175,15 +175,15 @@ def grey(side: int, level: int) -> Callable[[Path], Any]:
         (
             "drawn.svg",
             b'<svg xmlns="http://www.w3.org/2000/svg"/>',
-            "drawn.svg\u2069 describes shapes and no pixels: save",
+            "drawn.svg\u2069 describes shapes instead of pixels: save",
         ),
         (
             "torn.png",
             b"\x89PNG\r\n\x1a\n" + bytes(60),
-            "torn.png\u2069 is not a picture that can be read: expected PNG",
+            "torn.png\u2069 is not an image that can be read: expected PNG",
         ),
-        ("words.txt", b"no picture", "words.txt\u2069 is not a picture that can be read"),
-        ("صورة.png", b"", "\u2068صورة.png\u2069 is not a picture that can be read"),
+        ("words.txt", b"no picture", "words.txt\u2069 is not an image that can be read"),
+        ("صورة.png", b"", "\u2068صورة.png\u2069 is not an image that can be read"),
         ("night.png", grey(20, 0), "is transparent or too dark to count: expected some that are on."),
     ],
     ids=["too large", "SVG", "broken", "text", "Arabic and empty", "dark"],
@@ -307,7 +307,7 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
     page.wait("/Converged gates\\s+[0-9]+ %/.test(document.querySelector('#figures').innerText)")
     page.press("Enter")
     page.see("Paused.", "#status")
-    assert page.text("#train") == "Go on"
+    assert page.text("#train") == "Resume"
     epoch = page.text("#figures")
     assert barriers(page) == []
     page.click("#train")
@@ -315,7 +315,7 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
     page.js("Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true }); null")
     page.see("The page is in the background", "#status")
     page.js("delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))")
-    page.see("It learns", "#status")
+    page.see("Training.", "#status")
     page.click("#more > summary")
     page.click("#reseed")
     page.wait(

@@ -91,9 +91,9 @@ def trained(page: Page) -> dict[str, Any]:
             await run.toEpoch({EPOCHS});
             const read = {{ ...opened.read }}, sent = {{ ...opened.sent }}, hard = await run.circuit();
             const logits = Array.from(new Uint32Array(await run.model.download("logits", "test")));
-            const seen = await run.look(), decided = await run.decided();
+            const seen = await run.look(), converged = await run.converged();
             const whole = new Float32Array(await run.model.download("states", "test"));
-            const found = {{ losses, logits, read, same: JSON.stringify(before) === JSON.stringify(sent), decided,
+            const found = {{ losses, logits, read, same: JSON.stringify(before) === JSON.stringify(sent), converged,
                 json: hard.json(), config: hard.config(), active: hard.active, states: Array.from(whole),
                 soft: seen.soft.map((each) => Array.from(each)), start: Array.from(seen.start) }};
             await run.close();
@@ -176,7 +176,7 @@ def test_every_command_takes_the_circuit(trained: dict[str, Any], tmp_path: Path
 def test_a_picture_that_does_not_fit_is_refused_in_a_sentence(page: Page) -> None:
     made = "new Trainer(opened, plans, 'draw-small', { picture: PICTURE })"
     said = f"(() => {{ try {{ {made}; }} catch (error) {{ return error.message; }} }})()"
-    assert page.js(said.replace("PICTURE", "['..']")) == "A picture has 12 rows of 12 cells here, got 1 rows."
+    assert page.js(said.replace("PICTURE", "['..']")) == "An image has 12 rows of 12 cells here, got 1 rows."
     assert "digits 0 to 7" in page.js(said.replace("PICTURE", "Array(12).fill('...........8')"))
 
 
