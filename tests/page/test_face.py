@@ -106,7 +106,7 @@ def cells(page: Page, canvas: str = "target") -> np.ndarray:
 @pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["desk", "phone"])
 def test_it_can_be_read_before_anything_is_trained(opened: Opened, dark: bool, size: tuple[int, int]) -> None:
     page = opened(dark=dark, width=size[0], height=size[1])
-    assert "No graphics card can be used here" in page.text("#notice")
+    assert "No graphics card is available here" in page.text("#notice")
     assert page.js("document.querySelector('#tasks input:checked').value") == "Board"
     assert not page.js("document.getElementById('curves').checkVisibility()")
     for name in ("Board", "Life", "Your own"):
@@ -121,7 +121,7 @@ def test_a_phone_is_told_what_to_expect(opened: Opened) -> None:
     finger = """const real = matchMedia;
         window.matchMedia = (query) => (query.includes("coarse") ? { matches: true } : real(query));"""
     page = opened(width=PHONE[0], height=PHONE[1], first=card + finger)
-    assert page.text("#notice").startswith("A phone takes long for this")
+    assert page.text("#notice").startswith("Training takes long on a phone")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-// Every file of a job, to download.
+// The files of a job, to download, and its log.
 
 import { address, get } from "./api.js";
-import { h } from "./dom.js";
+import { h, repeat, setText } from "./dom.js";
 import { atCheckpoints, fold } from "./fold.js";
 import { bytes } from "./format.js";
 import { empty } from "./notices.js";
 import { isAgents } from "./progress.js";
 
+const LOG_BYTES = 1 << 15;
+const LOG_EVERY = 3000;
 const SHOWN = /\.(svg|png|gif|apng)$/;
 
 export const fileAddress = (id, name) => address(`/jobs/${id}/files/${name.split("/").map(encodeURIComponent).join("/")}`);
@@ -31,4 +33,20 @@ export function filesPanel(job, signal) {
     }
 
     return { element, update: atCheckpoints(look, signal), refresh: look };
+}
+
+// The log of the workers, loaded while it is open.
+export function logPanel(job, signal) {
+    const text = h("pre", { class: "log scroll", tabindex: "0", role: "group", "aria-label": "Log" });
+    const { element, look } = fold("log-of", "Log", load, text);
+
+    async function load() {
+        const { text: lines } = await get(`/jobs/${job.id}/log?tail=${LOG_BYTES}`, { signal });
+        const atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+        setText(text, lines || "The log is still empty.");
+        if (atEnd) text.scrollTop = text.scrollHeight;
+    }
+
+    repeat(look, LOG_EVERY, signal);
+    return element;
 }

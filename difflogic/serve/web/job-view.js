@@ -1,22 +1,23 @@
 // One job: its status, result and circuit, and in folds its gates, configuration, files and log.
 
-import { learningOfAgents } from "./agent-view.js";
 import { get } from "./api.js";
 import { automatonPanel } from "./automaton-panel.js";
+import { Chart } from "./chart.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
-import { curves, growing, seriesOfOne } from "./curves.js";
+import { curves, growing, seriesOfAgents, seriesOfOne } from "./curves.js";
 import { card, h, setText } from "./dom.js";
-import { filesPanel } from "./files-panel.js";
+import { filesPanel, logPanel } from "./files-panel.js";
 import { fold } from "./fold.js";
 import { follow } from "./follow.js";
+import { count, loss } from "./format.js";
 import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
-import { logPanel } from "./log-panel.js";
 import { announce, errorPlace, patiently } from "./notices.js";
-import { isAgents, isOver } from "./progress.js";
+import { isAgents, isOver, isTable } from "./progress.js";
 import { resultOf } from "./result.js";
 import { sweepPanel } from "./sweep-panel.js";
+import { Window } from "./window.js";
 
 export async function jobView(root, signal, id) {
     const loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
@@ -85,4 +86,23 @@ function learningOfAutomata(job, signal) {
         element.classList.toggle("columns", !isAlive);
     }
     return { element, handlers: { ...handlers, frame: automaton.show }, update, besideAlive };
+}
+
+// Returns of agents over environment steps, or the accuracy of a classifier over rows; otherwise as `learningOfAutomata`.
+function learningOfAgents(job, signal) {
+    const span = new Window(),
+        isRows = isTable(job.config);
+    const chart = new Chart(span, {
+        title: isRows ? "Accuracy" : "Mean return",
+        label: isRows ? "Curve of the accuracy, by row." : "Curves of the mean return, by environment step.",
+        scale: "linear",
+        write: isRows ? { tick: (share) => `${Math.round(100 * share)} %`, value: (share) => `${loss(100 * share)} %` } : { tick: count, value: loss },
+    });
+    chart.unit = isRows ? "row" : "step";
+    const { handlers, update } = growing(job, (rows, last) => {
+        span.extend(0, Math.max(1, last));
+        span.begins = rows.begins;
+        chart.show(seriesOfAgents(rows, job.config.evaluation.threshold));
+    }, signal);
+    return { element: card("learning", "Learning", chart.element), handlers, update };
 }
