@@ -211,7 +211,7 @@ async function train() {
     const trainer = new Trainer(device, plans, preset.name, {
         seed: seed.valueAsNumber >>> 0,
         picture: preset.own ? pad.rows() : undefined,
-        tell: (/** @type {TrainEvent} */ event) => page.trainer === trainer && onEvent(event),
+        onEvent: (/** @type {TrainEvent} */ event) => page.trainer === trainer && onEvent(event),
     });
     page.trainer = trainer;
     enter("training");

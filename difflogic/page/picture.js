@@ -129,13 +129,13 @@ function resized(pixels, width, height) {
     const columns = lanczos(reduced.width, pixels.width / across, width),
         rows = lanczos(reduced.height, pixels.height / down, height);
     const narrow = new Uint8Array(4 * width * reduced.height),
-        made = new Uint8Array(4 * width * height);
+        scaled = new Uint8Array(4 * width * height);
     for (let y = 0; y < reduced.height; y++)
         for (let i = 0; i < 4 * width; i++)
             narrow[4 * width * y + i] = weighed(columns[i >> 2], (x) => data[4 * (y * reduced.width + x) + (i & 3)]);
     for (let y = 0; y < height; y++)
-        for (let i = 0; i < 4 * width; i++) made[4 * width * y + i] = weighed(rows[y], (v) => narrow[4 * width * v + i]);
-    return { width, height, data: made };
+        for (let i = 0; i < 4 * width; i++) scaled[4 * width * y + i] = weighed(rows[y], (v) => narrow[4 * width * v + i]);
+    return { width, height, data: scaled };
 }
 
 // Averages blocks; those at the right and bottom may be smaller.

@@ -157,7 +157,7 @@ class StageModel {
     /** Creates buffers, groups and pipelines; `report(done, total, kernel)` is called at each pipeline. Throws RefusedError. */
     async open(/** @type {(done: number, total: number, kernel: string) => void} */ report) {
         const { plan, device } = this;
-        this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)));
+        this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ buffer) => this.buffer(...buffer)));
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
             if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents), "task");
         });
@@ -202,7 +202,7 @@ class StageModel {
     }
 
     size(/** @type {string} */ name) {
-        return this.plan.buffers.find((/** @type {any[]} */ each) => each[0] === name)[1];
+        return this.plan.buffers.find((/** @type {any[]} */ buffer) => buffer[0] === name)[1];
     }
 
     fill(/** @type {string} */ name, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
@@ -274,10 +274,10 @@ class StageModel {
         }
         if (!total) return new ArrayBuffer(0);
         await this.orLost(staging.mapAsync(GPUMapMode.READ, 0, total));
-        const found = staging.getMappedRange(0, total).slice(0);
+        const bytes = staging.getMappedRange(0, total).slice(0);
         staging.unmap();
         device.read[purpose] = (device.read[purpose] ?? 0) + total;
-        return found;
+        return bytes;
     }
 
     /** Waits for work on the device, which may be lost. Throws RefusedError. @param {Promise<any>} work */
@@ -306,7 +306,7 @@ class StageModel {
         const seconds = Math.max((performance.now() - began) / 1000 / count, 1e-6);
         // Only the last measurement counts, because a busy machine slows down from one submit to the next.
         this.epochsAtOnce = Math.max(1, Math.min(HISTORY, Math.floor(SUBMIT_SECONDS / seconds)));
-        const work = list.reduce((/** @type {number} */ sum, /** @type {Dispatch} */ each) => sum + each[4], 0);
+        const work = list.reduce((/** @type {number} */ sum, /** @type {Dispatch} */ dispatch) => sum + dispatch[4], 0);
         this.mostWork = Math.max(this.plan.most_work, Math.floor((work * SUBMIT_SECONDS) / seconds));
         return words.filter((_, i) => i % 2 === 0);
     }
@@ -318,7 +318,7 @@ class StageModel {
         return counts
             .filter((_, i) => i % 2 === 0)
             .slice(0, this.plan.probe_groups)
-            .reduce((sum, each) => sum + each, 0);
+            .reduce((sum, count) => sum + count, 0);
     }
 
     /** Returns the concatenated bytes of all buffers of a name. @param {string} name @param {string} purpose */

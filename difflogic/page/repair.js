@@ -78,7 +78,7 @@ function neighbourhoods(hard, patches, states) {
     for (let word = 0; word < words; word++) {
         const lanes = different.slice(32 * word, 32 * (word + 1));
         const patch = Int32Array.from({ length: patchNodes }, (_, bit) =>
-            lanes.reduce((bits, each, lane) => bits | (each[bit] << lane), 0),
+            lanes.reduce((bits, sample, lane) => bits | (sample[bit] << lane), 0),
         );
         hard.evaluate(patch, new Int32Array(channels));
         for (const [node, value] of nodes.entries()) values[node][word] = value;

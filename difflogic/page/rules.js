@@ -36,11 +36,11 @@ function isMilestone({ first_look: look }, evaluations) {
 }
 
 /** @param {number[]} values */
-const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
+const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Returns the number of cells of the grid in an epoch. @param {any[]} stages @param {number} epoch */
 const cellsOf = (stages, epoch) => {
-    const { height, width } = stages.find((each) => epoch <= each.until) ?? stages[stages.length - 1];
+    const { height, width } = stages.find((stage) => epoch <= stage.until) ?? stages[stages.length - 1];
     return height * width;
 };
 
@@ -72,13 +72,13 @@ async function testBoard(hard, constants) {
  */
 async function countWrong(hard, height, width, steps, count, constants) {
     const { task, model } = hard.preset.config,
-        each = height * width * model.channels,
+        size = height * width * model.channels,
         target = targetOf(task, height, width);
-    const starts = coinFlips(foldIn(foldIn(keyFromSeed(hard.seed), constants.FRESH_STREAM), height), count * each);
+    const starts = coinFlips(foldIn(foldIn(keyFromSeed(hard.seed), constants.FRESH_STREAM), height), count * size);
     let wrong = 0;
     for (let start = 0; start < count && !wrong; start++) {
         await new Promise((resolve) => setTimeout(resolve)); // keeps the page responsive
-        wrong += hard.wrong(starts.subarray(start * each, (start + 1) * each), target, height, width, steps);
+        wrong += hard.wrong(starts.subarray(start * size, (start + 1) * size), target, height, width, steps);
     }
     return wrong;
 }

@@ -43,7 +43,7 @@ class LocalSearch {
     async search(gates, /** @type {number} */ epoch) {
         const words = randomBits(foldIn(this.key, epoch), ROUNDS * LANES * DRAWN);
         let wrong = this.wrong(gates, [])[0];
-        const count = () => wrong.reduce((sum, each) => sum + each, 0),
+        const count = () => wrong.reduce((sum, bit) => sum + bit, 0),
             before = count();
         for (let round = 0; round < ROUNDS; round++) {
             if (!wrong.includes(1)) return;
@@ -124,7 +124,7 @@ class LocalSearch {
         for (let first = 0; first <= changes.length; first += 32) {
             // Bit 0 of the first word is the current circuit, and the changes follow in all lanes.
             const own = changes.slice(Math.max(0, first - 1), first + 31);
-            const lanes = own.map((each, i) => ({ ...each, lane: i + (first ? 0 : 1) }));
+            const lanes = own.map((change, i) => ({ ...change, lane: i + (first ? 0 : 1) }));
             const states = this.rollout(gates, lanes),
                 { length } = this.target,
                 { loss_channels } = this.config.task;
@@ -154,19 +154,19 @@ class LocalSearch {
         /** @type {number[]} */
         let needed = Array.from({ length: config.task.loss_channels }, (_, c) => c),
             known = 0;
-        let made = reduced(layout, gates, changed, needed);
+        let part = reduced(layout, gates, changed, needed);
         // Adds the channels that others are computed from, until there are no more.
         while (known < needed.length) {
             known = needed.length;
             const read = new Set(needed);
-            for (const bit of made.inputs) read.add(Math.floor(bit / PATCH));
+            for (const bit of part.inputs) read.add(Math.floor(bit / PATCH));
             needed = [...read].sort((a, b) => a - b);
-            made = reduced(layout, gates, changed, needed);
+            part = reduced(layout, gates, changed, needed);
         }
-        const count = made.rows.length,
+        const count = part.rows.length,
             places = new Int32Array(3 * count),
             masks = new Int32Array(4 * count);
-        for (const [n, [bit, gate, a, b]] of made.rows.entries()) {
+        for (const [n, [bit, gate, a, b]] of part.rows.entries()) {
             places.set([bit, a, b], 3 * n);
             const own = polynomial(gate).map((on) => -on);
             for (const { to, lane } of changed.get(layout.gates[bit - patchNodes]) ?? []) {
@@ -176,7 +176,7 @@ class LocalSearch {
             masks.set(own, 4 * n);
         }
         const values = new Int32Array(patchNodes + layout.gates.length),
-            inputs = Int32Array.from(made.inputs);
+            inputs = Int32Array.from(part.inputs);
         let state = Int32Array.from(this.start, (bit) => -bit),
             next = new Int32Array(state.length);
         for (let step = 0; step < config.task.steps; step++) {
@@ -187,7 +187,7 @@ class LocalSearch {
                     values[bit] = from < 0 ? 0 : state[from * channels + Math.floor(bit / PATCH)];
                 }
                 runRows(values, places, masks);
-                for (let i = 0; i < needed.length; i++) next[cell * channels + needed[i]] = values[made.outputs[i]];
+                for (let i = 0; i < needed.length; i++) next[cell * channels + needed[i]] = values[part.outputs[i]];
             }
             [state, next] = [next, state];
         }

@@ -9,9 +9,9 @@ const STOPPED = Symbol("stopped"),
 class Trainer {
     /**
      * @param {PageDevice} device @param {any} plans of `readPlans` @param {string} name of a preset
-     * @param {{seed?: number, picture?: string[], tell?: (event: any) => void}} options
+     * @param {{seed?: number, picture?: string[], onEvent?: (event: any) => void}} options
      */
-    constructor(device, plans, name, { seed, picture = [], tell = () => {} } = {}) {
+    constructor(device, plans, name, { seed, picture = [], onEvent = () => {} } = {}) {
         let preset = plans.presets[name];
         if (preset.own) {
             // A drawing in white alone has identical channels: one of them is learned.
@@ -26,7 +26,7 @@ class Trainer {
         this.device = device;
         this.plans = plans;
         this.picture = picture;
-        this.tell = tell;
+        this.onEvent = onEvent;
         this.models = preset.stages.map((/** @type {any} */ stage) => new StageModel(device, stage, plans.kernels, plans.constants));
         /** @type {Promise<any>} one piece of work on the device at a time */
         this.busy = Promise.resolve();
@@ -74,13 +74,13 @@ class Trainer {
     pause() {
         if (this.state.paused) return;
         this.state.paused = true;
-        this.tell({ kind: "paused" });
+        this.onEvent({ kind: "paused" });
     }
 
     resume() {
         if (!this.state.paused) return;
         this.state.paused = false;
-        this.tell({ kind: "resumed" });
+        this.onEvent({ kind: "resumed" });
         this.wake?.();
     }
 
@@ -100,7 +100,7 @@ class Trainer {
             if (this.wanted.stop) throw STOPPED;
             if (this.wanted.seed !== null) throw AGAIN;
             const hidden = document.visibilityState === "hidden";
-            if (hidden !== wasHidden) this.tell({ kind: hidden ? "hidden" : "visible" });
+            if (hidden !== wasHidden) this.onEvent({ kind: hidden ? "hidden" : "visible" });
             wasHidden = hidden;
             if (!hidden && !this.state.paused) return;
             await new Promise((resolve) => {
@@ -129,7 +129,7 @@ class Trainer {
                 if (error !== AGAIN) throw error;
                 this.base = this.wanted.seed ?? this.base;
                 this.wanted.seed = null;
-                this.tell({ kind: "restarted", seed: this.base });
+                this.onEvent({ kind: "restarted", seed: this.base });
                 attempt = 0;
                 why = "";
             }
@@ -138,11 +138,11 @@ class Trainer {
 
     async open() {
         const steps = this.models.map((/** @type {StageModel} */ model) => model.plan.pipelines.length);
-        const total = steps.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each, 0);
+        const total = steps.reduce((/** @type {number} */ sum, /** @type {number} */ count) => sum + count, 0);
         let before = 0;
         for (const [stage, model] of this.models.entries()) {
             await model.open((/** @type {number} */ done, /** @type {number} */ _, /** @type {string} */ kernel) =>
-                this.tell({ kind: "compiling", done: before + done, total, kernel }),
+                this.onEvent({ kind: "compiling", done: before + done, total, kernel }),
             );
             before += steps[stage];
         }
@@ -156,7 +156,7 @@ class Trainer {
         Object.assign(this.state, { attempt: number, seed, epoch: 0, stage: 0, solved: false });
         this.losses = [];
         this.evaluations = [];
-        this.tell({ kind: "attempt", number, seed, why });
+        this.onEvent({ kind: "attempt", number, seed, why });
         await this.locked(async () => this.begin(seed));
         for (;;) {
             const { epoch } = this.state,
@@ -174,7 +174,7 @@ class Trainer {
     solved() {
         const { epoch, attempt, seed } = this.state;
         this.state.solved = true;
-        this.tell({ kind: "solved", epoch, attempt, seed });
+        this.onEvent({ kind: "solved", epoch, attempt, seed });
         return "";
     }
 
@@ -188,20 +188,20 @@ class Trainer {
         this.repaired = null;
         this.search = preset.config.search.begin ? new LocalSearch(preset, this.layout, seed, plans.constants) : null;
         this.probes = preset.random ? drawProbes(preset.config, seed, plans.constants) : new Uint8Array();
-        for (const [stage, each] of this.models.entries()) {
-            const tables = kernelTables(this.layout, each.plan),
+        for (const [stage, stageModel] of this.models.entries()) {
+            const tables = kernelTables(this.layout, stageModel.plan),
                 { height, width } = preset.stages[stage];
-            each.fill("wires", tables.wires, "circuit");
-            each.fill("edges", tables.edges, "circuit");
+            stageModel.fill("wires", tables.wires, "circuit");
+            stageModel.fill("edges", tables.edges, "circuit");
             if (preset.random) {
                 const own = drawProbes({ ...preset.config, task: { ...task, height, width } }, seed, plans.constants);
-                each.fill(
+                stageModel.fill(
                     "words",
-                    toChunks(packGrids(own, height * width * model.channels), model.channels, new Uint32Array(each.size("words") / 4)),
+                    toChunks(packGrids(own, height * width * model.channels), model.channels, new Uint32Array(stageModel.size("words") / 4)),
                     "task",
                 );
             }
-            if (preset.own) this.fillTarget(each);
+            if (preset.own) this.fillTarget(stageModel);
         }
         const key = keyFromSeed(seed),
             next = split(key)[0],
@@ -224,7 +224,7 @@ class Trainer {
     enter() {
         const { height, width, steps, until } = this.preset.stages[this.state.stage];
         this.device.queue.submit([this.model.encode(this.model.plan.init).finish()]);
-        this.tell({ kind: "stage", stage: this.state.stage, height, width, steps, until });
+        this.onEvent({ kind: "stage", stage: this.state.stage, height, width, steps, until });
     }
 
     async toEpoch(/** @type {number} */ stop) {
@@ -252,7 +252,7 @@ class Trainer {
             const now = (1000 * losses.length) / (performance.now() - began);
             this.perSecond = this.losses.length > losses.length ? 0.8 * this.perSecond + 0.2 * now : now;
             const cells = stage.height * stage.width * this.model.plan.batch;
-            this.tell({ kind: "epochs", epoch: this.state.epoch, losses, perSecond: this.perSecond, cells });
+            this.onEvent({ kind: "epochs", epoch: this.state.epoch, losses, perSecond: this.perSecond, cells });
         }
     }
 
@@ -261,12 +261,12 @@ class Trainer {
         const began = performance.now();
         if (!this.gates) {
             this.gates = Uint8Array.from(new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit"))));
-            this.tell({ kind: "search", epoch: this.state.epoch });
+            this.onEvent({ kind: "search", epoch: this.state.epoch });
         }
         await search.search(this.gates, ++this.state.epoch);
         this.losses.push(Number.NaN);
         this.perSecond = 1000 / (performance.now() - began);
-        this.tell({
+        this.onEvent({
             kind: "epochs",
             epoch: this.state.epoch,
             losses: [Number.NaN],
@@ -281,7 +281,7 @@ class Trainer {
             isLast = this.state.stage === this.models.length - 1,
             size = task.height * task.width;
         const target = this.preset.random ? targetOf(task, task.height, task.width) : null;
-        const each = size * this.preset.config.model.channels,
+        const values = size * this.preset.config.model.channels,
             probes = /** @type {Uint8Array} */ (this.probes);
         let wrong = 0,
             count = this.models.at(-1).plan.probes;
@@ -291,7 +291,7 @@ class Trainer {
             const hard = await this.circuit();
             for (let probe = 0; probe < count; probe++) {
                 wrong += hard.wrong(
-                    probes.subarray(probe * each, (probe + 1) * each),
+                    probes.subarray(probe * values, (probe + 1) * values),
                     /** @type {Uint8Array} */ (target),
                     task.height,
                     task.width,
@@ -300,11 +300,11 @@ class Trainer {
             }
         }
         this.evaluations.push({ epoch: this.state.epoch, wrong });
-        this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong, values: count * size * task.loss_channels });
+        this.onEvent({ kind: "evaluation", epoch: this.state.epoch, wrong, values: count * size * task.loss_channels });
         if (wrong) return false;
         if (target === null) return true;
         const test = await testBoard(await this.circuit(), this.plans.constants);
-        this.tell({ kind: "tested", ...test });
+        this.onEvent({ kind: "tested", ...test });
         return test.passed;
     }
 
@@ -314,8 +314,8 @@ class Trainer {
             repair = repairs(hard, search, this.plans.constants);
         if (!repair) return false;
         this.repaired = hard.extend(repair);
-        this.tell({ kind: "repaired", gates: repair.rows.length });
-        this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong: 0, values: search.target.length });
+        this.onEvent({ kind: "repaired", gates: repair.rows.length });
+        this.onEvent({ kind: "evaluation", epoch: this.state.epoch, wrong: 0, values: search.target.length });
         return true;
     }
 

@@ -80,7 +80,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def trained(page: Page) -> dict[str, Any]:
     """After some epochs on the smaller grid: losses, and what the page hands over."""
-    options = f"seed: {SEED}, tell: (event) => {{ if (event.kind === 'epochs') losses.push(...event.losses); }}"
+    options = f"seed: {SEED}, onEvent: (event) => {{ if (event.kind === 'epochs') losses.push(...event.losses); }}"
     return json.loads(
         page.js(
             f"""(async () => {{
@@ -208,7 +208,7 @@ def test_it_solves_a_preset(page: Page, name: str) -> None:
     page.js(
         f"""(() => {{ window.told = []; window.done = null;
         const {{ picture }} = plans.presets["{name}"].config.task;
-        const run = new Trainer(opened, plans, "{name}", {{ picture, tell: (event) => told.push(event) }});
+        const run = new Trainer(opened, plans, "{name}", {{ picture, onEvent: (event) => told.push(event) }});
         run.train().then((solved) => (window.done = solved), (error) => (window.done = String(error))); }})()"""
     )
     page.wait("done !== null", seconds=1800)
@@ -217,7 +217,7 @@ def test_it_solves_a_preset(page: Page, name: str) -> None:
 
 
 WAYS = """(async () => {
-    const found = [], run = new Trainer(WHERE, plans, "game-of-life", { seed: 5, tell: (event) => found.push(event) });
+    const found = [], run = new Trainer(WHERE, plans, "game-of-life", { seed: 5, onEvent: (event) => found.push(event) });
     const until = async (is) => { while (!is()) await new Promise((resolve) => setTimeout(resolve, 10)); };
     const ended = run.train().catch((error) => error);
     BODY
@@ -474,8 +474,8 @@ def test_an_attempt_ends_where_what_its_search_leaves_is_repaired(page: Page) ->
         page.js(
             f"""(async () => {{
             const {{ picture }} = plans.presets["draw-small"].config.task, told = [];
-            const tell = (event) => told.push(event);
-            const run = new Trainer(opened, plans, "draw-small", {{ seed: {SEED}, picture, tell }});
+            const onEvent = (event) => told.push(event);
+            const run = new Trainer(opened, plans, "draw-small", {{ seed: {SEED}, picture, onEvent }});
             run.begin = function (seed) {{
                 Trainer.prototype.begin.call(this, seed);
                 this.gates = Uint8Array.from({gates});

@@ -32,12 +32,12 @@ export const ACTIONS = [
     { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isDone },
     { name: "edit", label: "Change and run again", primary: true, when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isDone },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome === "unsolved" },
-    { name: "clone", label: "Run again", when: wanted, run: (job) => made(job, "clone") },
+    { name: "clone", label: "Run again", when: wanted, run: (job) => created(job, "clone") },
     { name: "smaller", label: "Simplify further…", title: "Preserve only a part of what the circuit does", when: canShrink, run: simplifiedFurther },
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
     { name: "evaluate", label: "Test", when: canTest, run: (job) => follow(job, "evaluate", { quick: true }) },
     { name: "evaluate-long", label: "Test for long", when: canTest, run: (job) => follow(job, "evaluate", { quick: false }) },
-    { name: "harden", label: "Converge its gates", title: "Continue training its circuit until every gate is converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
+    { name: "harden", label: "Converge its gates", title: "Continue training its circuit until every gate is converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => created(job, "harden") },
     { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
     { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: (job) => edited(job, ["Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false], (text) => ({ tags: tagsOf(text) })) },
@@ -83,7 +83,7 @@ async function exported(job) {
 }
 
 // Opens the job that is created from this one.
-const made = async (job, what) => go(`#/jobs/${(await post(`/jobs/${job.id}/${what}`)).id}`, job);
+const created = async (job, what) => go(`#/jobs/${(await post(`/jobs/${job.id}/${what}`)).id}`, job);
 
 // Changes a job by the answer to a question, which `asked` takes as arguments.
 async function edited(job, question, change) {
@@ -117,16 +117,16 @@ export function actionButtons(job, place, changed, only = null) {
     });
 
     function button(action) {
-        const made = h("button", { type: "button", "data-action": action.name, title: action.title, onclick: act }, action.label);
+        const control = h("button", { type: "button", "data-action": action.name, title: action.title, onclick: act }, action.label);
         async function act() {
             menu.open = false;
-            const after = await guarded(made, place, () => action.run(current));
+            const after = await guarded(control, place, () => action.run(current));
             if (after === undefined) return;
-            const hadFocus = made.isConnected && document.activeElement === document.body;
+            const hadFocus = control.isConnected && document.activeElement === document.body;
             changed(after);
-            if ((hadFocus || !made.checkVisibility()) && element.isConnected && !document.querySelector("dialog")) element.focus(); // not on the next button, which does something else
+            if ((hadFocus || !control.checkVisibility()) && element.isConnected && !document.querySelector("dialog")) element.focus(); // not on the next button, which does something else
         }
-        return made;
+        return control;
     }
 
     function update(now) {
@@ -137,10 +137,10 @@ export function actionButtons(job, place, changed, only = null) {
         if (state === shown) return;
         shown = state;
         const rest = fitting.filter((action) => !main.includes(action));
-        for (const [action, made] of buttons) {
-            made.className = action === main.find(({ primary }) => primary) ? "primary" : action.danger ? "danger" : "";
+        for (const [action, control] of buttons) {
+            control.className = action === main.find(({ primary }) => primary) ? "primary" : action.danger ? "danger" : "";
             // A list has many of each button: a screen reader reads the name of the job too.
-            if (only) made.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
+            if (only) control.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
         }
         list.replaceChildren(...rest.map((action) => buttons.get(action)));
         element.replaceChildren(...main.map((action) => buttons.get(action)), ...(rest.length ? [menu] : []));

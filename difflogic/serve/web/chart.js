@@ -71,7 +71,7 @@ export class Chart {
         this.svg.setAttribute("height", height);
         const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
         this.x = (value) => MARGIN.left + ((value - span.from) / (span.to - span.from || 1)) * inner.width;
-        const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
+        const seen = this.series.map((series) => thinned(series.points, span.from, span.to, inner.width));
         const { forward, ticks } = SCALES[this.scale];
         const lows = this.series.map(({ low }) => thinned(low ?? [], span.from, span.to, inner.width));
         const values = [...seen, ...lows].flatMap((points) => points.map(([, y]) => y));
@@ -90,7 +90,7 @@ export class Chart {
                     viewBox: `${MARGIN.left - DOT} 0 ${inner.width + 2 * DOT} ${height}`,
                     overflow: "hidden",
                 },
-                this.series.map((each, index) => this.drawn(each, seen[index])),
+                this.series.map((series, index) => this.drawn(series, seen[index])),
             ),
             ...this.cursor(),
         );
@@ -112,10 +112,10 @@ export class Chart {
     // The visible values as a table, for screen readers; filled while it is open.
     table(title) {
         const rows = h("div", {});
-        const cell = (each) => (typeof each === "number" ? h("td", { class: "number" }, this.write.value(each)) : h("td", {}, each));
+        const cell = (value) => (typeof value === "number" ? h("td", { class: "number" }, this.write.value(value)) : h("td", {}, value));
         this.fill = () => {
             if (!details.open) return;
-            const seen = this.series.map((each) => (each.low ? each : { ...each, points: thinned(each.points, this.span.from, this.span.to, COLUMNS) }));
+            const seen = this.series.map((line) => (line.low ? line : { ...line, points: thinned(line.points, this.span.from, this.span.to, COLUMNS) }));
             const [head, ...values] = this.values(seen);
             rows.replaceChildren(headedTable("", head, h("tbody", {}, values.map((row) => h("tr", {}, row.map(cell))))));
         };
@@ -155,10 +155,10 @@ export class Chart {
         if (cursor === null || cursor < from || cursor > to) return [];
         const x = this.x(cursor);
         const marks = this.series
-            .filter((each) => !each.low)
-            .map((each) => {
-                const point = nearest(each.points, cursor);
-                return (point && s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT }));
+            .filter((line) => !line.low)
+            .map((line) => {
+                const point = nearest(line.points, cursor);
+                return (point && s("circle", { class: `dot ${line.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT }));
             });
         return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
     }
@@ -167,12 +167,12 @@ export class Chart {
     read() {
         const named = this.series.filter(({ isUnnamed }) => !isUnnamed);
         while (this.legend.children.length > named.length) this.legend.lastChild.remove();
-        named.forEach((each, index) => {
+        named.forEach((line, index) => {
             if (!this.legend.children[index]) this.legend.append(h("li", {}, h("span", {}), h("b", {})));
             const item = this.legend.children[index];
-            item.className = each.style;
-            setText(item.firstChild, each.name);
-            setText(item.lastChild, this.valueOf(each));
+            item.className = line.style;
+            setText(item.firstChild, line.name);
+            setText(item.lastChild, this.valueOf(line));
         });
     }
 

@@ -15,22 +15,22 @@ const LIVING = "live.html";
 export function circuitPanel(job, signal, { alive: onAlive, proved }) {
     const trouble = errorPlace();
     const list = h("ul", { class: "follow-ups", "aria-label": "Post-processing jobs" }),
-        whose = h("p", { class: "quiet" });
+        caption = h("p", { class: "quiet" });
     const frame = h("iframe", { class: "living", title: `The circuit of ${job.name}, alive`, sandbox: "allow-scripts" });
-    const alive = card("alive", "Alive", whose, frame);
-    const made = card("circuit", "Circuit", trouble.element, list);
+    const alive = card("alive", "Alive", caption, frame);
+    const circuit = card("circuit", "Circuit", trouble.element, list);
     const shown = new Map();
     let isOpen = true,
         status = null;
-    alive.hidden = made.hidden = true;
+    alive.hidden = circuit.hidden = true;
 
     // Polls the jobs until all have ended; the newest comes last, so that its circuit is shown.
     async function look() {
         try {
             const { jobs } = await get(`/jobs?source=${job.id}&limit=50`, { signal });
             trouble.clear();
-            for (const each of jobs.reverse()) await show(each);
-            made.hidden = !jobs.length;
+            for (const follow of jobs.reverse()) await show(follow);
+            circuit.hidden = !jobs.length;
             isOpen = !jobs.every(isOver);
         } catch (error) {
             trouble.show(error);
@@ -49,18 +49,18 @@ export function circuitPanel(job, signal, { alive: onAlive, proved }) {
     function entry(first) {
         const pill = statusPill(first),
             words = h("span", { class: "quiet" }),
-            found = h("p", {}),
+            result = h("p", {}),
             more = h("div", {}),
             files = h("ul", { class: "files" });
         const fold = h("details", { hidden: true }, h("summary", {}, "Details and files"), more, files);
-        const element = h("li", {}, h("div", { class: "title" }, h("a", { href: `#/jobs/${first.id}` }, KINDS[first.kind]), pill.element, words), found, fold);
+        const element = h("li", {}, h("div", { class: "title" }, h("a", { href: `#/jobs/${first.id}` }, KINDS[first.kind]), pill.element, words), result, fold);
         let filed = false;
         async function update(now) {
             pill.update(now);
             setText(words, now.reason ?? "");
             if (now.status !== "done" || filed) return;
             filed = true;
-            setText(found, now.kind === "evaluate" ? "" : (now.words.results[0] ?? ""));
+            setText(result, now.kind === "evaluate" ? "" : (now.words.results[0] ?? ""));
             if (now.kind === "prove" && job.kind === "train") proved(now.words.standing);
             more.replaceChildren(resultOf(now) ?? "");
             const { files: all } = await get(`/jobs/${now.id}/files`);
@@ -75,7 +75,7 @@ export function circuitPanel(job, signal, { alive: onAlive, proved }) {
     function live(id, words) {
         const source = fileAddress(id, LIVING);
         if (frame.getAttribute("src") !== source) frame.src = source;
-        setText(whose, words);
+        setText(caption, words);
         showAlive(true);
     }
 
@@ -96,7 +96,7 @@ export function circuitPanel(job, signal, { alive: onAlive, proved }) {
 
     repeat(() => isOpen && look(), EVERY, signal);
     return {
-        element: h("div", { class: "stacked" }, alive, made),
+        element: h("div", { class: "stacked" }, alive, circuit),
         refresh: look,
         update(now) {
             if (now.status === status) return;

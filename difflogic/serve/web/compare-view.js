@@ -149,11 +149,11 @@ function settingsOf({ config, engine, request }) {
 
 // A table of the settings that differ between the runs.
 function differing(settings, runs) {
-    const paths = [...new Set(settings.flatMap((each) => [...each.keys()]))].sort();
-    const rows = paths.filter((path) => new Set(settings.map((each) => each.get(path))).size > 1);
+    const paths = [...new Set(settings.flatMap((fields) => [...fields.keys()]))].sort();
+    const rows = paths.filter((path) => new Set(settings.map((fields) => fields.get(path))).size > 1);
     if (!rows.length)
         return h("p", { class: "quiet" }, runs.length > 1 ? "None: all runs have the same settings." : "Add another run.");
     const brief = (text = "none") => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
-    const row = (path) => h("tr", {}, h("th", { scope: "row" }, path), settings.map((each) => h("td", {}, brief(each.get(path)))));
+    const row = (path) => h("tr", {}, h("th", { scope: "row" }, path), settings.map((fields) => h("td", {}, brief(fields.get(path)))));
     return headedTable("settings", ["Setting", ...runs.map(({ name }) => name)], h("tbody", {}, rows.map(row)));
 }

@@ -151,8 +151,8 @@ export function curves(span = new Window()) {
 
     // Lines without dots have a value for each epoch: these can be smoothed.
     const drawn = (series) =>
-        series.map((each) =>
-            each.dots || each.low ? each : { ...each, points: smoothed(each.points, Number(smooth.value)) },
+        series.map((line) =>
+            line.dots || line.low ? line : { ...line, points: smoothed(line.points, Number(smooth.value)) },
         );
     let shown = [[], []];
     function draw() {

@@ -17,9 +17,9 @@ export function dropZone(title, changed, types = IMAGES) {
     const zone = h("label", { class: "drop" }, image, h("b", {}, title), words, input);
     const element = h("div", { class: "drop-zone" }, zone, remove);
 
-    function take(given) {
+    function take(chosen) {
         if (image.src) URL.revokeObjectURL(image.src);
-        file = given ?? null;
+        file = chosen ?? null;
         remove.hidden = !file;
         image.hidden = !file || !isImage;
         if (file) image.src = URL.createObjectURL(file);

@@ -19,15 +19,15 @@ const GROUPS = {
 // `request`, `automata`, `agents`: answers of GET /fields; `choices`: {path: [[value, words], ...]} for options whose values
 // depend on the page; `more`: {group: elements}; `taken`: options shown elsewhere; `changed()` is called after an edit.
 export function moreFields({ request, automata, agents }, choices, more, taken, changed) {
-    const options = new Map(request.map((told) => [told.path, control(told, false, choices[told.path])]));
+    const options = new Map(request.map((field) => [field.path, control(field, false, choices[field.path])]));
     const documents = [automata, agents].map((fields) => {
-        const kept = fields.filter(({ path }) => !OTHERS.includes(sectionOf(path)));
-        return new Map(kept.map((told) => [told.path, control(told, true)]));
+        const shown = fields.filter(({ path }) => !OTHERS.includes(sectionOf(path)));
+        return new Map(shown.map((field) => [field.path, control(field, true)]));
     });
     const groups = [
-        ...[...Map.groupBy([...options.values()].filter(({ told }) => !taken.includes(told.path)), ({ told }) => told.section)].map(([name, all]) => group(GROUPS[name], all, more[name])),
+        ...[...Map.groupBy([...options.values()].filter(({ field }) => !taken.includes(field.path)), ({ field }) => field.section)].map(([name, all]) => group(GROUPS[name], all, more[name])),
         ...documents.flatMap((fields) =>
-            [...Map.groupBy(fields.values(), ({ told }) => sectionOf(told.path))].map(([, all]) => group(all[0].told.section, all)),
+            [...Map.groupBy(fields.values(), ({ field }) => sectionOf(field.path))].map(([, all]) => group(all[0].field.section, all)),
         ),
     ];
     const word = h("input", { type: "search", name: "word", placeholder: "Find a setting: seed, lr, size…", "aria-label": "Find a setting", oninput: find });
@@ -38,7 +38,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         h("summary", {}, h("h2", {}, "More"), h("span", { class: "quiet" }, "every setting, with its default")),
         word,
         nothing,
-        groups.map((each) => each.element),
+        groups.map((part) => part.element),
     );
     let forAgents = false;
 
@@ -48,32 +48,32 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         return { element: h("details", { class: "section" }, summary, boxes), summary, controls };
     }
 
-    function control(told, isField, offered) {
+    function control(field, isField, offered) {
         const id = freshId("field"),
             hint = freshId("hint"),
-            name = told.path.split(".").at(-1);
-        const input = inputOf(told, isField, offered, { id, name: isField ? `set.${told.path}` : name, "aria-describedby": hint });
-        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${told.path}`, onclick: () => undone(made) }, "undo");
+            name = field.path.split(".").at(-1);
+        const input = inputOf(field, isField, offered, { id, name: isField ? `set.${field.path}` : name, "aria-describedby": hint });
+        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${field.path}`, onclick: () => undone(setting) }, "undo");
         const box = h(
             "div",
             { class: "field" },
-            h("div", { class: "label" }, h("label", { for: id }, told.about.replace(/\.$/, "")), undo),
+            h("div", { class: "label" }, h("label", { for: id }, field.about.replace(/\.$/, "")), undo),
             input,
-            h("p", { id: hint, class: "hint" }, isField ? told.path : name, isField && told.limits ? `: ${told.limits}` : ""),
+            h("p", { id: hint, class: "hint" }, isField ? field.path : name, isField && field.limits ? `: ${field.limits}` : ""),
         );
-        const made = { told, isField, input, undo, box, base: undefined, edited: false };
+        const setting = { field, isField, input, undo, box, base: undefined, edited: false };
         input.addEventListener("input", () => {
-            made.edited = true;
-            seen(made);
+            setting.edited = true;
+            seen(setting);
             settle();
         });
-        return made;
+        return setting;
     }
 
-    function undone(made) {
-        made.edited = false;
-        write(made, made.base);
-        seen(made);
+    function undone(setting) {
+        setting.edited = false;
+        write(setting, setting.base);
+        seen(setting);
         settle();
         changed();
     }
@@ -84,20 +84,20 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
     }
 
     const isSet = (path) => {
-        const made = options.get(path);
-        return !made.input.disabled && ![undefined, 0].includes(read(made));
+        const setting = options.get(path);
+        return !setting.input.disabled && ![undefined, 0].includes(read(setting));
     };
 
     // Disables options that exclude each other or miss another; a disabled option is not sent.
     function settle() {
-        for (const { input, box, told } of options.values()) {
-            box.hidden = forAgents && !told.of_agents;
-            input.disabled = box.hidden || Boolean(told.needs && !isSet(told.needs));
+        for (const { input, box, field } of options.values()) {
+            box.hidden = forAgents && !field.of_agents;
+            input.disabled = box.hidden || Boolean(field.needs && !isSet(field.needs));
         }
-        for (const { told } of options.values())
-            for (const other of told.excludes.filter((name) => options.has(name))) {
-                if (isSet(told.path)) options.get(other).input.disabled = true;
-                else if (isSet(other)) options.get(told.path).input.disabled = true;
+        for (const { field } of options.values())
+            for (const other of field.excludes.filter((name) => options.has(name))) {
+                if (isSet(field.path)) options.get(other).input.disabled = true;
+                else if (isSet(other)) options.get(field.path).input.disabled = true;
             }
         find();
     }
@@ -107,24 +107,24 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
     function find() {
         const wanted = word.value.trim().toLowerCase(),
             chosen = ["algorithm", "policy"].map((name) => documents[1].get(name));
-        let found = 0;
+        let matches = 0;
         for (const { element, summary, controls } of groups) {
-            const [{ isField, told }] = controls,
-                section = sectionOf(told.path);
-            const apart = chosen.some(({ told: { names }, input }) => names.includes(section) && input.value !== section);
-            const mine = !isField || (documents[Number(forAgents)].get(told.path) === controls[0] && !(forAgents && apart));
+            const [{ isField, field }] = controls,
+                section = sectionOf(field.path);
+            const apart = chosen.some(({ field: { names }, input }) => names.includes(section) && input.value !== section);
+            const mine = !isField || (documents[Number(forAgents)].get(field.path) === controls[0] && !(forAgents && apart));
             let inside = 0;
-            for (const { told, box } of controls) {
-                const fits = `${told.path} ${told.about} ${summary.textContent}`.toLowerCase().includes(wanted);
+            for (const { field, box } of controls) {
+                const fits = `${field.path} ${field.about} ${summary.textContent}`.toLowerCase().includes(wanted);
                 box.classList.toggle("beside", !fits);
                 inside += Number(fits && !box.hidden);
             }
             element.hidden = !mine || !inside;
-            if (wanted || element.dataset.found) element.open = Boolean(wanted);
-            element.dataset.found = wanted;
-            found += mine ? inside : 0;
+            if (wanted || element.dataset.matches) element.open = Boolean(wanted);
+            element.dataset.matches = wanted;
+            matches += mine ? inside : 0;
         }
-        setText(nothing, wanted && !found ? `No setting is about “${word.value.trim()}”.` : "");
+        setText(nothing, wanted && !matches ? `No setting is about “${word.value.trim()}”.` : "");
     }
 
     settle();
@@ -136,26 +136,26 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
         rebase(config, agentsNow, reset) {
             forAgents = agentsNow;
             const base = flat(config);
-            for (const [path, made] of documents[Number(forAgents)]) {
-                made.base = base[path];
-                made.box.hidden = isTable(config) && made.base === undefined; // a field of agents
-                if (reset) made.edited = false;
-                if (!made.edited) write(made, made.base);
-                if (reset) seen(made);
+            for (const [path, setting] of documents[Number(forAgents)]) {
+                setting.base = base[path];
+                setting.box.hidden = isTable(config) && setting.base === undefined; // a field of agents
+                if (reset) setting.edited = false;
+                if (!setting.edited) write(setting, setting.base);
+                if (reset) seen(setting);
             }
             settle();
         },
         // Sets an option or a field, as an edit does.
         say(path, value, of = options) {
-            const made = of.get(path);
-            write(made, value);
-            made.edited = true;
+            const setting = of.get(path);
+            write(setting, value);
+            setting.edited = true;
             settle();
         },
         wishes() {
             const wishes = {};
-            for (const [path, made] of options) {
-                const value = made.input.disabled ? undefined : read(made);
+            for (const [path, setting] of options) {
+                const value = setting.input.disabled ? undefined : read(setting);
                 if (value === undefined) continue;
                 const [name, inside] = path.split(".");
                 wishes[name] = inside ? { ...wishes[name], [inside]: value } : value;
@@ -165,7 +165,7 @@ export function moreFields({ request, automata, agents }, choices, more, taken, 
             return wishes;
         },
         fields: () => documents[Number(forAgents)],
-        values: () => Object.fromEntries([...documents[Number(forAgents)]].filter(([, { edited }]) => edited).map(([path, made]) => [path, read(made)])),
+        values: () => Object.fromEntries([...documents[Number(forAgents)]].filter(([, { edited }]) => edited).map(([path, setting]) => [path, read(setting)])),
         mark(message) {
             for (const [path, { input, edited }] of documents[Number(forAgents)]) {
                 const blamed = message.startsWith(`${path} `) || message.startsWith(`${path.split(".").at(-1)} must`);
@@ -183,23 +183,23 @@ const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].ma
 
 const named = (names) => names.map((value) => [value, value]);
 
-function inputOf(told, isField, offered, common) {
-    const { kind, names, usual } = told,
-        said = { ...common, placeholder: usual, autocomplete: "off", spellcheck: "false" };
+function inputOf(field, isField, offered, common) {
+    const { kind, names, usual } = field,
+        attributes = { ...common, placeholder: usual, autocomplete: "off", spellcheck: "false" };
     if (isField && names.length) return h("select", common, named(names).map(([value, words]) => h("option", { value }, words)));
-    if (offered || names.length) return h("select", common, optionsOf(told, offered ?? named(names)));
+    if (offered || names.length) return h("select", common, optionsOf(field, offered ?? named(names)));
     // An option with an automatic default can be set to yes and no.
-    if (kind === "boolean" && !isField && usual) return h("select", common, optionsOf(told, [["true", "yes"], ["false", "no"]]));
+    if (kind === "boolean" && !isField && usual) return h("select", common, optionsOf(field, [["true", "yes"], ["false", "no"]]));
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
-    if (kind === "table" || (isField && kind === "list")) return h("textarea", { ...said, rows: told.path.includes("picture") ? 6 : 2 });
-    return h("input", { ...said, type: "text", inputmode: { number: "decimal", integer: "numeric" }[kind] });
+    if (kind === "table" || (isField && kind === "list")) return h("textarea", { ...attributes, rows: field.path.includes("picture") ? 6 : 2 });
+    return h("input", { ...attributes, type: "text", inputmode: { number: "decimal", integer: "numeric" }[kind] });
 }
 
 const plain = (text) => (text === "" || Number.isNaN(Number(text)) ? text : Number(text));
 
 // The value to send, or undefined for an option at its default. Text that is not a number is sent unchanged, so that the
 // server reports what it expected.
-function read({ told: { kind, path }, isField, input }) {
+function read({ field: { kind, path }, isField, input }) {
     const text = input.value.trim();
     if (kind === "boolean" && input.type === "checkbox") return isField ? input.checked : input.checked || undefined;
     if (!isField && !text) return undefined;
@@ -222,7 +222,7 @@ function rows(text) {
     }
 }
 
-function write({ told: { kind, path }, input }, value) {
+function write({ field: { kind, path }, input }, value) {
     if (input.type === "checkbox") input.checked = Boolean(value);
     else if (kind === "table") input.value = Object.entries(value ?? {}).map(lineOf).join("\n");
     else if (Array.isArray(value?.[0])) input.value = value.map((row) => JSON.stringify(row)).join(",\n");
@@ -230,7 +230,7 @@ function write({ told: { kind, path }, input }, value) {
     else input.value = value ?? "";
 }
 
-const lineOf = ([path, values]) => `${path}=${Array.isArray(values) ? values.map((each) => JSON.stringify(each)).join(",") : values}`;
+const lineOf = ([path, values]) => `${path}=${Array.isArray(values) ? values.map((value) => JSON.stringify(value)).join(",") : values}`;
 
 // A line for each field: optimizer.lr=0.02:0.2:log
 function tableOf(text) {

@@ -34,13 +34,13 @@ export function jobsView(root, signal) {
             { name, "aria-label": LABELS[name], onchange: () => load() },
             Object.entries(words).map(([value, text]) => h("option", { value }, text)),
         );
-    const whose = owners(() => load(), place, signal);
+    const ownerFilter = owners(() => load(), place, signal);
     const filters = {
         q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: throttle(() => load(), 250, signal) }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", { "": "Every tag" }),
-        ...(isOperator() ? { owner: whose.filter } : {}),
+        ...(isOperator() ? { owner: ownerFilter.filter } : {}),
         sort: select("sort", SORTS),
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
@@ -56,7 +56,7 @@ export function jobsView(root, signal) {
             h("div", { class: "buttons" }, several, h("a", { class: "button primary", href: "#/new" }, "New job")),
         ),
         h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(filters)),
-        whose.words,
+        ownerFilter.words,
         chosen.element,
         place.element,
         list,
@@ -97,7 +97,7 @@ export function jobsView(root, signal) {
         try {
             // Running jobs come first, unless another order is chosen.
             const ahead = before === null && !filters.status.value && filters.sort.value === "newest";
-            const [running, found] = await patiently(
+            const [running, reply] = await patiently(
                 () =>
                     Promise.all([ahead ? ask([["status", "running"]]) : { jobs: [] }, ask(before === null ? [] : [["before", before]])]),
                 place.show,
@@ -109,25 +109,25 @@ export function jobsView(root, signal) {
                 rows.clear();
                 list.replaceChildren();
             }
-            for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
+            for (const job of [...running.jobs, ...reply.jobs]) if (!rows.has(job.id)) add(job, false);
             arrange();
             meanwhile.forEach((again) => again());
             meanwhile = null;
             chosen.keep(rows); // nothing is done with what is not seen
-            next = found.next;
+            next = reply.next;
             more.hidden = next === null;
-            tell();
+            showEmpty();
             lookAtTurns();
             offerTags();
-            whose.look();
+            ownerFilter.look();
         } catch (error) {
             place.show(error);
         }
     }
 
     async function offerTags() {
-        const found = await get("/tags", { signal }).catch(place.show);
-        if (found) offerNames(filters.tag, "Every tag", found.tags.map(({ tag }) => tag), 1);
+        const reply = await get("/tags", { signal }).catch(place.show);
+        if (reply) offerNames(filters.tag, "Every tag", reply.tags.map(({ tag }) => tag), 1);
     }
 
     function add(job, first) {
@@ -142,10 +142,10 @@ export function jobsView(root, signal) {
         row?.element.replaceWith(...row.under());
         rows.delete(id);
         chosen.drop(id);
-        tell();
+        showEmpty();
     }
 
-    function tell() {
+    function showEmpty() {
         nothing.hidden = rows.size > 0;
         const filtered = wanted().some(([name]) => name !== "sort");
         nothing.replaceChildren(
@@ -179,7 +179,7 @@ export function jobsView(root, signal) {
         else if (fits(job)) {
             add(job, true);
             arrange();
-            tell();
+            showEmpty();
         }
         if (job.status === "running" || row) say(job, job.words.standing);
     }
@@ -187,16 +187,16 @@ export function jobsView(root, signal) {
     const lookAtTurns = followTurns(() => [...rows.values()].map((row) => row.shown()), (job) => rows.get(job.id)?.update(job), signal);
 
     // The list is asked for once the stream is open, so that no change falls between the two.
-    let asked = false;
-    function heard(state, message) {
+    let loaded = false;
+    function onState(state, message) {
         showConnection(state, message);
-        if (asked || state === "asleep") return;
-        asked = true;
+        if (loaded || state === "asleep") return;
+        loaded = true;
         load();
     }
-    const told = (use) => (data) => {
+    const applied = (use) => (data) => {
         meanwhile?.push(() => use(data));
         use(data);
     };
-    listen("/events", { job: told(changed), deleted: told(({ id }) => drop(id)) }, heard, signal);
+    listen("/events", { job: applied(changed), deleted: applied(({ id }) => drop(id)) }, onState, signal);
 }

@@ -39,8 +39,8 @@ function show(view, ...rest) {
 function route(moved) {
     const [path, query] = location.hash.replace(/^#/, "").split("?");
     if (!signedIn) return show(signInView, enter);
-    const [found] = ROUTES.map(([pattern, view]) => [path.match(pattern), view]).filter(([match]) => match);
-    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query));
+    const [match, view] = ROUTES.map(([pattern, view]) => [path.match(pattern), view]).find(([match]) => match) ?? [[], nowhere];
+    show(view, match[1], new URLSearchParams(query));
     for (const link of document.querySelectorAll("#navigation a")) {
         const here = link.getAttribute("href").replace(/^#/, "") === (path || "/");
         if (here) link.setAttribute("aria-current", "page");

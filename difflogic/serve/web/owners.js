@@ -12,31 +12,31 @@ export function owners(chosen, place, signal) {
     let known = [];
 
     function pick() {
-        tell();
+        show();
         chosen();
     }
 
     async function look() {
-        const found = await get("/owners", { signal }).catch(place.show);
-        if (!found) return;
-        known = found.owners;
+        const reply = await get("/owners", { signal }).catch(place.show);
+        if (!reply) return;
+        known = reply.owners;
         offerNames(filter, "Every owner", known.map(({ owner }) => owner), 2);
-        tell();
+        show();
     }
 
     // For the chosen owner or, without a choice, for the user; for an operator without a choice, the sum over all owners.
-    function tell() {
+    function show() {
         const everybody = known.length > 1 && !filter.value;
         const shown = everybody ? known : known.filter(({ owner }) => owner === (filter.value || session().owner));
         const sum = (values) => values.reduce((total, value) => total + value, 0);
-        const jobs = sum(shown.flatMap((each) => Object.values(each.jobs)));
+        const jobs = sum(shown.flatMap((owner) => Object.values(owner.jobs)));
         const quota = everybody ? null : (shown[0]?.quota ?? null);
         words.hidden = !shown.length || (quota === null && known.length < 2);
-        const whose = everybody ? plural(known.length, "owner") : filter.value || "You";
+        const subject = everybody ? plural(known.length, "owner") : filter.value || "You";
         const has = everybody || !filter.value ? "have" : "has";
         const of = quota === null ? "" : ` of ${bytes(quota)}`;
-        const taken = bytes(sum(shown.map((each) => each.bytes)));
-        setText(words, `${whose} ${has} ${plural(jobs, "job")}, which take ${taken}${of}.`);
+        const taken = bytes(sum(shown.map((owner) => owner.bytes)));
+        setText(words, `${subject} ${has} ${plural(jobs, "job")}, which take ${taken}${of}.`);
     }
     return { filter, words, look };
 }

@@ -34,9 +34,9 @@ export function previewPanel(signal, ...more) {
     signal.addEventListener("abort", () => stop());
 
     // `isDrawn`: the caller paints the canvas; `invert()` inverts the image.
-    function show(found, isDrawn, invert) {
-        const { config, target, cost } = found,
-            { within, restarts } = found.request;
+    function show(reply, isDrawn, invert) {
+        const { config, target, cost } = reply,
+            { within, restarts } = reply.request;
         const rule = !isPolicy(config) && config.task.target === "rule" ? config.task.rule : "";
         error.hidden = true;
         element.classList.remove("stale");
@@ -46,18 +46,18 @@ export function previewPanel(signal, ...more) {
             const at = (place) => target.rgb[Math.floor(place / target.width)][place % target.width];
             paintRgb(canvas, target.height, target.width, at, isHex(config));
         }
-        const [sentence, shape, epochs] = isPolicy(config) ? agents(found) : automaton(found);
+        const [sentence, shape, epochs] = isPolicy(config) ? agents(reply) : automaton(reply);
         setText(words, sentence);
         if (!isDrawn) canvas.setAttribute("aria-label", sentence);
         numbers.fill([
             ...shape,
             ...(within ? [] : epochs),
             ["Memory", bytes(cost.memory)],
-            ...(found.trials ? [["Trials", count(found.trials)]] : []),
+            ...(reply.trials ? [["Trials", count(reply.trials)]] : []),
             ...(restarts ? [["Attempts", `up to ${count(restarts + 1)}`]] : []),
-            ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
+            ["Time", within ? `at most ${within}` : `${reply.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
         ]);
-        notices.replaceChildren(...found.notices.map((text) => notice(text, invert)));
+        notices.replaceChildren(...reply.notices.map((text) => notice(text, invert)));
     }
 
     // A button replaces the advice on `invert`.

@@ -70,8 +70,8 @@ export async function asPng(svg) {
 }
 
 function colourBehind(element) {
-    for (let each = element; each; each = each.parentElement) {
-        const colour = getComputedStyle(each).backgroundColor;
+    for (let parent = element; parent; parent = parent.parentElement) {
+        const colour = getComputedStyle(parent).backgroundColor;
         if (colour !== "transparent" && !/, 0\)$/.test(colour)) return colour;
     }
     return "white";

@@ -47,7 +47,7 @@ export function round(from, to, wanted, least = 0) {
     const rough = Math.max(least, (to - from) / wanted);
     if (!(rough > 0)) return [from];
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5].map((factor) => factor * power).find((each) => each >= rough) ?? 10 * power;
+    const step = [1, 2, 5].map((factor) => factor * power).find((width) => width >= rough) ?? 10 * power;
     const ticks = [];
     for (let i = Math.ceil(from / step); i * step <= to * (1 + 1e-9); i++) ticks.push(i * step);
     return ticks;

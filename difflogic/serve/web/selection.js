@@ -27,20 +27,20 @@ export function selection(place, changed) {
     const fitting = (action) => [...chosen.values()].filter(action.when);
 
     function button(action) {
-        const made = h("button", { type: "button", class: action.danger ? "danger" : "", onclick: act });
+        const control = h("button", { type: "button", class: action.danger ? "danger" : "", onclick: act });
         async function act() {
             const jobs = fitting(action);
             const work = await workOn(action, jobs);
             if (!work) return;
-            await guarded(made, place, async () => {
+            await guarded(control, place, async () => {
                 for (const job of jobs) {
                     // Each job is reported at once: if one is refused, those before it have changed.
                     changed(await work(job), job.id);
                 }
             });
-            tell();
+            refresh();
         }
-        return made;
+        return control;
     }
 
     // The work on each job, after at most one question; falsy if the user declines.
@@ -55,17 +55,17 @@ export function selection(place, changed) {
         return added.length && (({ id, tags }) => patch(`/jobs/${id}`, { tags: [...tags, ...added] }));
     }
 
-    function tell() {
+    function refresh() {
         element.hidden = chosen.size === 0;
         setText(words, `${plural(chosen.size, "job")} chosen`);
         const runs = [...chosen.values()].filter(({ kind }) => kind === "train").slice(0, MOST_COMPARED);
         compare.hidden = !runs.length;
         compare.href = `#/compare/${runs.map(({ id }) => id).join(",")}`;
         setText(compare, `Compare ${plural(runs.length, "run")}`);
-        for (const [action, made] of buttons) {
+        for (const [action, control] of buttons) {
             const { length } = fitting(action);
-            made.hidden = !length;
-            setText(made, `${action.together ?? action.label} ${plural(length, "job")}`);
+            control.hidden = !length;
+            setText(control, `${action.together ?? action.label} ${plural(length, "job")}`);
         }
     }
 
@@ -75,19 +75,19 @@ export function selection(place, changed) {
         choose(job, on) {
             if (on) chosen.set(job.id, job);
             else chosen.delete(job.id);
-            tell();
+            refresh();
         },
         update(job) {
             if (chosen.has(job.id)) chosen.set(job.id, job);
-            tell();
+            refresh();
         },
         keep(rows) {
             for (const id of chosen.keys()) if (!rows.has(id)) chosen.delete(id);
-            tell();
+            refresh();
         },
         drop(id) {
             chosen.delete(id);
-            tell();
+            refresh();
         },
     };
 }

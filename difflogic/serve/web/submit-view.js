@@ -159,12 +159,12 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         asking = new AbortController();
         const mine = AbortSignal.any([asking.signal, signal]);
         try {
-            const found = await send("/jobs/preview", { signal: mine });
+            const reply = await send("/jobs/preview", { signal: mine });
             button.disabled = false;
-            if (what.isOwn()) what.sees(found.target, found.notices);
+            if (what.isOwn()) what.sees(reply.target, reply.notices);
             else what.leave();
-            preview.show(found, what.isOwn(), what.invert);
-            more.rebase(found.config, isPolicy(base.config), false);
+            preview.show(reply, what.isOwn(), what.invert);
+            more.rebase(reply.config, isPolicy(base.config), false);
             sure.show();
             more.mark("");
             place.clear();

@@ -172,11 +172,11 @@ export function whatToLearn(offers, copy, { rule, label, invert }, { element: as
         open: () => open(kind()),
         // Selects an offer by name, also one without a card.
         choose(name) {
-            const found = of(name);
-            const card = found && element.querySelector(`.preset [value="${name}"]`);
-            if (!card) return found && choose(found);
+            const preset = of(name);
+            const card = preset && element.querySelector(`.preset [value="${name}"]`);
+            if (!card) return preset && choose(preset);
             card.checked = true;
-            const there = isPolicy(found.config) ? "task" : "picture";
+            const there = isPolicy(preset.config) ? "task" : "picture";
             tabs.querySelector(`[value=${there}]`).checked = true;
             open(there);
         },

@@ -1,7 +1,7 @@
 const element = (id) => document.getElementById(id);
 const SPEEDS = [5, 10, 25, 50, 200]; // steps a second; 50 are real time
-const names = circuit.observations.map((each) => each.name);
-const trained = circuit.observations.map((each) => each.thresholds);
+const names = circuit.observations.map((observation) => observation.name);
+const trained = circuit.observations.map((observation) => observation.thresholds);
 const state = {
     observation: names.map(() => 0),
     thresholds: trained.map((values) => [...values]),

@@ -123,7 +123,7 @@ function placed(parts) {
     /** @type {Map<Part, Part[]>} */
     const left = new Map(parts.map((part) => [part, part.reads.map(({ bit }) => /** @type {Part} */ (source.get(bit)))])),
         right = new Map(parts.map((part) => [part, /** @type {Part[]} */ ([])]));
-    for (const [part, sources] of left) for (const each of sources) right.get(each)?.push(part);
+    for (const [part, sources] of left) for (const source of sources) right.get(source)?.push(part);
     const tallest = Math.max(...columns.map((column) => column.length));
     const stack = (/** @type {Part[]} */ column) => {
         for (const [i, part] of column.entries()) part.y = ((i + 0.5) * tallest) / column.length - 0.5;

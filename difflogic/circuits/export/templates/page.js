@@ -43,10 +43,10 @@ const automaton = {
 
     advance(count) {
         return automaton.then(async () => {
-            const { height, width } = automaton, each = automaton.isLine() ? 1 : count;
-            for (let done = 0; done < count; done += each) {
+            const { height, width } = automaton, stride = automaton.isLine() ? 1 : count;
+            for (let done = 0; done < count; done += stride) {
                 if (automaton.isLine()) automaton.past = [...automaton.past, automaton.state.slice()].slice(1 - layout().rows);
-                automaton.state = await automaton.engine.advance(automaton.state, height, width, automaton.fires(each));
+                automaton.state = await automaton.engine.advance(automaton.state, height, width, automaton.fires(stride));
             }
             automaton.steps += count;
         });
