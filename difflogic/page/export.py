@@ -22,7 +22,7 @@ _MARK = re.compile(r"@([A-Z]+)@")
 
 
 def training_page(presets: Sequence[str] | None = None) -> str:
-    """Return a web page that trains presets by WebGPU.
+    """Return a web page for in-browser training by WebGPU.
 
         >>> page = difflogic.training_page(["checkerboard-small"])
         >>> "https://" in page

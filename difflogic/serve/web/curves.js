@@ -108,7 +108,7 @@ export function growing(job, draw, signal) {
     };
 }
 
-// Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, probeSeries, epochs)}.
+// Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, testSeries, epochs)}.
 export function curves(span = new Window()) {
     let unit = "epoch";
     const batch = new Chart(span, {
@@ -116,7 +116,7 @@ export function curves(span = new Window()) {
         label: "Curves of the soft and the hard loss in training, by epoch.",
         write,
     });
-    const probes = new Chart(span, {
+    const tests = new Chart(span, {
         title: "Wrong cells in tests",
         label: "Curve of the wrong cells in tests, by epoch.",
         height: 170,
@@ -146,7 +146,7 @@ export function curves(span = new Window()) {
     function toggle() {
         const log = scale.getAttribute("aria-pressed") !== "true";
         scale.setAttribute("aria-pressed", String(log));
-        for (const chart of [batch, probes]) chart.use(log ? "log" : "linear");
+        for (const chart of [batch, tests]) chart.use(log ? "log" : "linear");
     }
 
     // Lines without dots have a value for each epoch: these can be smoothed.
@@ -157,22 +157,22 @@ export function curves(span = new Window()) {
     let shown = [[], []];
     function draw() {
         batch.show(drawn(shown[0]));
-        probes.show(drawn(shown[1]));
+        tests.show(drawn(shown[1]));
     }
 
     return {
-        element: h("div", { class: "curves" }, h("details", { class: "adjust" }, h("summary", {}, where), tools), batch.element, probes.element),
+        element: h("div", { class: "curves" }, h("details", { class: "adjust" }, h("summary", {}, where), tools), batch.element, tests.element),
         span,
-        show(batchSeries, probeSeries, last, begins = []) {
+        show(batchSeries, testSeries, last, begins = []) {
             span.begins = begins;
             span.extend(0, Math.max(1, last));
             say();
-            shown = [batchSeries, probeSeries];
+            shown = [batchSeries, testSeries];
             draw();
         },
         // Sets the unit of the axis: "epoch" or "second".
         count(what) {
-            unit = batch.unit = probes.unit = what;
+            unit = batch.unit = tests.unit = what;
             [...smooth.options].forEach((option, index) => {
                 if (index) option.textContent = `${SMOOTH[index]} ${what}s`;
             });

@@ -8,11 +8,11 @@ import { isTable } from "./progress.js";
 
 const OTHERS = ["data", "plugin", "table"]; // sections that come with a data file
 const GROUPS = {
-    what: "How it is trained",
+    what: "Training",
     target: "Image and initial state",
-    run: "Where and from what",
-    until: "When it ends",
-    sweep: "A sweep: many runs that differ",
+    run: "Device and initial circuit",
+    until: "When to stop",
+    sweep: "Sweep: several runs with different settings",
     queue: "Name and place in the queue",
 };
 

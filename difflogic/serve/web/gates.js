@@ -49,7 +49,7 @@ export function gatesPanel(job, signal) {
             table,
         ),
     );
-    const nothing = empty("No gates counted yet", "Gates are counted whenever a checkpoint is saved.");
+    const nothing = empty("No gates counted yet", "Gates are counted at each checkpoint.");
     const { element, look } = fold("gates", "Gates", load, nothing, shown);
     const changed = atCheckpoints(look, signal);
     let current = job;

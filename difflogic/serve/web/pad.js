@@ -181,7 +181,7 @@ export class Pad {
             keys = this.enabled ? " Arrow keys move, Enter paints, 0 to 7 choose a colour, Z undoes." : "";
         canvas.setAttribute(
             "aria-label",
-            cells.length ? `The target: ${width} by ${height} cells, ${lit} lit.${keys}` : "What the rule makes of noise",
+            cells.length ? `The target: ${width} by ${height} cells, ${lit} lit.${keys}` : "The rule after some steps from noise",
         );
         if (cells.length) paintRgb(canvas, height, width, (/** @type {number} */ place) => rgbOf(cells[place]));
         canvas.setAttribute("role", this.enabled ? "application" : "img");

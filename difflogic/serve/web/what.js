@@ -55,7 +55,7 @@ export function whatToLearn(offers, copy, { rule, label, invert }, { element: as
         recording = dropZone("Drop a recording or samples here", changed, RECORDINGS),
         rows = dropZone("Drop a table here: .csv, .npz, or images in IDX", columns, ANY),
         labels = dropZone("The labels of these images", changed, ANY),
-        begin = dropZone("Or drop an image to start from", changed);
+        begin = dropZone("Or drop an image as the initial state", changed);
     const sizes = buttons("Size", Object.fromEntries(SIZES.map((side) => [`${side}×${side}`, side])), resize);
     const ofOwn = h("div", { class: "own", hidden: true }, h("div", { class: "stacked" }, sizes, pad.tools, zone.element));
     const cardsOfImages = h("div", { class: "stacked" }, presetCards([...images, own], takeImage, "One of these, or your own"), ofOwn);
@@ -65,19 +65,19 @@ export function whatToLearn(offers, copy, { rule, label, invert }, { element: as
     };
     const ofRule = h("div", { class: "stacked" }, buttons("Rules to try", RULES, try_), rule.box, table.element);
     const example = h("button", { type: "button", class: "chip", onclick: () => recording.take(exampleRecording()) }, "Try one: 20 frames of HighLife");
-    const cards = presetCards(tasks, choose, "A task, most for an agent", "task");
+    const cards = presetCards(tasks, choose, "A task, usually for an agent", "task");
     const parts = {
         picture: ["An image", cardsOfImages, () => takeImage(offerIn(cardsOfImages, [...images, own]))],
         rule: ["A rule", ofRule, () => choose(of(RULE))],
-        film: ["A recording", h("div", { class: "stacked film" }, h("div", { class: "buttons" }, example), recording.element, h("p", { class: "quiet" }, "A recording, .gif or .npy, or a pattern with its rule, as RLE: that rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
+        film: ["A recording", h("div", { class: "stacked film" }, h("div", { class: "buttons" }, example), recording.element, h("p", { class: "quiet" }, "A recording (.gif or .npy) or a pattern with its rule (RLE): the rule is learned. Samples (.npz): inputs x, and outputs y.")), () => choose(of(RULE))],
         table: ["A table", h("div", { class: "stacked" }, rows.element, labels.element, label.box), () => choose(TABLE)],
         task: ["A task", cards, () => choose(offerIn(cards, tasks))],
         ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
     };
     const names = Object.keys(parts).filter((name) => name !== "task" || tasks.length);
     labels.element.hidden = true;
-    const tabs = h("div", { class: "choices", role: "radiogroup", "aria-label": "What shall it learn?" }, names.map(tab));
-    const element = h("section", { class: "question", "aria-labelledby": "what-title" }, h("h2", { id: "what-title" }, "What shall it learn?"), tabs, names.map((name) => parts[name][1]));
+    const tabs = h("div", { class: "choices", role: "radiogroup", "aria-label": "What should it learn?" }, names.map(tab));
+    const element = h("section", { class: "question", "aria-labelledby": "what-title" }, h("h2", { id: "what-title" }, "What should it learn?"), tabs, names.map((name) => parts[name][1]));
     let offer = null,
         isDrawn = false,
         isInverted = false;

@@ -7,7 +7,7 @@ export class Player {
     playing = false;
     turn = 0; // number of the loop that plays: an earlier one stops
 
-    /** @param {HTMLElement} button @param {(count: number) => unknown} advance takes so many steps */
+    /** @param {HTMLElement} button @param {(count: number) => unknown} advance takes `count` steps */
     constructor(button, advance) {
         this.button = button;
         this.advance = advance;
