@@ -217,7 +217,8 @@ def test_it_solves_a_preset(page: Page, name: str) -> None:
 
 
 WAYS = """(async () => {
-    const found = [], run = new Trainer(WHERE, plans, "game-of-life", { seed: 5, onEvent: (event) => found.push(event) });
+    const found = [], onEvent = (event) => found.push(event);
+    const run = new Trainer(WHERE, plans, "game-of-life", { seed: 5, onEvent });
     const until = async (is) => { while (!is()) await new Promise((resolve) => setTimeout(resolve, 10)); };
     const ended = run.train().catch((error) => error);
     BODY
