@@ -15,7 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-CHECKED = ("bin/lib",)
+CHECKED = (
+    *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "bin/lib", "examples"),
+    *("benchmarks/NOTES-success.md", "benchmarks/README.md"),
+    *(f"docs/{name}" for name in ("explanation", "how-to", "reference", "tutorial", "results/presets")),
+)
 """Folders and files that are checked if the command names none."""
 TERMS = {
     "pictur(e|es|ed|ing)": "image",
