@@ -1,4 +1,4 @@
-"""The CPU engine: the stateless calls, and models that train on the processor."""
+"""CPU engine: rollouts, gradients and train steps on given arrays, and models that train on the processor."""
 
 import contextlib
 import subprocess
@@ -32,8 +32,8 @@ from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.system.child import python_command
 from difflogic.system.processor import cores, processor_name
 
-KEPT_BYTES = 1 << 26
-"""A workspace of at most so many bytes of states waits for the next hard rollout of its circuit and shape."""
+CACHED_BYTES = 1 << 26
+"""Maximum size in bytes of the states of a hard workspace that is cached for the next rollout of its circuit."""
 _FEATURES = (
     ("avx512f", "AVX-512"),
     ("avx2", "AVX2"),
@@ -42,21 +42,25 @@ _FEATURES = (
     ("sse2", "SSE2"),
     ("neon", "NEON"),
 )
-"""LLVM's names, the widest first."""
+"""LLVM's names of vector instruction sets, and ours, the widest first."""
 
 
 class CpuEngine:
-    """Implements `difflogic.engine.api.Engine`. Results do not depend on the number of threads."""
+    """Engine on the processor, see `difflogic.engine.api.Engine`. Results do not depend on the number of threads."""
 
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compiles what is not in the cache folder yet, and says so."""
+        """Compile what is not cached yet, with a warning that it takes time.
+
+        Args:
+            threads: Number of threads; None for NUMBA_NUM_THREADS, else one per processor.
+        """
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}
         self.info = EngineInfo("cpu", processor_name(), driver=compiled_by, software=True, variant=variant)
-        self._kept: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
+        self._cache: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
         compile_all()
 
     def rollout(
@@ -86,21 +90,21 @@ class CpuEngine:
         work.set_start(bits.pack_grids(grid))
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
         states = np.stack([bits.unpack_grids(work.state(step), grid.shape) for step in range(shape.steps + 1)])
-        # Not in `finally`: a workspace that an exception has left in the middle of a rollout is not used again.
-        if work.nbytes <= KEPT_BYTES:
-            self._kept.append((circuit, work))
+        # Not in `finally`: after an exception in the middle of a rollout the workspace must not be reused.
+        if work.nbytes <= CACHED_BYTES:
+            self._cache.append((circuit, work))
         return states
 
     def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
-        """The one of the last hard rollout, where it was of this wiring and shape: a long one comes in many calls.
+        """Return the cached workspace if it has this wiring and shape, else a new one.
 
-        It is taken out while it is used, so that two threads never share it.
+        It leaves the cache while it is used, so that two threads never share it.
         """
-        # To lay out program and tables anew takes longer than a few steps do.
+        # A long rollout comes in many calls of a few steps, which take less time than building program and tables.
         with contextlib.suppress(IndexError):
-            kept, work = self._kept.pop()
-            wired = kept.perceive_wires is circuit.perceive_wires and kept.update_wires is circuit.update_wires
-            if wired and work.serves(shape, asynchronous):
+            other, work = self._cache.pop()
+            same_wires = other.perceive_wires is circuit.perceive_wires and other.update_wires is circuit.update_wires
+            if same_wires and work.serves(shape, asynchronous):
                 return work
         return HardWorkspace(circuit, shape, groups_of(shape.batch), shape.steps + 1, self.threads, asynchronous)
 
@@ -171,27 +175,27 @@ class CpuEngine:
 
 @cache
 def compile_all() -> None:
-    """Once per process, so that no epoch has to wait for the compiler."""
+    """Compile all entry points, once per process, so that no epoch waits for the compiler."""
     compiled.compile_now(runner.run, "the CPU engine", 5 if shipped.folder().is_dir() else 8, warm_up)
 
 
 def warm_up() -> None:
-    """Both entry points, on two gates and a grid of nine cells."""
-    with _compiler_beside():
+    """Call both entry points, on two gates and a grid of nine cells."""
+    with _second_compiler():
         warm_up_soft()
     warm_up_hard()
 
 
 def warm_up_soft() -> None:
-    """Train steps."""
+    """Call the entry point of train steps."""
     circuit, shape = _smallest()
     SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
 
 
-def _compiler_beside() -> contextlib.AbstractContextManager[object]:
-    """A process that compiles the entry point of hard rollouts meanwhile, where there is a processor for it.
+def _second_compiler() -> contextlib.AbstractContextManager[object]:
+    """Start a process that compiles the entry point of hard rollouts meanwhile, if there is a second processor.
 
-    Numba compiles in one thread alone. What the process keeps is read here.
+    Numba compiles only in one thread at a time. This process loads the code from the cache afterwards.
     """
     command = python_command("-m", __name__)
     if cores() == 1 or compiled.is_cached() or not command[0]:
@@ -201,7 +205,7 @@ def _compiler_beside() -> contextlib.AbstractContextManager[object]:
 
 
 def warm_up_hard() -> None:
-    """Rollouts of discrete circuits."""
+    """Call the entry point of hard rollouts."""
     circuit, shape = _smallest()
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
 
@@ -216,10 +220,10 @@ def _smallest() -> tuple[Circuit, Shape]:
 
 
 def vector_unit() -> str:
-    """The widest vector instructions in use."""
+    """Return the name of the widest vector instructions in use."""
     enabled = set(processor.target()[1].split(","))
-    found = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
-    return found or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
+    widest = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
+    return widest or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
 
 
 if __name__ == "__main__":

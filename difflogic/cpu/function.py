@@ -1,4 +1,4 @@
-"""A circuit as a differentiable function, on the processor."""
+"""Circuits as differentiable functions on the processor."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 
 SMALL = 1 << 16
-"""Gates on tiles up to which one thread is faster: to start another takes as long as some ten thousand."""
+"""Gate evaluations, each on a tile, up to which one thread is faster: starting another costs some ten thousand."""
 
 
 class CpuFunction(CircuitFunction):
-    """Implements `difflogic.engine.function.CircuitFunction`."""
+    """Circuit function on the processor, see `difflogic.engine.function.CircuitFunction`."""
 
     selector = "cpu"
 
@@ -26,7 +26,7 @@ class CpuFunction(CircuitFunction):
     ) -> None:
         super().__init__(circuit, grid, steps, hard, every_state)
         shape = self._shape
-        work = SoftWorkspace(circuit, shape, threads, given=True)
+        work = SoftWorkspace(circuit, shape, threads, has_adjoints=True)
         if work.grid.tiles * (work.program.nodes - work.program.patch_nodes) * steps <= SMALL:
             work.threads = 1
         self._work = work
@@ -46,7 +46,7 @@ class CpuFunction(CircuitFunction):
         work = self._work
         work.cells(work.buffers.states[0])[: x.shape[1]] = x.T
         if self.hard:
-            # On 0 and 1 the arithmetic of a hard gate is of whole numbers, and exact.
+            # With inputs 0 and 1 a hard gate computes with small integers, which floats represent exactly.
             work.buffers.coefficients[:], work.buffers.shares[:] = self._one_hot
         work.run(self._forward_phases)
         first = 1 if self.every_state else self.steps
@@ -57,12 +57,12 @@ class CpuFunction(CircuitFunction):
         work, buffers, cells = self._work, self._work.buffers, self._shape.cells
         if self.hard:
             buffers.coefficients[:], buffers.shares[:] = self._soft
-            if self.steps > 1:  # the states are those of the hard circuit
+            if self.steps > 1:  # the states in the buffers are those of the hard circuit
                 work.run(self._forward_phases)
         buffers.targets[0, :, :cells] = d_y[-1].T
-        for judged, d_state in zip(buffers.judged, d_y[:-1], strict=True):
-            judged[:] = 0  # where `forward` has kept whole tiles, of lanes past the last cell too
-            judged.reshape(buffers.targets[0].shape)[:, :cells] = d_state.T
+        for adjoint, d_state in zip(buffers.loss_states, d_y[:-1], strict=True):
+            adjoint[:] = 0  # `forward` has stored states here, in complete tiles with lanes past the last cell
+            adjoint.reshape(buffers.targets[0].shape)[:, :cells] = d_state.T
         work.run(self._backward_phases)
         d_x = buffers.d_state.reshape(-1, work.grid.tiles * TILE)[:, :cells].T.copy()
         return work.per_gate(buffers.gradients), d_x

@@ -1,8 +1,8 @@
-"""Search over the hard circuit, 64 circuits at a time: in the bits of a word every sample meets another circuit.
+"""Local search over hard circuits, 64 circuits at a time: each bit of a word belongs to another circuit.
 
-Of a gate that candidates change, the coefficients differ from bit to bit; all other gates are simplified as in any hard
-rollout. Nothing is computed twice: cells that are alike whatever the circuit is, since the start is alike all around
-them, share a column. Twin: `reference/local_search.py`.
+If candidates change a gate, its coefficients differ from bit to bit; all other gates are simplified as in any hard
+rollout. Cells that are equal for every circuit, because the initial state around them is equal, share a column and are
+computed once. Reference: `reference/local_search.py`.
 """
 
 from dataclasses import replace
@@ -30,24 +30,24 @@ from difflogic.engine.shape import Array, Shape
 
 
 class Searched(NamedTuple):
-    """This class holds what is searched, and what the threads of a search share between rounds."""
+    """Data of a search that threads share between rounds."""
 
     start: Array
-    """uint64 `[C, columns]`: the columns of the start."""
+    """uint64 `[C, columns]`: columns of the initial states."""
     targets: Array
     """uint64 `[loss_channels, P*H*W]`."""
     gate_of: Array
-    """int64 `[I]`: each instance's gate."""
+    """int64 `[I]`: gate of each instance."""
     depth: int
-    """Layers of the update network."""
+    """Number of layers of the update network."""
     changed: Array
     """int64 `[LANES]`: the gate that each candidate changes..."""
     new: Array
     """int64 `[LANES]`: ...and its function there."""
     scores: Array
-    """int64 `[LANES]`: what the wrong values of each cost."""
+    """int64 `[LANES]`: cost of the wrong values of each circuit."""
     live: Array
-    """int64 `[G]`: the gates that a judged value depends on."""
+    """int64 `[G]`: gates that a value with a loss depends on."""
     numbers: Array
     """int64 `[4]`: LIVE, LANE, OVER and BEFORE."""
     guide: Array
@@ -55,12 +55,12 @@ class Searched(NamedTuple):
 
 
 LIVE, LANE, OVER, BEFORE = range(4)
-"""How many gates are live, the lane of the present circuit, 1 where nothing is wrong any more, and how many values were
-wrong when the epoch began."""
+"""Indices in `Searched.numbers`: number of live gates, lane of the current circuit, 1 if no value is wrong any more,
+and number of wrong values when the epoch began."""
 
 
 class CpuLocalSearch:
-    """Implements `difflogic.engine.search.LocalSearch`; what it finds does not depend on the number of threads."""
+    """Local search on the processor, see `difflogic.engine.search`. Results do not depend on the number of threads."""
 
     def __init__(self, job: Job, threads: int | None = None) -> None:
         self._job, shape, circuit = job, Shape.training(job.circuit, job.config), job.circuit
@@ -68,7 +68,7 @@ class CpuLocalSearch:
         self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
         start = _spread(job.probes)
         if masks is None:
-            # Where cells fire by chance, neighbours that were alike part at once: there is nothing to share.
+            # In asynchronous automata equal neighbours become different at once, so that columns cannot be shared.
             start = _share_columns(self._hard, start)
         else:
             self._hard.set_masks(masks)
@@ -83,7 +83,7 @@ class CpuLocalSearch:
         self._present.aliases[:] = np.arange(self._hard.program.nodes)
         self._counters = aligned(16, dtype=np.int64)
         nothing = np.zeros(gates, dtype=np.int64)
-        compiled.compile_now(run_search, "the search", 10, lambda: self._judge(nothing))
+        compiled.compile_now(run_search, "the search", 10, lambda: self._evaluate(nothing))
 
     def search(self, gates: Array, costs: Array, words: Array, rises: bool, guide: Array = NO_GUIDE) -> None:
         work, searched = self._hard, self._searched._replace(guide=guide)
@@ -96,15 +96,15 @@ class CpuLocalSearch:
         work, job = self._soft, self._job
         work.set_start(job.probes)
         work.buffers.coefficients[:] = TABLE[gates].astype(np.float32).reshape(-1)
-        # With equal shares the gradient of a logit is a sixteenth of what its gate would do, less the mean of all.
+        # With equal shares, the gradient of a logit is a sixteenth of the effect of its function, less the mean of all.
         work.buffers.probs[:] = 1 / GATE_COUNT
         work.run(phases.forward(work.shape))
-        # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1
-        # where it falls.
+        # A value whose target is 0 costs more if it rises, whether it is right or wrong, and one whose target is 1 if
+        # it falls.
         signs = 1 - 2 * job.targets(job.probes).astype(np.float32)
         adjoints = np.moveaxis(signs, -1, 0).reshape(costs.shape[1:]) * costs
         width = work.grid.tiles * TILE
-        for rows, adjoint in zip((*work.buffers.judged, work.buffers.targets[0]), adjoints, strict=True):
+        for rows, adjoint in zip((*work.buffers.loss_states, work.buffers.targets[0]), adjoints, strict=True):
             rows[:] = 0
             rows.reshape(-1, width)[: len(adjoint), : adjoint.shape[1]] = adjoint
         work.run(phases.backward(work.shape, work.steps.spread))
@@ -112,36 +112,36 @@ class CpuLocalSearch:
 
     @cached_property
     def _soft(self) -> SoftWorkspace:
-        """Where derivatives are taken; outputs that are not judged have none of their own."""
+        """Workspace that computes derivatives; outputs without a loss have no adjoint of their own."""
         job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None
-        work = SoftWorkspace(job.circuit, shape, threads, asynchronous=asynchronous, given=True, start=start)
+        work = SoftWorkspace(job.circuit, shape, threads, None, asynchronous, has_adjoints=True, start=start)
         if masks is not None:
             work.set_masks(masks)
         return work
 
     def wrong(self, gates: Array) -> Array:
-        self._judge(gates)
-        judged = self._hard.buffers.judged[..., : self._searched.targets.shape[1]]
-        wrong: Array = (judged ^ self._searched.targets) & np.uint64(1) != 0
+        self._evaluate(gates)
+        states = self._hard.buffers.loss_states[..., : self._searched.targets.shape[1]]
+        wrong: Array = (states ^ self._searched.targets) & np.uint64(1) != 0
         return wrong
 
-    def _judge(self, gates: Array) -> None:
-        """Evaluate without any rounds of search."""
+    def _evaluate(self, gates: Array) -> None:
+        """Run the circuit without any round of search."""
         self.search(gates, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
 
 
 def _spread(grids: Array) -> Array:
-    """`[P, H, W, C]` of 0 and 1 as words uint64 `[C, P*H*W]`, the same in every lane."""
+    """Convert bits `[P, H, W, C]` to words uint64 `[C, P*H*W]`, the same in every lane."""
     return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ONES, np.uint64(0))
 
 
 def _share_columns(hard: HardWorkspace, start: Array) -> Array:
-    """Gives cells that are alike in a step one column there; returns the columns of the start.
+    """Let cells that are equal after a step share a column, and return the columns of the initial states.
 
-    On a grid that is 0 but for one cell, all cells that this one has not reached yet have the same state, whatever the
-    circuit is. In a judged state every cell has the column of its own.
+    On a grid that is 0 except for one cell, for example, all cells that are too far away to depend on this cell have
+    the same state, for every circuit. In a state with a loss every cell has its own column.
     """
     cells, columns = start.shape[1], hard.buffers.near.shape[2]
     around = hard.buffers.near[0, :, :cells]
@@ -149,14 +149,14 @@ def _share_columns(hard: HardWorkspace, start: Array) -> Array:
     tiles = np.empty(hard.shape.steps, dtype=np.int64)
     _, firsts, kinds = np.unique(start, axis=1, return_index=True, return_inverse=True)
     start = start[:, firsts]
-    for at in range(hard.shape.steps):
-        # A cell's next state is a function of its kind and its neighbours'; the outside is a kind of its own.
+    for step in range(hard.shape.steps):
+        # The next state of a cell depends on its kind and those of its neighbours; outside the grid is another kind.
         patches = np.append(kinds.ravel(), columns)[np.minimum(around, cells)]
         firsts, kinds = np.arange(cells), np.arange(cells)
-        if at + 1 not in hard.shape.judged_steps:
+        if step + 1 not in hard.shape.judged_steps:
             _, firsts, kinds = np.unique(patches, axis=1, return_index=True, return_inverse=True)
-        near[at, :, : len(firsts)] = patches[:, firsts]
-        tiles[at] = -(-len(firsts) // WORDS)
+        near[step, :, : len(firsts)] = patches[:, firsts]
+        tiles[step] = -(-len(firsts) // WORDS)
     hard.buffers = hard.buffers._replace(near=near, tiles=tiles)
     return start
 
@@ -166,10 +166,10 @@ def run_search(
     thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
     gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
-    """One thread's part of an epoch; without rounds the circuit is only evaluated."""
+    """Do this thread's part of an epoch; without rounds the circuit is only evaluated."""
     steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
-    # A round is a phase of one item, which whoever takes it does alone, and a phase for each step of the rollout. One
-    # more phase ends the last round.
+    # A round is a phase in which only the first item does work, and then a phase for each step of the rollout. One more
+    # phase ends the last round.
     rollouts = max(1, len(words))
     total = (rollouts * (steps + 1) + 1) * items
     while True:
@@ -177,10 +177,10 @@ def run_search(
         if ticket >= total:
             return
         phase, item = ticket // items, ticket % items
-        round_, at = phase // (steps + 1), phase % (steps + 1) - 1
-        if at >= 0:
-            if item < buffers.tiles[at % len(buffers.tiles)] and not searched.numbers[OVER]:
-                hard_forward(program, at, item, buffers, plan, buffers.nodes[thread])
+        round_, step = phase // (steps + 1), phase % (steps + 1) - 1
+        if step >= 0:
+            if item < buffers.tiles[step % len(buffers.tiles)] and not searched.numbers[OVER]:
+                hard_forward(program, step, item, buffers, plan, buffers.nodes[thread])
         elif item == 0:
             _between(program, buffers, plan, present, searched, gates, costs, words, rises, round_)
         fetch_add(counters, DONE, 1)
@@ -191,40 +191,40 @@ def _between(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     costs: Array, words: Array, rises: bool, round_: int,
 ) -> None:  # fmt: skip
-    """End the round before this one, and begin this one, if there are any."""
+    """End the previous round and begin this one, if they exist."""
     numbers = searched.numbers
     if round_ == 0:
         numbers[:] = 0
         for gate in range(len(gates)):
             _set(program, gate, gates[gate], buffers.gate_words, present)
     elif len(words) > 0 and not numbers[OVER]:
-        if round_ == 1:  # in the first round, too, lane 0 was the present circuit
-            numbers[BEFORE] = _wrong(buffers.judged, searched.targets, 0)
+        if round_ == 1:  # lane 0 is the current circuit, in the first round too
+            numbers[BEFORE] = _wrong(buffers.loss_states, searched.targets, 0)
         _take_best(program, buffers, present, searched, gates, costs, words[round_ - 1, 0, WHERE])
     if not numbers[OVER]:
         if round_ == 0 or round_ < len(words):
             _begin(program, buffers, plan, present, searched, gates, words[round_ : round_ + 1])
-        elif rises and _stuck(numbers[BEFORE], _wrong(buffers.judged, searched.targets, numbers[LANE])):
-            _raise(buffers.judged, searched.targets, costs, numbers[LANE])
+        elif rises and _stuck(numbers[BEFORE], _wrong(buffers.loss_states, searched.targets, numbers[LANE])):
+            _raise(buffers.loss_states, searched.targets, costs, numbers[LANE])
 
 
 @inlined
 def _begin(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
-    drawn: Array,
+    rounds: Array,
 ) -> None:  # fmt: skip
-    """Candidates by the draws `drawn [1 or 0, LANES, DRAWN]`, and all that their rollout needs."""
-    steps, seen = len(buffers.marks) - 1, len(searched.targets)
-    for words in drawn:
-        # A round tries 63 circuits at the price of one rollout. In bit 0 of every word is the present circuit; in bit
-        # 5, say, the same but for gate 17, which there is an OR: its words of coefficients differ from all zeros
-        # or ones in that bit alone. Afterwards the words are put back, and the best candidate, if it is taken, changes
-        # all bits.
-        searched.numbers[LIVE] = _live(program, seen, steps, present, searched.live)
+    """Choose candidates by the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
+    steps, visible = len(buffers.marks) - 1, len(searched.targets)
+    for words in rounds:
+        # A round tests 63 candidates for the price of one rollout. Bit 0 of every word belongs to the current circuit,
+        # and bit 5, for example, to the same circuit with an OR as gate 17: in this gate's words of coefficients, all
+        # zeros or ones otherwise, bit 5 differs. Afterwards the words are restored, and the best candidate, if it is
+        # accepted, changes all bits.
+        searched.numbers[LIVE] = _live(program, visible, steps, present, searched.live)
         _choose(program, searched, gates, words)
-        for each in range(1, LANES):
-            _put(buffers.gate_words[searched.changed[each]], searched.new[each], each)
-    hard_program(program, buffers.gate_words, seen, steps, plan)
+        for lane in range(1, LANES):
+            _put(buffers.gate_words[searched.changed[lane]], searched.new[lane], lane)
+    hard_program(program, buffers.gate_words, visible, steps, plan)
     for channel in range(len(searched.start)):
         for column in range(searched.start.shape[1]):
             buffers.words[0, channel, column] = searched.start[channel, column]
@@ -234,11 +234,11 @@ def _begin(
 def _take_best(
     program: Program, buffers: HardBuffers, present: HardPlan, searched: Searched, gates: Array, costs: Array, word: int
 ) -> None:
-    """The best candidate that was evaluated becomes the present circuit."""
+    """Make the best candidate of the round the current circuit."""
     changed, scores = searched.changed, searched.scores
-    _score(buffers.judged, searched.targets, costs, scores)
-    for each in range(1, LANES):
-        write_function(buffers.gate_words[changed[each]], gates[changed[each]])
+    _score(buffers.loss_states, searched.targets, costs, scores)
+    for candidate in range(1, LANES):
+        write_function(buffers.gate_words[changed[candidate]], gates[changed[candidate]])
     lane = 0 if scores[0] == 0 else _best(scores, word)
     if lane > 0:
         gates[changed[lane]] = searched.new[lane]
@@ -248,52 +248,52 @@ def _take_best(
 
 @inlined
 def _set(program: Program, gate: int, function: int, words: Array, present: HardPlan) -> None:
-    """The gate has this function, in all lanes."""
+    """Give a gate this function in all lanes."""
     write_function(words[gate], function)
     for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
         write_function(present.forms[instance], function)
 
 
 @inlined
-def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) -> None:
-    """Choose the gate and its new function for each candidate."""
+def _choose(program: Program, searched: Searched, gates: Array, draws: Array) -> None:
+    """Choose the changed gate and its new function for each candidate."""
     guided = len(searched.guide)
     for lane in range(1, LANES):
-        words = drawn[lane]
+        words = draws[lane]
         if guided > 0 and lane >= GUIDED:
             place = np.int64(words[WHERE]) % guided
             gate = searched.guide[place, 0]
             searched.changed[lane], searched.new[lane] = gate, gates[gate] ^ searched.guide[place, 1]
             continue
-        # Half of the candidates change any gate that matters, the other half one near an output: alone the first would
-        # seldom meet the last layers, and the second never the first.
+        # Half of the candidates change any live gate, the other half one near an output: the former alone would rarely
+        # hit the last layers, and the latter alone never the perception kernels.
         if lane % 2:
             gate = searched.live[np.int64(words[WHERE]) % searched.numbers[LIVE]]
         else:
             output = np.int64(words[WHERE]) % len(searched.targets)
             instance = program.nodes - program.patch_nodes - program.channels + output
-            # Up from an output that is judged: what is near to one is tried more often than chance alone would.
+            # Back from an output with a loss, so that gates near outputs are chosen more often than at random.
             for step in range(np.int64(words[HOW_FAR]) % searched.depth):
                 side = np.int64(words[SIDES]) >> (step % 32) & 1
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
             gate = searched.gate_of[instance]
         searched.changed[lane] = gate
-        # One of the fifteen other functions, each as likely: 1 to 15 places on, around the circle of sixteen.
+        # One of the fifteen other functions with equal probability: 1 to 15 further, modulo sixteen.
         searched.new[lane] = (gates[gate] + 1 + np.int64(words[FUNCTION]) % (GATE_COUNT - 1)) % GATE_COUNT
 
 
 @inlined
 def _put(words: Array, function: int, lane: int) -> None:
-    """The gate with these coefficients becomes another one in a lane."""
+    """Give the gate with these coefficients another function in one lane."""
     bit = np.int64(1) << lane
     for index in range(4):
         words[index] = words[index] | bit if GATE_BITS[function, index] else words[index] & ~bit
 
 
 @inlined
-def _live(program: Program, seen: int, steps: int, present: HardPlan, live: Array) -> int:
-    """`live` becomes the gates that a judged value depends on, if no input is known, ascending: their number."""
-    mark(program, present.aliases, present.forms, seen, steps, present)
+def _live(program: Program, visible: int, steps: int, present: HardPlan, live: Array) -> int:
+    """Write the gates that a value with a loss depends on to `live`, ascending, and return their number."""
+    mark(program, present.aliases, present.forms, visible, steps, present)
     count = 0
     for gate in range(len(program.gate_starts) - 1):
         for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
@@ -305,14 +305,14 @@ def _live(program: Program, seen: int, steps: int, present: HardPlan, live: Arra
 
 
 @inlined
-def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
-    """Compute what the wrong values of every lane cost."""
+def _score(states: Array, targets: Array, costs: Array, scores: Array) -> None:
+    """Compute the cost of the wrong values in each lane."""
     scores[:] = 0
-    for step in range(judged.shape[0]):
-        for channel in range(judged.shape[1]):
+    for step in range(states.shape[0]):
+        for channel in range(states.shape[1]):
             for cell in range(targets.shape[1]):
-                wrong = judged[step, channel, cell] ^ targets[channel, cell]
-                # Most words are right in all lanes, and cost one comparison instead of 64 counts.
+                wrong = states[step, channel, cell] ^ targets[channel, cell]
+                # Most words are right in all lanes, and take one comparison instead of 64 additions.
                 if wrong:
                     cost = np.int64(costs[step, channel, cell])
                     for lane in range(LANES):
@@ -320,13 +320,13 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
 
 
 @inlined
-def _wrong(judged: Array, targets: Array, lane: int) -> int:
-    """How many values are wrong in this lane."""
+def _wrong(states: Array, targets: Array, lane: int) -> int:
+    """Return the number of wrong values in a lane."""
     count = np.int64(0)
-    for step in range(judged.shape[0]):
-        for channel in range(judged.shape[1]):
+    for step in range(states.shape[0]):
+        for channel in range(states.shape[1]):
             for cell in range(targets.shape[1]):
-                wrong = judged[step, channel, cell] ^ targets[channel, cell]
+                wrong = states[step, channel, cell] ^ targets[channel, cell]
                 count += np.int64(wrong >> np.uint64(lane) & np.uint64(1))
     return int(count)
 
@@ -336,8 +336,9 @@ _stuck = inlined(stuck)
 
 @inlined
 def _best(scores: Array, word: int) -> int:
-    """The best candidate, of several one by `word`; 0 where all are worse than the present circuit."""
-    # Not worse is good enough: among circuits that are equally wrong the search drifts to where a further change helps.
+    """Return the best candidate, chosen by `word` among equals; 0 if all are worse than the current circuit."""
+    # Equal candidates are accepted: the search drifts among equally wrong circuits to one that a further change
+    # improves.
     best, ties = scores[0], 0
     for lane in range(1, LANES):
         if scores[lane] < best:
@@ -355,12 +356,12 @@ def _best(scores: Array, word: int) -> int:
 
 
 @inlined
-def _raise(judged: Array, targets: Array, costs: Array, lane: int) -> None:
-    """Raise the costs of the values that are wrong in this lane."""
-    for step in range(judged.shape[0]):
-        for channel in range(judged.shape[1]):
+def _raise(states: Array, targets: Array, costs: Array, lane: int) -> None:
+    """Raise the costs of the values that are wrong in a lane."""
+    for step in range(states.shape[0]):
+        for channel in range(states.shape[1]):
             for cell in range(targets.shape[1]):
-                wrong = (judged[step, channel, cell] ^ targets[channel, cell]) >> np.uint64(lane)
-                # What stays wrong costs more and more, until a change that mends it is worth new errors elsewhere: so
-                # the search leaves a place from which no single change helps (the breakout method, Morris 1993).
+                wrong = (states[step, channel, cell] ^ targets[channel, cell]) >> np.uint64(lane)
+                # Values that stay wrong cost more and more, until correcting them outweighs new errors elsewhere: so
+                # the search leaves local minima (the breakout method, Morris 1993).
                 costs[step, channel, cell] += np.uint32(wrong & np.uint64(1))

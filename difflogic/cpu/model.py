@@ -1,4 +1,4 @@
-"""A training run on the processor."""
+"""Train a circuit on the processor."""
 
 import math
 import time
@@ -17,11 +17,11 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper, Shape
 
 CALL_SECONDS = 0.1
-"""Aim for the length of one call: signals are heard between calls."""
+"""Target duration of one call of `train`, because signals are handled only between calls."""
 
 
 class CpuModel:
-    """Implements `difflogic.engine.api.Model`: one run."""
+    """Model of one run on the processor, see `difflogic.engine.api.Model`."""
 
     def __init__(self, job: Job, state: TrainState, info: EngineInfo, threads: int) -> None:
         config, circuit = job.config, job.circuit
@@ -32,8 +32,8 @@ class CpuModel:
         self.work = SoftWorkspace(circuit, shape, threads, hyper, masked, job, start=shared_start(job))
         self.work.set_targets(job.first_targets())
         self.epoch = phases.epoch(shape, job, self.work.steps.spread)
-        """The phases of a train step."""
-        self._hard = self._judge(shape, threads)
+        """Phases of a train step."""
+        self._hard = self._evaluator(shape, threads)
         self._waiting: list[EpochMetrics] = []
         self._epochs_per_call = 1
         self._upload(state)
@@ -51,7 +51,7 @@ class CpuModel:
         begin = time.perf_counter()
         history = self.work.run(self.epoch, epochs)
         seconds = (time.perf_counter() - begin) / epochs
-        # Compiled code hears no signal: Ctrl-C waits until the call returns, and should not wait for long.
+        # Compiled code handles no signal: Ctrl-C waits until the call returns, so that calls must be short.
         self._epochs_per_call = max(1, int(CALL_SECONDS / max(seconds, 1e-6)))
         rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
         self._waiting += rows
@@ -65,12 +65,12 @@ class CpuModel:
 
     # evaluation ---------------------------------------------------------------------------------------
 
-    def _judge(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Probes and batch side by side: each fills its own groups of 32 samples."""
+    def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
+        """Make the workspace that evaluates probes and batch together, each in its own groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
-        # A word has 64 bits here and 32 on the GPU. Groups of 32 are the common measure: 40 probes are two groups, a
-        # batch of 17 is one, three together, which two words of 64 hold; the fourth half stays empty.
+        # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
+        # probes are two groups and a batch of 17 is one: three groups fit into two 64-bit words, with one half empty.
         groups = _groups(len(job.probes)) + _groups(shape.batch)
         masks = job.probe_masks
         hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
@@ -79,7 +79,7 @@ class CpuModel:
         return hard
 
     def _batch(self) -> npt.NDArray[np.uint8]:
-        """The last epoch's start grids, damaged where a square came before the first step."""
+        """Return the initial states of the last epoch, including damage before the first step."""
         return self.work.start().astype(np.uint8)
 
     def evaluate(self) -> list[Evaluation]:
@@ -89,28 +89,28 @@ class CpuModel:
         self._hard.set_start(np.concatenate([self._probe_words, bits.pack_grids(self._batch())], axis=1))
         self._hard.run(self.work.buffers.logits)
         values, counted = np.moveaxis(self._hard_targets(), -1, 0)
-        wrong = (self._hard.judged() ^ values) & counted
+        wrong = (self._hard.loss_states() ^ values) & counted
         wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)
         of_probes, of_batch = wrong[:, :, :first], wrong[:, :, first : first + groups]
-        judged = Evaluation(
+        evaluation = Evaluation(
             hard_loss=int(np.bitwise_count(of_probes).sum(dtype=np.int64)),
             train_hard_loss=int(np.bitwise_count(of_batch).sum(dtype=np.int64)),
             values=job.values,
             wrong_probes=int(np.bitwise_count(np.bitwise_or.reduce(of_probes, axis=(0, 1, 3))).sum()),
         )
-        return [judged]
+        return [evaluation]
 
     def _damage(self, first: int) -> None:
-        """Return what happens to the probes, and from group `first` on to the last epoch's batch."""
+        """Set the damage of the probes, and from group `first` on that of the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
-        # The batch's start, which `_batch` gives, is as the first step saw it: bits must not flip back.
+        # `_batch` returns the initial states after damage and faults before step 0: bits must not flip back.
         of_batch = job.damage(buffers.corners, buffers.faults.key, self.work.shape.batch, first=1)
         if of_probes is not None and of_batch is not None:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
 
     def _hard_targets(self) -> Array:
-        """uint32 `[J, loss_channels, groups*H*W, 2]` beside the words of all samples, an even number of groups."""
+        """Return uint32 `[J, loss_channels, groups*H*W, 2]`, padded to the even number of groups of the workspace."""
         words = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
         missing = 2 * self._hard.shape.cells - words.shape[2]
         return np.pad(words, [(0, 0), (0, 0), (0, missing), (0, 0)])
@@ -128,27 +128,21 @@ class CpuModel:
 
     @property
     def nbytes(self) -> int:
-        held = (
-            self.work.buffers,
-            self.work.program,
-            self.work.grid,
-            self._hard.buffers,
-            self._hard.plan,
-            self._hard.program,
-        )
-        return sum(each.nbytes for arrays in held for each in arrays if isinstance(each, np.ndarray))
+        soft, hard = self.work, self._hard
+        tuples = (soft.buffers, soft.program, soft.grid, hard.buffers, hard.plan, hard.program)
+        return sum(value.nbytes for fields in tuples for value in fields if isinstance(value, np.ndarray))
 
     def close(self) -> None:
-        """There is nothing to free: nothing outlives a call."""
+        """Do nothing: the buffers are freed with the object."""
 
 
 def _groups(samples: int) -> int:
-    """Groups of 32 samples."""
+    """Return the number of groups of 32 samples."""
     return -(-samples // bits.WORD)
 
 
 def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:
-    """`(name, CA steps or 1, seconds)` of the phases of one train step, which is really done, by the host's clock."""
+    """Do one train step phase by phase, and return `(name, CA steps or 1, seconds)` of each kind of phase."""
     times = []
     for name, run in groupby(model.epoch, key=lambda phase: phases.NAMES[phase[0]]):
         part = np.array(list(run))

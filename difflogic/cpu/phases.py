@@ -1,6 +1,6 @@
-"""A train step, or the part of it that a call wants, as a list of phases.
+"""Lists of phases that make up a train step, or a part of one.
 
-In each phase every tile, or share of the gates or samples, is one item of work; see `runner`.
+In each phase every block of tiles, or share of the gates or samples, is one item of work; see `runner`.
 """
 
 import numpy as np
@@ -9,65 +9,54 @@ from difflogic.engine.job import Job
 from difflogic.engine.shape import Array, Shape
 
 COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_STATE, GRADIENTS, COMMIT, ADAMW = range(10)
-NAMES = (
-    "prepare",
-    "prepare",
-    "prepare",
-    "prepare",
-    "gate_forward",
-    "gate_backward",
-    "gate_backward",
-    "gradients",
-    "commit",
-    "adamw",
-)
-"""What a phase is called where it is timed: all that comes before the first step is one."""
+NAMES = (*["prepare"] * 4, "gate_forward", "gate_backward", "gate_backward", "gradients", "commit", "adamw")
+"""Names of the phases in profiles; everything before the first step has the same name."""
 
 
 def rollout(shape: Shape) -> Array:
-    """Run from the given start grids to the last state."""
+    """Return the phases of a rollout from given initial states."""
     return _list([COEFFICIENTS, *_damage(shape)], shape)
 
 
 def gradients(shape: Shape) -> Array:
-    """Compute the gradients too, from given targets."""
+    """Return the phases that compute loss and gradients for given initial states and targets."""
     return np.concatenate([rollout(shape), _backward(shape)])
 
 
 def step(shape: Shape) -> Array:
-    """Compute the new logits too."""
+    """Return the phases of a train step on given initial states and targets."""
     return np.concatenate([gradients(shape), [[ADAMW, 0]]])
 
 
 def epoch(shape: Shape, job: Job, spread: Array) -> Array:
-    """A whole train step whose start grids, masks and damage are drawn from the keys; `spread` as in `StepGrids`."""
-    # DRAW makes the coefficients as well. A rule's target comes after the start is drawn and before it is damaged: the
-    # automaton is to reach what the whole start asks for. Samples come with their targets, over what was drawn.
+    """Return the phases of an epoch, which samples initial states, masks and damage; `spread` as in `StepGrids`."""
+    # DRAW computes the coefficients too. The target of a rule is computed from the initial state before its damage,
+    # since the automaton has to produce the result of the undamaged state. Data samples overwrite sampled states.
     first = [DRAW, *([TARGET] if job.target is None else []), *_damage(shape)]
     return np.concatenate([_list(first, shape), _backward(shape, spread), [[ADAMW, 0]]])
 
 
 COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
-"""For new logits; `forward` and `backward` take what it leaves."""
+"""Phases after a change of the logits, before `forward` and `backward`."""
 
 
 def forward(shape: Shape) -> Array:
-    """Run the steps, and nothing else."""
+    """Return the phases of the steps alone, without coefficients."""
     return _list([], shape)
 
 
 def backward(shape: Shape, spread: Array | None = None) -> Array:
-    """Go back from the given adjoints to those of the start, and to the gradients."""
+    """Return the phases from given adjoints of the states to the gradients and the adjoint of the initial state."""
     return np.array([*_steps_back(shape, spread), [D_STATE, 0], [GRADIENTS, 0]])
 
 
 def _damage(shape: Shape) -> list[int]:
-    """Later damage and faults are done where the state is made."""
+    """Return the phase of damage and faults before step 0; later ones are part of the step that computes the state."""
     return [DAMAGE] if 0 in shape.damage_steps or shape.faults.states else []
 
 
 def _list(first: list[int], shape: Shape) -> Array:
-    """int64 `[phases, 2]` of kind and CA step, up to the last state."""
+    """Return int64 `[phases, 2]`, kind and CA step, up to the last state."""
     return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
 
 
@@ -76,9 +65,9 @@ def _backward(shape: Shape, spread: Array | None = None) -> Array:
 
 
 def _steps_back(shape: Shape, spread: Array | None) -> list[list[int]]:
-    # Each CA step is a phase of its own, since a tile reads what its neighbours wrote in the step before: threads meet
-    # between two steps and nowhere else. Where cells were spread out, another tile may hold the rest of a cell's
-    # adjoint, which is a phase more.
+    # Each CA step is a phase, since a tile reads what its neighbours wrote in the step before: threads synchronise only
+    # between steps. If a step was spread out, the adjoint of a cell may lie in several tiles, which takes another
+    # phase.
     steps: list[list[int]] = []
     for at in reversed(range(shape.steps)):
         steps += [[BACKWARD, at]] if spread is None or not spread[at] else [[D_STATE, at + 1], [BACKWARD, at]]

@@ -1,19 +1,19 @@
-"""A whole train step, or the parts of it that a call wants, by any number of threads.
+"""Run a complete train step, or parts of one, in any number of threads.
 
 The work is a list of *phases*, in each of which every block of tiles (or share of the gates) is one item:
 
     prepare | forward step 0 .. T-1 | backward step T-1 .. 0 | gradients | commit | adamw
 
-`phases` makes such lists. Items are numbered through, over phases and epochs, and a thread takes the next number as
-soon as all items of earlier phases are done (`atomics.take`). Nothing else is ever waited for, neither a thread that
-starts late nor one that the system holds up between items. An item writes the same places in the same order whoever
-takes it, so that results do not depend on threads.
+`phases` makes such lists. Items are numbered across phases and epochs, and a thread takes the next number as soon as
+all items of earlier phases are done (`atomics.take`). That is the only synchronisation: no thread waits for one that
+starts late or is preempted between items. An item writes the same places in the same order in whichever thread it
+runs, so that results do not depend on threads.
 
-An example: a rollout of two steps on four blocks has the phases prepare, forward 0, forward 1, and so items 0 to 11.
-Two threads begin: one takes item 0, the other item 1, and whoever is done first takes 2. Item 4, the first block of
-forward 0, is given out when `DONE` counts 4. A thread that looks for work before that waits without having taken
-anything; where the system holds it up just then, the other thread does all that is left. With `epochs` the list begins
-anew at item 12, whose phase is `12 // 4 % 3`, the first.
+Example: a rollout of two steps on four blocks has the phases prepare, forward 0 and forward 1, and so items 0 to 11.
+Of two threads one takes item 0, the other item 1, and the first to finish takes item 2. Item 4, the first block of
+forward 0, is available when `DONE` reaches 4. A thread that asks before that waits without having taken an item; if it
+is preempted then, the other thread does the rest. With several epochs the list begins again at item 12, whose phase is
+`12 // 4 % 3`, the first.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ from difflogic.cpu.kernels.candidates import candidate_gradients, candidate_shar
 from difflogic.cpu.kernels.clip_norm import shorten, squares
 from difflogic.cpu.kernels.coefficients import coefficients
 from difflogic.cpu.kernels.commit import commit
-from difflogic.cpu.kernels.damage import draw_corners, write_kept
+from difflogic.cpu.kernels.damage import draw_corners, write_undamaged
 from difflogic.cpu.kernels.draw_samples import draw_samples
 from difflogic.cpu.kernels.faults import stick_gates
 from difflogic.cpu.kernels.fire_mask import fire_mask
@@ -62,8 +62,19 @@ def run(
     history: Array,
     counters: Array,
 ) -> None:
-    """One thread's part of `phases [n, 2]`, kind and CA step, `len(history)` times; each leaves `(loss, skipped)`."""
-    before = flush_denormals()  # the thread may be the caller's, whose arithmetic must be as it was
+    """Do this thread's part of the phases in every epoch.
+
+    Args:
+        thread: Number of the thread, which selects its scratch memory.
+        phases: int64 `[n, 2]`, kind and CA step of each phase.
+        program: The circuit.
+        grid: Tables of the complete grid.
+        steps: Tables of the steps that are computed on fewer cells.
+        buffers: All arrays that the phases read and write.
+        history: float32 `[epochs, 2]`, to which each epoch writes `(loss, skipped)`.
+        counters: The counters of `atomics.take`, 0 at first.
+    """
+    before = flush_denormals()  # restored at the end: the thread may be the caller's
     _work(thread, phases, program, grid, steps, buffers, history, counters)
     restore(before)
 
@@ -79,26 +90,25 @@ def _work(
     history: Array,
     counters: Array,
 ) -> None:
-    # Python is left once for many epochs: nothing between two epochs, or two steps, needs it.
-    items, each = grid.blocks, len(phases)
-    total = len(history) * each * items
+    # One call runs many epochs: nothing between two epochs, or two steps, needs Python.
+    items, count = grid.blocks, len(phases)
+    total = len(history) * count * items
     while True:
-        # A ticket is a phase and an item of it in one number, so that one counter orders all epochs: nobody needs to
-        # know which phase the others are in.
+        # A ticket encodes the number of a phase and an item of it, so that one counter orders the work of all epochs.
         ticket = take(counters, items, total)
         if ticket >= total:
             return
-        round_, item = ticket // items, ticket % items
-        kind, at = phases[round_ % each, 0], phases[round_ % each, 1]
-        here = _on_step(grid, steps, at)
-        _item(thread, kind, at, item, program, here, steps, buffers, history[round_ // each])
+        number, item = ticket // items, ticket % items
+        kind, step = phases[number % count, 0], phases[number % count, 1]
+        step_grid = _on_step(grid, steps, step)
+        _item(thread, kind, step, item, program, step_grid, steps, buffers, history[number // count])
         fetch_add(counters, DONE, 1)
 
 
 @inlined
-def _on_step(grid: TileGrid, steps: StepGrids, at: int) -> TileGrid:
-    """The grid that step `at` is done on."""
-    place, grids = steps.of_step[at], steps.grids
+def _on_step(grid: TileGrid, steps: StepGrids, step: int) -> TileGrid:
+    """Return the grid that a step is computed on."""
+    place, grids = steps.of_step[step], steps.grids
     if place < 0:
         return grid
     return TileGrid(
@@ -125,34 +135,34 @@ def _on_step(grid: TileGrid, steps: StepGrids, at: int) -> TileGrid:
 def _item(
     thread: int,
     kind: int,
-    at: int,
+    step: int,
     item: int,
     program: Program,
     grid: TileGrid,
     steps: StepGrids,
     buffers: Buffers,
-    row: Array,
+    metrics: Array,
 ) -> None:
-    # Blocks, not threads, own tiles and sums: with any number of threads the same numbers are added in the same order.
+    # Blocks, not threads, own tiles and sums: any number of threads adds the same numbers in the same order.
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
         for tile in range(first, last):
-            gate_forward(thread, at, tile, program, grid, steps, buffers)
-            finish_state(program, grid, at + 1, tile, buffers)
+            gate_forward(thread, step, tile, program, grid, steps, buffers)
+            finish_state(program, grid, step + 1, tile, buffers)
     elif kind == BACKWARD:
-        if at == grid.steps - 1:  # with which the pass begins
-            # A block's moments have one writer in each phase, so that the order of their sum is that of the tiles.
+        if step == grid.steps - 1:  # the first step of the backward pass
+            # Only this item writes the moments of its block in a phase, so that they are summed in the order of tiles.
             buffers.partials[item] = 0
         for tile in range(first, last):
-            gate_backward(thread, at, tile, program, grid, steps, buffers, buffers.partials[item])
+            gate_backward(thread, step, tile, program, grid, steps, buffers, buffers.partials[item])
     elif kind == D_STATE:
-        width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[at % 2]
+        width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[step % 2]
         for tile in range(first, last):
             gather_patches(grid, tile, program.channels, d_patches, buffers.d_state, tile * TILE, width)
     elif kind < FORWARD:
         _prepare(thread, kind, item, program, grid, buffers)
     else:
-        _update(kind, item, program, grid, buffers, row)
+        _update(kind, item, program, grid, buffers, metrics)
 
 
 @inlined
@@ -160,7 +170,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
     if kind == TARGET:
         if len(buffers.x):
             first, last = _share(grid.batch, item, grid.blocks)
-            # After DRAW has filled the grids: a sample covers its own channels, and the others keep what was drawn.
+            # After DRAW has filled the grids: a data sample overwrites its channels; the others stay as sampled.
             draw_samples(grid, first, last, buffers.control, buffers.x, buffers.y, buffers.states[0], buffers.targets)
             return
         nodes = buffers.nodes[thread]
@@ -170,7 +180,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
             finish_state(program, grid, 0, tile, buffers)
     else:
-        # Gates have nothing to do with tiles: they are shared out among as many items, of which some may get none.
+        # The gates are divided among as many items as there are blocks of tiles; some items may get none.
         first, last, first_row, last_row = _gates(program, item, grid.blocks)
         coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
         candidate_shares(first_row, last_row, program, buffers.logits, buffers.probs, buffers.shares)
@@ -180,49 +190,49 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
 
 @inlined
 def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None:
-    """This epoch's hardened and stuck gates, start grids, fire masks and damage."""
+    """Sample this item's share of the epoch's hardened and stuck gates, initial states, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
-    # Shares of different things, all numbered by the same items: whoever takes item 2 of 32 draws the third share of
-    # the samples, of the gates and of the steps. No share depends on another within a phase.
+    # An item samples a share of each kind: item 2 of 32 has the third share of the samples, of the gates and of the
+    # steps. No share depends on another one of this phase.
     if buffers.pool.size:
         first, last = _share(grid.batch, item, grid.blocks)
         draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
-        start = buffers.fresh  # for the worst samples, which are replaced after the step
+        start = buffers.fresh  # for the worst samples, which are replaced after the train step
     seed_grid(grid, buffers.start, channels, item, grid.blocks, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
     first, last, _, _ = _gates(program, item, grid.blocks)
     if buffers.hardening.peak:
-        # After `coefficients` and for the same gates: it overwrites what that has just written.
+        # After `coefficients`, for the same gates: it overwrites their coefficients.
         share = growing_share(buffers.hardening, control[c.EPOCH])
         harden(first, last, share, key0, key1, program, buffers)
     if buffers.faults.rates.gates:
         stick_gates(buffers.faults.rates, first, last, key0, key1, buffers.probs, buffers.coefficients)
-    if item == 0:  # for the steps, and for the evaluation of this batch
+    if item == 0:  # for the steps, and for the evaluation of the batch
         buffers.faults.key[0], buffers.faults.key[1] = key0, key1
     if buffers.masks.size:
         fire_mask(grid, item, grid.blocks, buffers.fire_rate, key0, key1, buffers.masks)
-    for index in range(item, len(buffers.kept), grid.blocks):
+    for index in range(item, len(buffers.undamaged), grid.blocks):
         draw_corners(grid, index, key0, key1, buffers.corners)
-        write_kept(grid, index, buffers.damage_side, buffers.corners, buffers.kept)
+        write_undamaged(grid, index, buffers.damage_side, buffers.corners, buffers.undamaged)
 
 
 @inlined
-def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array) -> None:
+def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, metrics: Array) -> None:
     first, last, first_row, last_row = _gates(program, item, grid.blocks)
     if kind == GRADIENTS:
         partials, probs = buffers.partials, buffers.probs
         finite = gradients(first, last, buffers.table, partials, probs, buffers.moments, buffers.gradients)
-        of_wires = candidate_gradients(first_row, last_row, program, partials, probs, buffers.gradients)
-        buffers.finite[item] = finite and of_wires
+        finite_wires = candidate_gradients(first_row, last_row, program, partials, probs, buffers.gradients)
+        buffers.finite[item] = finite and finite_wires
         if buffers.squares.size:
             total = squares(first, last, buffers.optimizer.clip, buffers.gradients)
             buffers.squares[item] = total + squares(first_row, last_row, buffers.optimizer.clip, buffers.gradients)
     elif kind == COMMIT:
-        # After this phase every thread reads the flag that is set here: a step that is not finite must not be half
-        # taken.
-        if item == 0:  # sums over blocks, in their order; the phase's other items only let the count go on
-            row[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
-            row[1] = buffers.control[c.NONFINITE]
+        # A phase of its own, since ADAMW reads the flag that is set here: a step that is not finite is skipped
+        # entirely.
+        if item == 0:  # which sums over all blocks in their order; the other items of the phase are empty
+            metrics[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
+            metrics[1] = buffers.control[c.NONFINITE]
             if buffers.pool.size and not buffers.pool_stays:
                 last_state, targets = buffers.states[grid.steps], buffers.targets[0]
                 losses, worst = buffers.sample_losses, buffers.worst
@@ -230,8 +240,7 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
         if buffers.squares.size:
-            # Every item sums all squares itself, in their order: that is less work than a phase to hand one number
-            # round.
+            # Every item sums all squares itself, in order: that is less work than a phase that shares one number.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
             shorten(first_row, last_row, buffers.squares.sum(), buffers.gradients)
         optimizer, table, logits, mu, nu = buffers.optimizer, buffers.table, buffers.logits, buffers.mu, buffers.nu
@@ -245,16 +254,16 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
 
 @inlined
 def _gates(program: Program, item: int, items: int) -> Any:
-    """An item's gates, first and last, and the rows behind all gates that hold the logits of their candidates."""
+    """Return the range of an item's gates, and the range of rows, after all gates, with the logits of candidates."""
     gates, k = program.gates, program.candidates
     if k == 1:
         first, last = _share(gates, item, items)
         return first, last, gates, gates
-    # Four gates have whole rows, k / 2 of them, whatever k is.
+    # Four gates fill k / 2 complete rows, for every k.
     first, last = _share((gates + 3) // 4, item, items)
     rows = (2 * k * gates + GATE_COUNT - 1) // GATE_COUNT
-    of_rows = gates + min(first * k // 2, rows), gates + min(last * k // 2, rows)
-    return min(4 * first, gates), min(4 * last, gates), of_rows[0], of_rows[1]
+    first_row, last_row = gates + min(first * k // 2, rows), gates + min(last * k // 2, rows)
+    return min(4 * first, gates), min(4 * last, gates), first_row, last_row
 
 
 @inlined

@@ -1,13 +1,13 @@
-"""The memory of one batch on one circuit, and how arrays get in and out of it.
+"""Buffers of one batch on one circuit, and conversions between their layout and that of callers.
 
-Engines speak of grids `[B, H, W, C]`, a cell's channels side by side. Compiled code wants one channel of many cells
-side by side, so that a vector holds `TILE` cells. A state is therefore a row per channel,
+Callers use grids `[B, H, W, C]`, in which the channels of a cell are adjacent. Compiled code needs the cells of a
+channel adjacent, so that a SIMD vector holds `TILE` cells. A state therefore has one row for each channel,
 
-    | guard | cell 0 .. cell B*H*W - 1, and on to a whole tile | guard | to an odd number of cache lines |
+    | guard | cells 0 to B*H*W - 1, padded to complete tiles | guard | padding to an odd number of cache lines |
 
-and `TileGrid.stride` is its length. Two grids of 3x3 cells with two channels are two rows of 18 cells, of which 9 to 17
-are the second grid; a row has 16 + 32 + 16 floats, five cache lines, the fifth to make it odd. What has no neighbours
-(targets, masks, damage) is kept in rows of whole tiles, without guards.
+of `TileGrid.stride` floats. Two grids of 3x3 cells with two channels, for example, are two rows of 18 cells, of which 9
+to 17 are the second grid; a row has 16 + 32 + 16 floats, which are four cache lines, and a fifth makes the number odd.
+Arrays that need no neighbours (targets, masks, damage) have rows of complete tiles without guards.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ from difflogic.model.circuit import Circuit
 
 
 class SoftWorkspace:
-    """Buffers for `shape` on `circuit`; `run` does lists of `phases`."""
+    """Buffers for rollouts and train steps of one shape on one circuit; `run` executes lists of `phases`."""
 
     def __init__(
         self,
@@ -40,22 +40,32 @@ class SoftWorkspace:
         hyper: Hyper | None = None,
         asynchronous: bool = False,
         job: Job | None = None,
-        given: bool = False,
+        has_adjoints: bool = False,
         start: Array | None = None,
     ) -> None:
-        """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules.
+        """Allocate the buffers.
 
-        `given`: adjoints are, and no loss is computed. `start [H, W, C]`: the one of all rollouts, of `shared_start`.
+        Args:
+            circuit: Its wiring is encoded; logits are set later.
+            shape: Sizes of the batch.
+            threads: Maximum number of threads.
+            hyper: Hyperparameters of the optimiser, for train steps.
+            asynchronous: True if cells fire by masks.
+            job: The training job by which epochs sample initial states, masks and damage; None if the caller sets them.
+            has_adjoints: True if the caller sets adjoints of the states, and no loss is computed.
+            start: The initial state of all rollouts, from `shared_start`; None if there are several.
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
         self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
-        self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
-        self.buffers = self._buffers(circuit, hyper or Hyper(), asynchronous, job, given)
+        self.threads = min(threads, self.grid.blocks)  # more would have no item in any phase
+        self.buffers = self._buffers(circuit, hyper or Hyper(), asynchronous, job, has_adjoints)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
+    def _buffers(
+        self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, has_adjoints: bool
+    ) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width, gates, damages = program.channels, grid.tiles * TILE, circuit.gates, len(shape.damage_steps)
         config, data, pool = (None, None, 0) if job is None else (job.config, job.data, job.config.pool.size)
@@ -72,9 +82,9 @@ class SoftWorkspace:
             states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
             targets=aligned(shape.targets, shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
-            judged=aligned(len(shape.judged_steps) - 1, shape.loss_channels * width),
+            loss_states=aligned(len(shape.judged_steps) - 1, shape.loss_channels * width),
             corners=np.zeros((damages, shape.batch, 2), dtype=np.int64),
-            kept=aligned(damages, width),
+            undamaged=aligned(damages, width),
             rule=_bytes(None if job is None else job.rule),
             x=_per_cell(None if data is None else data.x, (0, 0, 0), np.uint8),
             y=_per_cell(None if data is None else data.y, (0, 0, 0, 0), np.int8),
@@ -85,17 +95,17 @@ class SoftWorkspace:
             sample_losses=np.zeros(shape.batch),
             worst=np.zeros(shape.batch, dtype=np.bool_),
             nodes=aligned(self.threads, (program.nodes + program.choices.size // (2 * program.candidates)) * TILE),
-            # and a row per channel for what a cell that did not fire passes on to itself
+            # plus a row per channel for the adjoints of cells that did not fire
             slots=aligned(self.threads, (program.slots + channels) * TILE),
-            # a step reads its neighbours' adjoints while it writes its own: two take turns
+            # double buffering: a step reads the adjoints of the step after it while it writes its own
             d_patches=aligned(2, program.patch_nodes * grid.stride),
-            d_state=aligned(channels * width if given or self.steps.spread.any() else 0),
+            d_state=aligned(channels * width if has_adjoints or self.steps.spread.any() else 0),
             partials=aligned(grid.blocks, program.wire_moments + 16 * (circuit.parameters - gates)),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
-            given=given,
+            has_adjoints=has_adjoints,
             fire_rate=np.float32(1 if config is None else config.train.fire_rate),
             start=_start_kind(job),
             damage_side=shape.damage_side,
@@ -113,36 +123,36 @@ class SoftWorkspace:
         return FaultBuffers(rates, np.zeros(2, dtype=np.uint32), listed)
 
     def run(self, phases: Array, epochs: int = 1) -> Array:
-        """A list of `phases`, `epochs` times; float32 `[epochs, 2]` of loss and skipped."""
+        """Execute a list of `phases` in each epoch; return float32 `[epochs, 2]`, loss and 1 for a skipped step."""
         history = np.zeros((epochs, 2), dtype=np.float32)
-        self._counters[:] = 0  # nobody works here now: threads have come back
+        self._counters[:] = 0  # no thread runs here now: `together` has joined them
         arguments = (phases, self.program, self.grid, self.steps, self.buffers, history, self._counters)
         together(self.threads, lambda thread: runner.run(thread, *arguments))
         return history
 
     def set_logits(self, logits: Array, mu: Array | None = None, nu: Array | None = None) -> None:
-        """`[P, 16]` each."""
+        """Copy logits and moments, `[P, 16]` each, into the buffers."""
         self.buffers.logits[:] = logits.reshape(-1)
         if mu is not None and nu is not None:
             self.buffers.mu[:], self.buffers.nu[:] = mu.reshape(-1), nu.reshape(-1)
 
     def per_gate(self, values: Array) -> Array:
-        """A copy of one of the buffers, as `[P, 16]`."""
+        """Copy one of the buffers as `[P, 16]`."""
         return values.reshape(-1, 16).copy()
 
     def set_start(self, grids: Array) -> None:
-        """`[B, H, W, C]` as the first state."""
+        """Set the initial states, `[B, H, W, C]`."""
         read = grids.reshape(self.shape.batch, -1, self.program.channels)[:, self._first]
         self.cells(self.buffers.states[0])[:, : read.size // self.program.channels] = read.reshape(-1, read.shape[-1]).T
 
     def start(self) -> Array:
-        """The first state, `[B, H, W, C]`."""
+        """Return the initial states, `[B, H, W, C]`."""
         shape, cells = self.shape, self.cells(self.buffers.states[0]).T
         grids = cells.reshape(shape.batch, -1, shape.channels)[:, self._like]
         return grids.reshape(shape.batch, shape.height, shape.width, shape.channels)
 
     def states(self) -> Array:
-        """Every state, float32 `[T+1, B, H, W, C]`."""
+        """Return all states, float32 `[T+1, B, H, W, C]`."""
         return np.stack([self._grids(state) for state in self.buffers.states])
 
     def _grids(self, state: Array) -> Array:
@@ -150,39 +160,40 @@ class SoftWorkspace:
         return self.cells(state).T.reshape(shape.batch, shape.height, shape.width, shape.channels)
 
     def cells(self, state: Array) -> Array:
-        """`[C, cells]`, a view."""
+        """Return a view of a state as `[C, cells]`."""
         rows: Array = state.reshape(-1, self.grid.stride)
         return rows[:, self.grid.guard : self.grid.guard + self.grid.cells]
 
     def set_targets(self, targets: Array) -> None:
-        """`[J, B, H, W, loss_channels]`."""
-        # A copy per sample, small beside the states, so that the loss reads a tile of it as it reads a tile of a state.
+        """Set the targets, `[J, B, H, W, loss_channels]`."""
+        # Stored for each sample, which is little compared with the states, in the layout in which the loss reads
+        # states.
         rows = targets.reshape(len(targets), -1, targets.shape[-1])
         self.buffers.targets[..., : self.grid.cells] = rows.swapaxes(1, 2)
 
     def targets(self) -> Array:
-        """`[J, B, H, W, loss_channels]`."""
+        """Return the targets, `[J, B, H, W, loss_channels]`."""
         shape = self.shape
         rows = self.buffers.targets[..., : self.grid.cells].swapaxes(1, 2)
         return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
     def set_damage(self, damage: Damage) -> None:
-        """Squares and faults where they are given, not drawn."""
+        """Set the damage and faults of a rollout, if no job samples them."""
         for index in range(len(damage.steps)):
-            kept = damage.kept(index, self.shape.height, self.shape.width)
-            self.buffers.kept[index, : self.grid.cells] = kept.reshape(-1)
+            undamaged = damage.undamaged(index, self.shape.height, self.shape.width)
+            self.buffers.undamaged[index, : self.grid.cells] = undamaged.reshape(-1)
         if damage.faults is not None:
             self.buffers.faults.key[:] = damage.faults.key
             self.buffers.faults.listed[:] = 0 if damage.faults.listed is None else damage.faults.listed
 
     def set_masks(self, masks: Array) -> None:
-        """`[T, H, W, 1]`, the same for every sample."""
+        """Set the fire masks, `[T, H, W, 1]`, the same for every sample."""
         rows = np.tile(masks.reshape(len(masks), -1), (1, self.shape.batch))
         self.buffers.masks[:, : self.grid.cells] = rows
 
 
 def shared_start(job: Job) -> Array | None:
-    """`[H, W, C]`, with which every rollout begins whose cells stay alike where their surroundings are."""
+    """Return the initial state `[H, W, C]` of a job if cells with equal surroundings stay equal in it, else None."""
     config, task = job.config, job.config.task
     if job.target is None or config.pool.size or config.train.asynchronous or task.loss_steps or task.disturbed:
         return None
@@ -196,12 +207,12 @@ def _start_kind(job: Job | None) -> int:
 
 
 def _bytes(values: Array | None) -> Array:
-    """uint8 `[.]`, none for None; a copy, as compiled code knows no arrays that cannot be written."""
+    """Copy to uint8 `[.]`, empty for None: compiled code takes no read-only arrays."""
     return np.zeros(0, dtype=np.uint8) if values is None else np.array(values, dtype=np.uint8).reshape(-1)
 
 
 def _per_cell(values: Array | None, empty: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """`[..., H, W, C]` as `[..., H*W, C]`, a copy likewise; of the shape `empty` for None."""
+    """Copy `[..., H, W, C]` as `[..., H*W, C]`; zeros of the shape `empty` for None."""
     if values is None:
         return np.zeros(empty, dtype=dtype)
     return np.array(values, dtype=dtype).reshape(*values.shape[:-3], -1, values.shape[-1])

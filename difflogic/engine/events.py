@@ -184,8 +184,8 @@ class Damage:
 
     __repr__ = brief
 
-    def kept(self, index: int, height: int, width: int) -> npt.NDArray[np.bool_]:
-        """`[B, H, W]`: False in the squares of `steps[index]`."""
+    def undamaged(self, index: int, height: int, width: int) -> npt.NDArray[np.bool_]:
+        """Return `[B, H, W]`: False in the squares of `steps[index]`."""
         if self.faults is not None and self.steps[index] < self.faults.first:
             return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))

@@ -53,7 +53,7 @@ class DamagePlan:
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
             corners = draw_corners(key, 1, batch, height, width)
-        kept = Damage(self.side, (0,), corners).kept(0, height, width)
+        kept = Damage(self.side, (0,), corners).undamaged(0, height, width)
         return np.where(kept[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:

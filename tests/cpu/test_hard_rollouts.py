@@ -44,8 +44,8 @@ def jobs(rng: np.random.Generator) -> list[Job]:
 def test_calls_in_any_order(monkeypatch):
     rng, engine, reference = np.random.default_rng(5), cpu.CpuEngine(threads=2), ReferenceEngine()
     work = jobs(rng)
-    for limit in (cpu.KEPT_BYTES, 0):
-        monkeypatch.setattr(cpu, "KEPT_BYTES", limit)
+    for limit in (cpu.CACHED_BYTES, 0):
+        monkeypatch.setattr(cpu, "CACHED_BYTES", limit)
         for index in rng.permutation(np.tile(np.arange(len(work)), 3)):
             circuit, x, steps, masks, damage = work[index]
             expected = reference.rollout(circuit, x, steps, "hard", masks, damage)

@@ -30,7 +30,7 @@ def test_corners_are_uniform() -> None:
 
 def test_a_square_is_clipped_at_the_border() -> None:
     damage = Damage(2, (4,), np.array([[[0, 0], [2, 3]]]))
-    kept = damage.kept(0, 3, 4)
+    kept = damage.undamaged(0, 3, 4)
     assert kept.astype(int).tolist() == [
         [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 1]],
         [[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 0]],

@@ -1,1 +1,1 @@
-"""Compiled code is made with these: vectors, atomics, threads, and the cache of what was compiled."""
+"""Building blocks of compiled code: SIMD vectors, atomics, threads, and the cache of machine code."""

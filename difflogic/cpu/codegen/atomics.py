@@ -1,4 +1,4 @@
-"""Threads of compiled code work together without Python by these: counters, and a patient wait."""
+"""Synchronise threads of compiled code without Python: atomic counters, and a wait that spins, yields, then sleeps."""
 
 import os
 from typing import Any
@@ -10,13 +10,13 @@ from numba.core.cgutils import get_or_insert_function
 from difflogic.cpu.codegen.compiled import inlined, intrinsic
 
 SPINS = 200
-"""Looks at a counter before a waiting thread offers its processor to others: about a microsecond."""
+"""Loads of a counter before a waiting thread yields its core: about a microsecond."""
 NO_END = 1 << 62
-"""Offers of the processor: never sleep."""
+"""Number of yields before sleeping that stands for never."""
 TAKEN, DONE = 0, 8
-"""Places of the two counters of `take`, on cache lines of their own."""
+"""Indices of the two counters of `take`, on separate cache lines."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
-"""In milliseconds there, in microseconds here."""
+"""Function that sleeps, and its argument: milliseconds on Windows, microseconds elsewhere."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 
@@ -27,12 +27,14 @@ def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 @intrinsic
 def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add to an int64 element; the element's earlier value. Everything written before is seen by who reads it."""
+    """Add to an int64 element and return its previous value.
+
+    A thread that reads the new value sees everything that was written before it.
+    """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element(context, builder, signature, arguments)
-        # The strongest order, which is the price of any atomic addition on these processors: nobody has to prove that a
-        # weaker one would do.
+        # The strongest order: it costs nothing more here, and needs no proof that a weaker one would do.
         return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), build
@@ -40,12 +42,12 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add 1 to an int64 element if it still is `value`; whether it was."""
+    """Add 1 to an int64 element if it still equals `value`, and return whether it did."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]
         # Compare and exchange in one instruction: of two threads that saw the same number one gets it, and the other
-        # looks again. Nobody holds a lock that a thread put aside by the system could keep.
+        # tries again. There is no lock that a preempted thread could hold.
         more = builder.add(value, ir.Constant(value.type, 1))
         return builder.extract_value(builder.cmpxchg(pointer, value, more, "seq_cst", "seq_cst"), 1)
 
@@ -54,18 +56,18 @@ def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def look(_: Any, array: Any, index: Any) -> Any:
-    """An int64 element as it is now."""
+    """Return the current value of an int64 element."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Acquire: what another thread wrote before it counted itself as done is seen after the count is.
+        # Acquire: whoever sees an item counted as done also sees what was written for that item.
         return builder.load_atomic(_element(context, builder, signature, arguments), "acquire", 8)
 
     return types.int64(array, types.intp), build
 
 
 @intrinsic
-def step_aside(_: Any) -> Any:
-    """Let another thread have this processor."""
+def yield_core(_: Any) -> Any:
+    """Let the system run another thread on this core."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function = get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), _YIELD)
@@ -77,7 +79,7 @@ def step_aside(_: Any) -> Any:
 
 @intrinsic
 def nap(_: Any) -> Any:
-    """Let others have this processor for a while."""
+    """Sleep for `_NAP_TIME`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = ir.IntType(32)
@@ -90,26 +92,25 @@ def nap(_: Any) -> Any:
 
 @inlined
 def pause(looks: int, yields: int) -> None:
-    """After so many looks in vain: look again, offer the processor to others, or after so many offers sleep."""
-    # Looking keeps a processor busy, and a sleeper wakes some fifty microseconds late: short waits are looked through,
-    # long ones are slept through.
+    """Spin, yield or sleep once, depending on the number of failed `looks`; `yields` come before the first sleep."""
+    # Spinning keeps a core busy, and a sleeping thread wakes some fifty microseconds late: so a short wait spins and a
+    # long one sleeps.
     if looks > SPINS + yields:
         nap()
     elif looks > SPINS:
-        step_aside()
+        yield_core()
 
 
 @inlined
 def take(counters: Any, items: Any, total: Any) -> Any:
-    """The next item of a list of phases, `items` in each, once its phase may begin; `total` when none is left.
+    """Wait until the phase of the next item may begin, and return the item; `total` if none is left.
 
-    A thread that waits has taken nothing yet. So none that the system holds up while it waits, or that starts late,
-    keeps the others from going on without it.
+    Each phase has `items` items. A waiting thread has not taken an item yet, so a thread that is preempted while it
+    waits, or starts late, never blocks the others.
     """
-    # Two threads, four items to a phase, DONE is 3: items 0 to 2 are finished, 3 is under way. TAKEN is 4, and item 4
-    # belongs to the next phase, which may not begin before DONE is 4. To take the number first and wait then would be
-    # simpler; but were the thread put aside by the system just then, item 4 would be nobody's and all others would wait
-    # for it.
+    # Example: two threads, four items per phase, DONE is 3: items 0 to 2 are finished, item 3 is running. TAKEN is 4,
+    # and item 4 belongs to the next phase, which may not begin before DONE is 4. Taking the number first and waiting
+    # afterwards would be simpler, but if the thread were preempted at that point, all others would wait for item 4.
     looks = 0
     while True:
         item = look(counters, TAKEN)

@@ -1,7 +1,7 @@
-"""Numbers too small for a full mantissa count as 0 while compiled work runs.
+"""Flush denormal floats (those too small for a full mantissa) to 0 while compiled code runs.
 
-Through a deep circuit of pass-through gates gradients shrink to such *denormal* numbers by the million, far
-below anything the optimiser could notice, and processors take many times as long for them.
+In a deep circuit of pass-through gates, millions of gradients shrink to denormals, far below anything that affects
+the optimiser, and processors take many times as long to compute with them.
 """
 
 import platform
@@ -14,20 +14,20 @@ from numba.core.cgutils import alloca_once_value, get_or_insert_function
 from difflogic.cpu.codegen.compiled import intrinsic
 
 _X86_FLUSH = 0x8040
-"""MXCSR: results that would be denormal, and operands that are, count as 0."""
+"""Bits FTZ and DAZ of the register MXCSR: denormal results and operands become 0."""
 _ARM_FLUSH = 1 << 24
-"""FPCR: the same."""
+"""Bit FZ of the register FPCR, with the same effect."""
 _POINTER = ir.IntType(8).as_pointer()
 
 
 @intrinsic
 def flush_denormals(_: Any) -> Any:
-    """Begin; returns what `restore` needs. The setting belongs to the thread."""
+    """Flush denormals to 0 in this thread, and return the previous setting for `restore`."""
 
     def build(_context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         before = _get(builder)
         flush = _X86_FLUSH if _machine() == "x86" else _ARM_FLUSH
-        # Only the two bits are added: rounding and the masks of exceptions stay as the caller has set them.
+        # Only these bits are set: the caller's rounding mode and exception masks stay.
         _set(builder, builder.or_(before, ir.Constant(before.type, flush)))
         return before
 
@@ -36,7 +36,7 @@ def flush_denormals(_: Any) -> Any:
 
 @intrinsic
 def restore(_: Any, before: Any) -> Any:
-    """End: the thread computes as it did."""
+    """Restore the setting that `flush_denormals` returned."""
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         _set(builder, arguments[0])
@@ -51,16 +51,16 @@ def _machine() -> str:
 
 
 def _get(builder: Any) -> Any:
-    """The control register, as 64 bits; 0 on a processor that we do not know."""
+    """Return the floating-point control register as 64 bits; 0 on an unknown processor."""
     word = ir.IntType(64)
-    # The instructions move the register to and from memory only, hence the place on the stack.
+    # The instructions copy the register only to and from memory, here on the stack.
     if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
         _call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
         return builder.zext(builder.load(place), word)
     if _machine() == "arm":
         return _call(builder, "llvm.aarch64.get.fpcr", word)
-    # Nothing is lost but time: results differ from those of other processors by less than any tolerance.
+    # Elsewhere denormals only cost time: results differ by less than any tolerance.
     return ir.Constant(word, 0)
 
 

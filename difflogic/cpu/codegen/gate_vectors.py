@@ -1,4 +1,4 @@
-"""Vectors of sixteen floats, one per id of a gate: for what is done once per gate and train step.
+"""SIMD vectors of sixteen floats, one for each gate function: for kernels that run once per gate and train step.
 
 `add`, `mul`, `fma`, `store` and `store_sums` of `vectors` take them too.
 """
@@ -28,45 +28,45 @@ _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)
 
 _LOG2_E = math.log2(math.e)
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-"""ln 2 in two parts: a whole number times the first is exact."""
+"""ln 2 as a sum of two floats: products of the first with small integers are exact."""
 _POLYNOMIAL = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 """`(e^r - 1 - r) / r^2` for `|r| <= ln(2)/2`, the highest power first (Cephes, `expf`)."""
 _MAGIC = 1.5 * 2**23 + 127
-"""A float of this size has no place for fractions; 127 is the bias of a float's exponent."""
+"""Addend that rounds to an integer, since floats of this size have no fraction; 127 is the exponent bias."""
 _LOWEST = -87.0
-"""Below it the result would be denormal, and is 0."""
+"""Smallest argument of `exp` with a result other than 0; below it the result would be denormal."""
 
 
 @intrinsic
 def load_gate_vector(_: Any, array: Any, index: Any) -> Any:
-    """`array[index : index + 16]` of a one-dimensional array, at a cache line's beginning."""
+    """Return `array[index : index + 16]` of a one-dimensional array; `index` is aligned to a cache line."""
     return loading(gate_vectors, array)
 
 
 @intrinsic
 def splat_gate_vector(_: Any, value: Any) -> Any:
-    """Sixteen times the same."""
+    """Broadcast a float to all sixteen lanes."""
     return splatting(gate_vectors, types.float32)
 
 
 @intrinsic
 def subtract(_: Any, x: Any, y: Any) -> Any:
-    """`x - y`."""
+    """Return `x - y`."""
     return operation(lambda b, x, y: b.fsub(x, y), x, y)
 
 
 @intrinsic
 def divide(_: Any, x: Any, y: Any) -> Any:
-    """`x / y`."""
+    """Return `x / y`."""
     return operation(lambda b, x, y: b.fdiv(x, y), x, y)
 
 
 @intrinsic
 def root(_: Any, x: Any) -> Any:
-    """The square root."""
+    """Return the square root of each lane."""
 
     def build(builder: Any, x: Any) -> Any:
-        # A root of IEEE is rounded exactly on every processor, which an approximate reciprocal root is not.
+        # The IEEE square root is correctly rounded on every processor; an approximate reciprocal root is not.
         function = get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), "llvm.sqrt.v16f32")
         return builder.call(function, [x])
 
@@ -75,41 +75,41 @@ def root(_: Any, x: Any) -> Any:
 
 @intrinsic
 def clip(_: Any, x: Any, least: Any, most: Any) -> Any:
-    """`x`, but no less than `least` and no more than `most`."""
-    # Ordered comparisons are false for NaN, which becomes `most`. It does no harm: a step whose gradients are not
-    # finite is refused before.
+    """Clip `x` to the range from `least` to `most`."""
+    # Ordered comparisons are false for NaN, which becomes `most`. This does no harm: a step whose gradients are not
+    # finite has been skipped before.
     return operation(lambda b, x, least, most: _larger(b, _smaller(b, x, most), least), x, least, most)
 
 
 @intrinsic
 def largest(_: Any, x: Any) -> Any:
-    """The largest of the sixteen."""
+    """Return the largest of the sixteen lanes."""
     return _reduction(_larger)
 
 
 @intrinsic
 def total(_: Any, x: Any) -> Any:
-    """The sum of the sixteen, in an order that never changes."""
+    """Return the sum of the sixteen lanes, always added in the same order."""
     return _reduction(add_vectors)
 
 
 def _reduction(combine: Callable[..., Any]) -> Any:
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        one = folded(builder, arguments[0], 1, combine)
-        return builder.extract_element(one, ir.Constant(ir.IntType(32), 0))
+        result = folded(builder, arguments[0], 1, combine)
+        return builder.extract_element(result, ir.Constant(ir.IntType(32), 0))
 
     return types.float32(gate_vectors), build
 
 
 @intrinsic
 def group_largest(_: Any, x: Any, count: Any) -> Any:
-    """In each lane the largest of its group of `count` lanes, 2, 4, 8 or 16."""
+    """Return in each lane the maximum of its group of `count` lanes: 2, 4, 8 or 16."""
     return _grouped(_larger)
 
 
 @intrinsic
 def group_total(_: Any, x: Any, count: Any) -> Any:
-    """In each lane the sum of its group of `count` lanes."""
+    """Return in each lane the sum of its group of `count` lanes."""
     return _grouped(add_vectors)
 
 
@@ -117,7 +117,7 @@ def _grouped(combine: Callable[..., Any]) -> Any:
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         x, count = arguments
         result = x
-        # Lanes meet those of which one bit of the number differs, the lowest bit first, until a group is together.
+        # Butterfly: combine lanes whose numbers differ in one bit, the lowest bit first, until the group is complete.
         for distance in (1, 2, 4, 8):
             x = combine(builder, x, shuffled(builder, x, x, [lane ^ distance for lane in range(GATE_COUNT)]))
             is_inside = builder.icmp_signed(">", count, ir.Constant(count.type, distance))
@@ -137,10 +137,10 @@ def _smaller(builder: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def exp(_: Any, x: Any) -> Any:
-    """`e^x` to the last bit or two, for `x <= 0`; 0 where that would be denormal, NaN where x is.
+    """Return `e^x` for `x <= 0`, accurate to a bit or two; 0 if the result would be denormal, NaN for NaN.
 
-    `e^x = 2^n * e^r` with a whole number n and a small remainder r. A sum with MAGIC has n, and what makes it an
-    exponent, in its last bits.
+    `e^x = 2^n * e^r` with an integer n and a small remainder r. The last bits of the sum with MAGIC are n plus the
+    exponent bias.
     """
     return operation(_exp, x)
 
@@ -149,24 +149,22 @@ def _exp(builder: Any, x: Any) -> Any:
     def constant(value: float) -> Any:
         return ir.Constant(_FLOATS, [value] * _FLOATS.count)
 
-    def fma(one: Any, two: Any, three: Any) -> Any:
-        return builder.fadd(builder.fmul(one, two, flags=("contract",)), three, flags=("contract",))
+    def fma(a: Any, b: Any, c: Any) -> Any:
+        return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
-    # For x = -1: x * log2(e) = -1.4427; a float near 1.5 * 2^23 has steps of 1, so that the sum with MAGIC rounds to
-    # the whole number n = -1, plus 127. r = x - n * ln 2 = -0.3069, in two steps, as the first product is exact and
-    # loses nothing. e^r = 0.7358. The last bits of the sum are 126, which shifted by 23 are the bits of the float 2^-1:
-    # the result is 0.3679.
+    # Example for x = -1: x * log2(e) = -1.4427. Floats near 1.5 * 2^23 are 1 apart, so that the sum with MAGIC is
+    # rounded to the integer n = -1, plus 127. r = x - n * ln 2 = -0.3069, subtracted in two steps, the first exact.
+    # e^r = 0.7358. The last bits of the sum are 126; shifted left by 23, they are the float 2^-1. The result is 0.3679.
     shifted = fma(x, constant(_LOG2_E), constant(_MAGIC))
     n = builder.fsub(shifted, constant(_MAGIC))
     r = fma(n, constant(-_LN2_LOW), fma(n, constant(-_LN2_HIGH), x))
-    # By Horner's rule, a fused operation for each power; the last two terms, 1 + r, are added apart, where the series
-    # is small beside them and loses least.
+    # Horner's rule, one fused operation for each power. The last two terms, 1 + r, are added separately: the series is
+    # small compared with them, so that rounding loses least.
     series = constant(_POLYNOMIAL[0])
     for coefficient in _POLYNOMIAL[1:]:
         series = fma(series, r, constant(coefficient))
     near_one = builder.fadd(fma(builder.fmul(r, r), series, r), constant(1))
     power = builder.shl(builder.bitcast(shifted, _INTEGERS), ir.Constant(_INTEGERS, [23] * _FLOATS.count))
     result = builder.fmul(near_one, builder.bitcast(power, _FLOATS))
-    # Below LOWEST the exponent's bits would run into the sign. Of NaN the comparison is false, and NaN is what the
-    # product holds.
+    # Below LOWEST the exponent would overflow into the sign. For NaN the comparison is false, and the product is NaN.
     return builder.select(builder.fcmp_ordered("<", x, constant(_LOWEST)), constant(0), result)

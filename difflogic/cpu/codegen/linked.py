@@ -1,13 +1,14 @@
-"""Compile functions for their callers alone: to LLVM bitcode, which an entry point links.
+"""Compile inlined functions to LLVM bitcode only, which an entry point links.
 
-It builds on internals of Numba: `compiled` imports it only for the versions that it is tested with. Numba makes machine
-code of every compiled function, together with a wrapper that unpacks Python's arguments. An inlined function is never
-called by itself, so that all of this is thrown away. It took three quarters of the time: the 71 functions below
-`runner.run` were linked, optimised and translated, each with all functions that it calls.
+Numba generates machine code for every compiled function, and a wrapper that unpacks Python's arguments. Inlined
+functions are never called from Python, so that this work is thrown away. It took three quarters of the compile time:
+the 71 functions below `runner.run` were linked, optimised and translated, each together with all its callees.
 
 Example: `run` calls `_item`, and `_item` calls `gate_backward`. Numba would optimise `gate_backward`, then `_item` with
-`gate_backward` in it, then `run` with both, and make machine code of each. Here `run` links what both were written down
-as, and is optimised and translated once.
+`gate_backward` in it, then `run` with both, and generate machine code for each. Here `run` links the bitcode of both,
+and is optimised and translated once.
+
+This uses internals of Numba: `compiled` imports the module only for versions of Numba that it is tested with.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,14 +43,14 @@ _UNUSED = (
     *(FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralUnroll),
     *(MakeFunctionToJitFunction, NopythonRewrites),
 )
-"""Passes for closures, unrolled literals and expressions of whole arrays: there are none in inlined functions."""
+"""Passes for closures, unrolled literals and array expressions, which inlined functions do not contain."""
 
 
 class LinkedCompiler(CompilerBase):
-    """Numba's usual passes, but for the last step, that to machine code."""
+    """Compiler with Numba's usual passes, except for the generation of machine code."""
 
     def compile_extra(self, func: Any) -> Any:
-        """As Numba does, but for a function whose code the package brings: nothing is left to be found out of it."""
+        """Load the bitcode that a wheel brings for a function, if there is any; else compile it as Numba does."""
         state, path = self.state, shipped.path_of(func, self.state.args)
         if not path.is_file():
             return super().compile_extra(func)
@@ -71,49 +72,49 @@ class LinkedCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        # Types and optimisations of Numba's own code stay: only what follows them is left out.
-        kept = [(each, why) for each, why in pipeline.passes if each not in _UNUSED]
-        pipeline.passes = [(_Lowering if each is NativeLowering else each, why) for each, why in kept]
+        # Type inference and Numba's own optimisations stay; only the lowering that follows is replaced.
+        passes = [(step, why) for step, why in pipeline.passes if step not in _UNUSED]
+        pipeline.passes = [(_Lowering if step is NativeLowering else step, why) for step, why in passes]
         pipeline.finalize()
         return [pipeline]
 
 
 def _simplify(module: Any, name: str) -> None:
-    """Inline what a function calls, and optimise it as far as no processor is preferred.
+    """Inline the callees of a function, and run the optimisations that do not depend on the processor.
 
-    LLVM's usual passes, which follow, then meet one function without calls. A train step takes 2 to 6 % less time than
-    with what these passes make by themselves, and a wheel's code is the same as that of the sources.
+    LLVM's usual passes follow, and find one function without calls. That makes a train step 2 to 6 % faster than these
+    passes alone, and the code of a wheel equal to that of the sources.
     """
-    for each in [*module.functions, *module.global_variables]:
-        if not each.is_declaration:
-            each.linkage = Linkage.internal
+    for symbol in [*module.functions, *module.global_variables]:
+        if not symbol.is_declaration:
+            symbol.linkage = Linkage.internal
     module.get_function(name).linkage = Linkage.external
     options = create_pipeline_tuning_options(1)
-    # How many numbers go into a register, and how long a loop's body may be, the processor says.
+    # Vectorising and unrolling depend on the width and number of the processor's registers.
     options.loop_vectorization = options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False
     builder = create_pass_builder(Target.from_default_triple().create_target_machine(), options)
     builder.getModulePassManager().run(module, builder)
 
 
 class _Library(JITCodeLibrary):
-    """One function as it was written down. The engine of machine code does not get to know it."""
+    """Bitcode of one function, which Numba's execution engine never sees."""
 
     described: tuple[Callable[..., Any], Any]
-    """The function, and what Numba says of it."""
+    """The Python function, and its Numba function descriptor."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         self._final_module.link_in(ll_module)
 
     def finalize(self) -> None:
-        # What is called is not linked here, as Numba would: each caller would have a copy, and optimise it again.
+        # Unlike Numba, do not link the callees here: every caller would contain a copy, and optimise it again.
         for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """This function and all that it calls, each once. An entry point alone asks for it."""
+        """Return the linked bitcode of this function and all its callees; only an entry point needs it."""
         module = self._linkable().clone()
         for library in self._callees({self}):
             linked = library._linkable() if isinstance(library, _Library) else library._get_module_for_linking()
@@ -123,19 +124,19 @@ class _Library(JITCodeLibrary):
         return module
 
     def _linkable(self) -> Any:
-        # One definition of a name may then stand in several modules, and goes where nobody calls it.
+        # With this linkage several modules may define the same function, and unused definitions are dropped.
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.external:
                 function.linkage = Linkage.linkonce_odr
         return self._final_module
 
-    def _callees(self, seen: set[Any]) -> Iterator[Any]:
+    def _callees(self, visited: set[Any]) -> Iterator[Any]:
         for library in self._linking_libraries:
-            if library not in seen:
-                seen.add(library)
+            if library not in visited:
+                visited.add(library)
                 yield library
                 if isinstance(library, _Library):
-                    yield from library._callees(seen)
+                    yield from library._callees(visited)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -148,8 +149,8 @@ class _Lowering(NativeLowering):
         super().run_pass(state)
         described = state["cr"].fndesc
         state.library.described = state.func_id.func, described
-        # Numba knows a compiled function by an object that Python could call, and finds the library by it when a caller
-        # is compiled. There is none, and the library does as well.
+        # Numba identifies a compiled function by its Python wrapper, and uses that to find the library when it compiles
+        # a caller. There is no wrapper here, so the library itself is the key.
         state.targetctx.insert_user_function(state.library, described, [state.library])
         state["cr"] = state["cr"]._replace(cfunc=state.library)
         return True

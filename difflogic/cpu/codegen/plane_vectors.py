@@ -1,4 +1,4 @@
-"""A row of cells needs these beyond `vectors`: random bits, and calls of compiled rows."""
+"""Vector operations for rows of bit-packed cells: random bits, and calls of circuits compiled to machine code."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _WORD = ir.IntType(64)
 _HALVES = halves.vector
 
 ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 2)
-"""Compiled rows: the first row, the place of its next state, which cells fire, how many rows, and words of a row."""
+"""Type of compiled rows: first row, place of its next state, fire mask, number of rows, words per row."""
 
 
 def _shifted(shift: Any, vector: Any, distance: int) -> Any:
@@ -21,19 +21,19 @@ def _shifted(shift: Any, vector: Any, distance: int) -> Any:
 
 @intrinsic
 def bit_or(_: Any, x: Any, y: Any) -> Any:
-    """`x | y`."""
+    """Return `x | y`."""
     return operation(lambda b, x, y: b.or_(x, y), x, y)
 
 
 @intrinsic
 def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
-    """Both words of threefry2x32 of the counters `(first, k)`, `(first + 1, k)`, ...; all four are uint32."""
+    """Return both words of threefry2x32 of the counters `(first, k)`, `(first + 1, k)`, ...; all are uint32."""
 
-    # Twice as many blocks as words of a vector: a round waits for the one before, and has another's beside it.
+    # Twice as many blocks as fit a register: each round depends on the previous one, and two independent chains hide
+    # that latency.
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
-        # Counters need no memory: each word's number is its counter, so any part of a mask can be drawn by anyone,
-        # again and in any order, and is the same.
+        # The counter of a word is its number, so that any thread can sample any part of a mask in any order, and again.
         first = builder.add(first, ir.Constant(_HALVES, list(range(TILE))))
         return context.make_tuple(builder, signature.return_type, _threefry(builder, (key0, key1), first, k))
 
@@ -42,12 +42,12 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
 
 @intrinsic
 def following_blocks(_: Any, low: Any, high: Any) -> Any:
-    """Return what four more rounds make of them."""
+    """Return random blocks after four more rounds."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high = arguments
-        # Each further bit of a probability takes random bits of its own: a new block for each would take five times as
-        # long as four more rounds of the last, see `difflogic.core.bernoulli`.
+        # Each further bit of a probability needs its own random bits. A new block would take five times as long as four
+        # more rounds of the last one, see `difflogic.core.bernoulli`.
         return context.make_tuple(builder, signature.return_type, _four_rounds(builder, low, high, 1))
 
     return types.UniTuple(halves, 2)(low, high), build
@@ -55,11 +55,11 @@ def following_blocks(_: Any, low: Any, high: Any) -> Any:
 
 @intrinsic
 def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
-    """`array[index : index + TILE] = low | high << 32`, at any place."""
+    """Store `low | high << 32` in `array[index : index + TILE]`, unaligned."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.VectorType(_WORD, TILE)
-        # Bits of both words are as good as each other: a block of two 32-bit words is 64 cells' worth.
+        # Both words are equally random, so that one block of two 32-bit words serves 64 cells.
         low, high = (builder.zext(part, wide) for part in arguments[2:])
         place = pointer_to(context, builder, signature, arguments, wide)
         builder.store(builder.or_(low, _shifted(builder.shl, high, 32)), place, align=8)
@@ -93,16 +93,16 @@ def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
 
 @intrinsic
 def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any) -> Any:
-    """Call the compiled rows at `address`: places in `cells`, an array, how many rows, and their words."""
+    """Call the compiled rows at `address` with indices into `cells`, the number of rows, and their words."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, cells, source, target, fire, *numbers = arguments
         data, masks = (
-            context.make_array(signature.args[at])(context, builder, each).data for at, each in ((1, cells), (4, fire))
+            context.make_array(signature.args[k])(context, builder, array).data for k, array in ((1, cells), (4, fire))
         )
         places = [builder.gep(data, [place]) for place in (source, target)]
-        # By address: the row's code is made for one circuit at run time, while this caller is compiled once and kept on
-        # disk.
+        # By address: the code of the rows is generated for one circuit at run time, while this caller is compiled once
+        # and cached on disk.
         builder.call(builder.inttoptr(address, ROWS.as_pointer()), [*places, masks, *numbers])
         return context.get_dummy_value()
 

@@ -5,7 +5,7 @@ from numba.core import config
 
 
 def target() -> tuple[str, str]:
-    """The processor's name and its features, as LLVM writes them and Numba's settings may override."""
+    """Return LLVM's name and features of the processor, or those that Numba's settings override them with."""
     features = config.CPU_FEATURES
     if features is None:
         features = binding.get_host_cpu_features().flatten()
@@ -13,7 +13,7 @@ def target() -> tuple[str, str]:
 
 
 PARTS = (8, 16)
-"""What PART may be."""
+"""Possible values of PART."""
 PART = 16 if "+avx512f" in target()[1].split(",") else 8
-"""Floats of a row that are done at a time where many rows are at work: the register of AVX2, or two of NEON; the
-register of AVX-512. Results do not depend on it."""
+"""Floats of a row that a kernel handles at a time if it uses many rows: one register of AVX-512 or AVX2, or two of
+NEON. Results do not depend on it."""

@@ -1,9 +1,9 @@
-"""Code that a wheel brings: what the front of Numba makes of the engine, for every processor, in LLVM's words.
+"""Find the bitcode that a wheel ships: the output of Numba's front end for the engine, the same for every processor.
 
-To find types and instructions takes most of the compiler's time, and on machines of 64 bits they differ by PART alone.
-A new machine is left to translate them for its own processor. `bin/lib/wheel_hook.py` writes them down when a wheel is
-built. They count for the sources and compilers that they were made of alone: elsewhere, as in a checkout, the engine is
-compiled from its sources.
+Type inference and lowering take most of the compile time, and on 64-bit machines their output differs only by PART. A
+new machine then only translates the bitcode for its own processor. `bin/lib/wheel_hook.py` writes the bitcode when a
+wheel is built. It is valid only for the same sources and compilers: otherwise, as in a checkout, the engine is compiled
+from its sources.
 """
 
 import hashlib
@@ -24,25 +24,25 @@ FOLDER = Path(__file__).parent / "llvm"
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Everything that Numba reads: sources that are inlined into each other, what they take from, and its settings."""
-    rooms = [FOLDER.parents[2] / room for room in ("core", "cpu", "engine", "model")]
-    files = [path.read_text(encoding="utf-8") for room in rooms for path in sorted(room.rglob("*.py"))]
+    """Return everything that Numba's output depends on: its version, the sources of the engine, and settings."""
+    packages = [FOLDER.parents[2] / name for name in ("core", "cpu", "engine", "model")]
+    files = [path.read_text(encoding="utf-8") for package in packages for path in sorted(package.rglob("*.py"))]
     settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
     return (numba.__version__, llvmlite.__version__, *files, *settings)
 
 
 @cache
 def folder() -> Path:
-    """Where the code for these sources and compilers is. It is not there where it was made for others."""
-    # On Windows other functions are called to wait.
+    """Return the folder of the bitcode for these sources and compilers, which need not exist."""
+    # The name of the system counts because on Windows threads wait by other functions.
     return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 
 
 def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:
-    """The file of a function for arguments of these types."""
+    """Return the bitcode file of a function for arguments of these types."""
     return folder() / f"{function.__module__}.{function.__qualname__}.{short_hash(*map(str, types))}.bc"
 
 
 def short_hash(*parts: str) -> str:
-    """A name for what is made of these texts."""
+    """Return a short hash of these texts, for use as a name."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Threads of compiled work, which run without Python's lock."""
+"""Run compiled code in several threads, which hold no Python lock (GIL)."""
 
 import threading
 from collections.abc import Callable
@@ -7,17 +7,17 @@ from numba.core import config
 
 
 def default_threads() -> int:
-    """NUMBA_NUM_THREADS, else one per processor that this process may use."""
+    """Return NUMBA_NUM_THREADS, else the number of processors that this process may use."""
     return int(config.NUMBA_NUM_THREADS)
 
 
 def together(threads: int, work: Callable[[int], None]) -> None:
-    """`work(0)` here, `work(1)` ... in threads of their own; returns when all have.
+    """Run `work(0)` in this thread and `work(1)`, `work(2)` ... in new ones, and return when all have finished.
 
-    They share out items among themselves: where the system refuses a thread, the others do its part.
+    `work` takes items from a shared counter: if the system refuses a thread, the others do its part.
     """
-    # New threads for every call: a call takes tens of milliseconds, a thread some tens of microseconds, and a pool
-    # would have to outlive forks and exceptions.
+    # New threads for every call: starting one takes tens of microseconds of a call's tens of milliseconds, and a pool
+    # would have to survive forks and exceptions.
     helpers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(1, threads)]
     started = []
     for helper in helpers:

@@ -9,9 +9,9 @@ from difflogic.cpu.codegen.compiled import inlined
 
 @inlined
 def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
-    """Two uint32 from the counters `(x0, x1)`; all words are uint32."""
-    # The key schedule has three words; the third and its constant are of Threefish (Skein), and keep a key of zeros
-    # from doing nothing. Written out and not as a loop, so that the distances are constants of the machine code.
+    """Return two random uint32 for the key and the counters `(x0, x1)`; all words are uint32."""
+    # The key schedule has three words; the third and its constant come from Threefish (Skein), so that a key of zeros
+    # still mixes. Unrolled, so that the rotation distances are constants of the machine code.
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
     x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
@@ -37,14 +37,14 @@ def _four_rounds(x0: Any, x1: Any, r0: Any, r1: Any, r2: Any, r3: Any) -> Any:
 @inlined
 def _round(x0: Any, x1: Any, distance: Any) -> Any:
     x0 = np.uint32(x0 + x1)
-    # LLVM knows this form, and makes one rotation of it.
+    # LLVM recognises this pattern as one rotation.
     rotated = np.uint32(x1 << np.uint32(distance)) | np.uint32(x1 >> np.uint32(32 - distance))
     return x0, np.uint32(x0 ^ rotated)
 
 
 @inlined
 def split(key0: Any, key1: Any) -> Any:
-    """The two keys of `prng.split`, as four words."""
+    """Return the two keys of `prng.split`, as four words."""
     a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
     a1, b1 = threefry2x32(key0, key1, np.uint32(1), np.uint32(3))
     return a0, a1, b0, b1
@@ -52,11 +52,11 @@ def split(key0: Any, key1: Any) -> Any:
 
 @inlined
 def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
-    """Words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
+    """Return words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
 
-    The second is not one of them where `half + index` is `count`: an odd count has one word too few.
+    If `half + index` equals `count`, which happens only if that is odd, the second word is not one of them.
     """
-    # Of 5 words, the counters are 0 to 4 and a 0 that makes their number even. Blocks pair the halves: (0, 3), (1, 4),
+    # For 5 words the counters are 0 to 4, padded with a 0 to an even number. Blocks pair the halves: (0, 3), (1, 4),
     # (2, 0).
     second = (count + 1) // 2 + index
     counter = np.uint32(second) if second < count else np.uint32(0)

@@ -1,22 +1,21 @@
-"""Steps of a hard circuit on one large grid, 64 cells per word, in bands of rows, two for each thread.
+"""Step a hard circuit on one large grid, 64 cells per word, in bands of rows, two per thread.
 
-Several steps are done in one pass over a band, so that rows are fetched from memory once for all of them. Each step
-follows the one before a block of rows behind it, while those are still in the cache. A pass of n steps also computes
-rows of the bands above and below, n - 1 of each at first and none at the end: nothing is asked of other threads on the
-way. For that the bands hand each other their outermost rows after each pass.
+A pass over a band does several steps (temporal blocking), so that rows are loaded from memory once for all of them:
+each step follows the previous one by a block of rows, which are then still in the cache. A pass of n steps also
+computes rows of the bands above and below, n - 1 of each in its first step and none in its last, so that a pass needs
+no data from other threads. For this the bands exchange their outermost rows (halos) after each pass.
 
-There is one copy of a state. A row's next state lies a row and a vector before the row itself, where nothing is read
-any more: not by the rows below, and not by the columns to the right. So with every step a band moves to lower
-addresses, and once in many passes it is moved back.
+Steps are computed in place. The next state of a row is stored a row and a vector before the row itself, at addresses
+that no later row and no column to the right reads any more. So a band moves to lower addresses with every step, and is
+moved back once in many passes.
 
-With one band for each thread, all would wait for the slowest after every pass. With two, a thread does a pass of the
-one while what the other needs is still being computed. Both stay with their thread, and so in the caches of its core:
-handed to whoever is free, they would be fetched from another core's at every pass. Only where a thread has waited for
-long, as on a busy machine, it takes a band whose own thread is held up. A thread that waits holds nothing that others
-wait for.
+With one band per thread, all threads would wait for the slowest one after every pass. With two, a thread does a pass of
+one band while the neighbours of the other are still being computed. A thread keeps its bands, so that they stay in the
+caches of its core; if any free thread took them, they would move between cores at every pass. Only a thread that has
+waited for long, as on a busy machine, takes a band of a thread that is preempted. A waiting thread holds no work.
 
-A row's channels lie side by side, `stride` words apart. Left and right of the cells are guards, so that shifted reads
-find what lies outside: nothing, or the row's other end. They are set whenever a row is written.
+The channels of a row are adjacent, `stride` words apart. Guards left and right of the cells hold what shifted loads
+read outside the grid: 0, or on a torus the other end of the row. They are set whenever a row is written.
 """
 
 from typing import Any, NamedTuple
@@ -32,19 +31,19 @@ from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS, bit_and, load, spla
 from difflogic.engine.shape import Array
 
 SHIFT = LINE // 8
-"""Words that a step moves a row to the left, beside a row up."""
+"""Words by which a step moves a row to lower addresses, in addition to one row."""
 TAKEN, DONE = 0, 1
-"""The counters of a band: passes that were begun, and that are done."""
+"""Indices of a band's counters: passes that have begun, and passes that are done."""
 APART = LINE // 8
-"""Each band's counters are on a cache line of their own."""
+"""Distance between the counters of bands, which puts them on separate cache lines."""
 YIELDS = 50
-"""Offers of the processor before a waiting thread sleeps: on a busy machine it would keep others from their work."""
+"""Number of yields before a waiting thread sleeps, so that on a busy machine it leaves the core to others."""
 DRAWN, GIVEN = 1, 2
-"""Modes of an asynchronous run; 0 is a synchronous one."""
+"""Modes of an asynchronous run: fire masks are sampled, or given by the caller; 0 is a synchronous run."""
 
 
 class Sheet(NamedTuple):
-    """Everything a step reads and writes, int64 where it is a number."""
+    """Grid and buffers that steps read and write; numbers are int64."""
 
     height: int
     width: int
@@ -52,54 +51,66 @@ class Sheet(NamedTuple):
     stride: int
     periodic: int
     reach: int
-    """Rows above and below that a cell reads: 1, or of a circuit of a line 0."""
+    """Rows above and below that a cell reads: 1, or 0 if the circuit reads only its own row."""
     fire_units: int
     key: Array
-    """uint32 `[2]`, of the fire masks of all steps."""
+    """uint32 `[2]`: random key of the fire masks of all steps."""
     cells: Array
-    """uint64 `[bands * capacity]`: each band with room above, where its rows move to, and below, for its neighbours."""
+    """uint64 `[bands * capacity]`: each band, with space before it to move into, and after it for rows of the next."""
     capacity: int
     room: int
-    """Words between a band's beginning and its first row when it has been moved back."""
+    """Words before the first row of a band when it has been moved back."""
     places: Array
-    """int64 `[bands * APART]`: where the first row of each band lies, from the band's beginning."""
+    """int64 `[bands * APART]`: offset of each band's first row in the `capacity` words of the band."""
     depth: int
-    """Steps of a pass at most."""
+    """Maximum number of steps of a pass."""
     block: int
-    """Rows of a step before the next step follows."""
+    """Number of rows by which a step is ahead of the next one."""
     edges: Array
-    """uint64 `[2 * bands * 2 * depth * C * stride]`: by parity of the pass, each band's uppermost and lowest rows."""
+    """uint64 `[2 * bands * 2 * depth * C * stride]`: by parity of the pass, the top and bottom rows of each band."""
     fronts: Array
-    """int64 `[threads, depth + 1]`: scratch, the next row of each step of a pass."""
+    """int64 `[threads, depth + 1]`: scratch for the next row of each step of a pass."""
     fire: Array
-    """uint64 `[threads, n]`: scratch, the masks of some rows, one after the other, and room for a vector behind."""
+    """uint64 `[threads, n]`: scratch for the fire masks of some rows, padded by a vector."""
     row: int
-    """Address of the circuit as compiled rows, in an asynchronous run of those that keep the cells that do not fire."""
+    """Address of the machine code of the circuit: see `row_code.RowCode.address`."""
 
 
 class Pass(NamedTuple):
-    """Some steps of one band."""
+    """One pass: some steps of one band."""
 
     band: int
     above: int
-    """Whether there are rows above the band, or else nothing."""
+    """Number of rows above the band that a step reads: 0 at the border of the grid, else `Sheet.reach`."""
     below: int
     place: int
-    """Of the band's first row in `cells`, at the beginning."""
+    """Index in `cells` of the band's first row before the pass."""
     first: int
+    """Row of the grid that is the first of the band."""
     rows: int
     steps: int
     step: int
-    """The number of the first one."""
+    """Number of the first step."""
 
 
 @entry_point
 def simulate(
     sheet: Sheet, thread: int, mode: int, parity: int, first_step: int, steps: int, masks: Array, counters: Array
 ) -> None:
-    """One thread's part of `steps` steps; `parity` is that of the edges to begin with."""
+    """Do this thread's part of `steps` steps.
+
+    Args:
+        sheet: Grid and buffers.
+        thread: Number of the thread.
+        mode: 0, DRAWN or GIVEN.
+        parity: Half of the edges that the first pass reads, 0 or 1.
+        first_step: Number of the first step, for the random numbers of masks.
+        steps: Number of steps.
+        masks: uint64 `[T, H, words]` in the mode GIVEN, else `[1, 0, 0]`.
+        counters: int64 `[bands * APART]`, 0 at first.
+    """
     looks, own = 0, _bands(sheet) // len(sheet.fronts)
-    depth = 1 if mode else sheet.depth  # where masks are drawn, fetching rows from memory is not what takes the time
+    depth = 1 if mode else sheet.depth  # with masks, loading rows from memory does not dominate the time
     passes = (steps + depth - 1) // depth
     while True:
         band, number = _take(thread, own, passes, looks, counters)
@@ -109,11 +120,10 @@ def simulate(
             looks += 1
             pause(looks, YIELDS)
             continue
-        looks = 0 if band // own == thread else SPINS  # who is held up will hardly be back by the next pass
+        looks = 0 if band // own == thread else SPINS  # a preempted thread is rarely back by the next pass
         done = number * depth
-        given = masks[done if mode == GIVEN else 0]
         work = _begin(sheet, band, min(depth, steps - done), first_step + done, (parity + number) % 2)
-        _run(sheet, thread, mode, work, given)
+        _run(sheet, thread, mode, work, masks[done if mode == GIVEN else 0])
         sheet.places[band * APART] -= work.steps * (_pitch(sheet) + SHIFT)
         _publish(sheet, band, (parity + number + 1) % 2)
         fetch_add(counters, band * APART + DONE, 1)
@@ -121,37 +131,38 @@ def simulate(
 
 @inlined
 def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
-    """A band and its next pass, taken; pass -1 where there is nothing to do at present, `passes` where all is done.
+    """Take a band, and return it with the number of its next pass: -1 if none can begin now, `passes` if all are done.
 
-    One of the thread's own bands, or after many looks in vain any. A pass begins when the bands above and below have
-    done the pass before: their edges are then there, and they have read those that it will overwrite.
+    It is one of the thread's own bands, or any after many failed `looks`. A pass may begin when the bands above and
+    below have done the previous pass: then their edges are ready, and they have read the ones that it will overwrite.
     """
-    bands, left = len(counters) // APART, False
-    # Four bands, the thread's own are 0 and 1 and have done 5 passes. The sixth of band 1 may begin when bands 0 and 2
-    # have done 5 as well: then their edges after 5 are there, and nobody reads those after 4 any more, which it
-    # overwrites with those after 6. If bands 2 and 3 have done 4, this thread waits, and after SPINS looks it tries to
-    # do their fifth passes itself.
+    bands, is_unfinished = len(counters) // APART, False
+    # Example: of four bands the thread owns 0 and 1, which have done 5 passes. The sixth pass of band 1 may begin when
+    # bands 0 and 2 have done 5 too: their edges after pass 5 are ready, and no band reads the edges after pass 4 any
+    # more, which those after pass 6 overwrite. If bands 2 and 3 have done only 4, this thread waits, and after SPINS
+    # looks it tries to do their fifth passes itself.
     for offset in range(bands):
         band = (thread * own + offset) % bands
         number = look(counters, band * APART + DONE)
-        left |= number < passes
-        if number == passes or (offset >= own and looks < SPINS):  # at SPINS: before the thread first steps aside
+        is_unfinished |= number < passes
+        if number == passes or (offset >= own and looks < SPINS):  # at SPINS the thread has not yielded yet
             continue
         upper, lower = (band + bands - 1) % bands, (band + 1) % bands
         ready = min(look(counters, upper * APART + DONE), look(counters, lower * APART + DONE)) >= number
         if ready and claim(counters, band * APART + TAKEN, number):
             return band, number
-    return 0, -1 if left else passes
+    return 0, -1 if is_unfinished else passes
 
 
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
-    """A pass, with the rows of the bands beside it in their places."""
+    """Prepare a pass: make room for its steps, and copy the edges of the bands above and below next to the band."""
     bands, pitch = _bands(sheet), _pitch(sheet)
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
     place = base + sheet.places[band * APART]
-    # No room is left above for so many steps: back to the band's end, the lowest row first, since rows may overlap.
+    # If there is no room for these steps, move the band back to higher addresses, the last row first, as rows may
+    # overlap.
     if place - steps * (pitch + SHIFT) - SHIFT < base:
         for y in range(rows - 1, -1, -1):
             _copy(sheet.cells, base + sheet.room + y * pitch, sheet.cells, place + y * pitch, pitch)
@@ -171,7 +182,7 @@ def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
 
 @inlined
 def _publish(sheet: Sheet, band: int, parity: int) -> None:
-    """The band's outermost rows, for the bands beside it."""
+    """Copy the outermost rows of a band to `edges`, for the bands above and below."""
     bands, pitch = _bands(sheet), _pitch(sheet)
     rows = sheet.height * (band + 1) // bands - sheet.height * band // bands
     place = band * sheet.capacity + sheet.places[band * APART]
@@ -183,23 +194,23 @@ def _publish(sheet: Sheet, band: int, parity: int) -> None:
 
 @inlined
 def _edge(sheet: Sheet, parity: int, band: int, side: int) -> int:
-    """Return where in `edges` a band's uppermost (0) or lowest (1) rows begin."""
+    """Return the index in `edges` of a band's top (side 0) or bottom (side 1) rows."""
     return SHIFT + ((parity * _bands(sheet) + band) * 2 + side) * sheet.depth * _pitch(sheet)
 
 
 @inlined
-def _copy(target: Array, there: int, source: Array, here: int, pitch: int) -> None:
-    """A row, with the guard before it."""
-    for at in range(-SHIFT, pitch - SHIFT, WORDS):
-        store(target, there + at, load(source, here + at))
+def _copy(target: Array, target_row: int, source: Array, source_row: int, pitch: int) -> None:
+    """Copy a row and the guard before it."""
+    for word in range(-SHIFT, pitch - SHIFT, WORDS):
+        store(target, target_row + word, load(source, source_row + word))
 
 
 @inlined
 def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None:
-    """Every step in turn goes on by a block of rows, as far as the step before it has come."""
+    """Do the steps of a pass: in turn each computes a block of rows, as far as the previous step has come."""
     fronts = sheet.fronts[thread]
-    # Step t of n computes n - t rows of the bands beside this one, where there are any. Four rows, two steps, rows
-    # above and below: step 0, which is there, has rows -2 to 5, step 1 computes rows -1 to 4, step 2 rows 0 to 3.
+    # Step t of n also computes n - t rows of each band next to this one. For example, with four rows, two steps, and
+    # bands above and below, the initial state has rows -2 to 5, step 1 computes rows -1 to 4, and step 2 rows 0 to 3.
     fronts[0] = work.rows + work.below * work.steps
     for t in range(1, work.steps + 1):
         fronts[t] = -work.above * (work.steps - t)
@@ -208,7 +219,7 @@ def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None
             last = work.rows + work.below * (work.steps - t)
             before = work.rows + work.below * (work.steps - t + 1)
             end = last if fronts[t - 1] == before else min(last, fronts[t - 1] - sheet.reach)
-            # At the end a step has left a block and the rows that it lags behind the one before: two blocks hold both.
+            # At the end, a step has a block left and the rows by which it lags behind: together at most two blocks.
             end = min(end, fronts[t] + (sheet.block if t == 1 else 2 * sheet.block))
             if end > fronts[t]:
                 _block(sheet, thread, mode, work, masks, t, fronts[t], end)
@@ -217,7 +228,7 @@ def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None
 
 @inlined
 def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: int, begin: int, end: int) -> None:
-    """Rows `begin` to `end` of step `t` of a pass."""
+    """Compute rows `begin` to `end` of step `t` of a pass."""
     pitch, words, cells = _pitch(sheet), words_of(sheet), sheet.cells
     origin = work.place - (t - 1) * (pitch + SHIFT)
     if sheet.reach and not work.above and begin == 0:
@@ -238,20 +249,20 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
 
 @inlined
 def _clear(cells: Array, row: int, pitch: int) -> None:
-    """A row outside the grid."""
-    for at in range(-SHIFT, pitch - SHIFT, WORDS):
-        store(cells, row + at, splat(np.uint64(0)))
+    """Clear a row that is outside the grid."""
+    for word in range(-SHIFT, pitch - SHIFT, WORDS):
+        store(cells, row + word, splat(np.uint64(0)))
 
 
 @inlined
 def words_of(sheet: Sheet) -> int:
-    """Words of a row of one channel."""
+    """Return the number of words of a row of one channel."""
     return (sheet.width + 63) // 64
 
 
 @inlined
 def _pitch(sheet: Sheet) -> int:
-    """Words from row to row."""
+    """Return the number of words from row to row."""
     return sheet.channels * sheet.stride
 
 
@@ -262,7 +273,7 @@ def _bands(sheet: Sheet) -> int:
 
 @inlined
 def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
-    """The masks of so many rows from row `y` of the grid on."""
+    """Copy or sample the fire masks of `rows` rows from row `y` of the grid on."""
     words = words_of(sheet)
     if mode == GIVEN:
         for row in range(rows):
@@ -275,13 +286,13 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
 
 @inlined
 def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
-    """Draw so many words of random bits from number `first` on, as in `difflogic.core.bernoulli`."""
+    """Sample `words` words of bits that are 1 with the fire rate, from number `first` on: see `core.bernoulli`."""
     lowest = 0
-    # Bits of the rate below its lowest 1 decide nothing: a rate of 1/2 needs one word of random bits, 0.6 needs all.
+    # Bits of the rate below its lowest 1 have no effect: a rate of 1/2 needs one word of random bits, 0.6 needs all.
     while not units >> lowest & 1:
         lowest += 1
-    for at in range(0, words, TILE):
-        low, high = random_blocks(key0, key1, np.uint32(first + at), np.uint32(lowest))
+    for word in range(0, words, TILE):
+        low, high = random_blocks(key0, key1, np.uint32(first + word), np.uint32(lowest))
         less_low, less_high = low, high
         for k in range(lowest + 1, BITS):
             low, high = following_blocks(low, high)
@@ -289,19 +300,18 @@ def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array)
                 less_low, less_high = bit_or(low, less_low), bit_or(high, less_high)
             else:
                 less_low, less_high = bit_and(low, less_low), bit_and(high, less_high)
-        store_blocks(fire, at, less_low, less_high)
+        store_blocks(fire, word, less_low, less_high)
 
 
 @inlined
 def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None:
-    """Clear what is no cell of a row, and set its guards; `rest` is the width modulo 64."""
-    # Unsigned places: of signed ones the code would ask each time whether they count from the array's end.
+    """Clear the bits of a row that are no cells, and set its guards; `rest` is the width modulo 64."""
+    # Unsigned indices: for signed ones Numba would test each time whether they are negative.
     one, begin, end = np.uint64(1), np.uint64(row), np.uint64(row + words)
     if rest:
         cells[end - one] &= (one << np.uint64(rest)) - one
     if periodic:
-        # The guard to the left is the highest bit of the word before the row, that to the right the bit behind the last
-        # cell.
+        # The left guard is the highest bit of the word before the row, the right guard the bit after the last cell.
         first = cells[begin] & one
         last = cells[end - one] >> np.uint64((rest - 1) % 64)
         cells[begin - one] = last << np.uint64(63)
@@ -316,7 +326,7 @@ def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None
 
 @entry_point
 def settle(sheet: Sheet, parity: int) -> None:
-    """Guards and edges, after a state was put there."""
+    """Set all guards and edges after a state was copied into `cells`."""
     bands = _bands(sheet)
     for band in range(bands):
         rows = sheet.height * (band + 1) // bands - sheet.height * band // bands

@@ -1,6 +1,6 @@
-"""The hard circuit on bits, 64 samples per word, a tile of words at a time, by any number of threads.
+"""Run a hard circuit on bits, 64 samples per word, a tile of words at a time, in any number of threads.
 
-As in `runner`: a tile's step waits until the step before is done everywhere.
+As in `runner`, a step begins when the previous one is done in all tiles.
 """
 
 from typing import Any, NamedTuple
@@ -13,45 +13,44 @@ from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.cpu.hard.hard_program import GATES, OUTPUTS, PATCH_ROWS, TRUE, HardPlan, hard_program, hard_words
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import DAMAGED, JUDGED
+from difflogic.cpu.tables import DAMAGED, LOSS
 from difflogic.engine.shape import Array
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class HardBuffers(NamedTuple):
-    """All memory of a hard rollout. `columns` is the number of words per channel, a multiple of WORDS."""
+    """Buffers of a hard rollout. `columns` is the number of words per channel, a multiple of WORDS."""
 
     words: Array
-    """uint64 `[n, C, columns + 1]`: state `t` is `words[t % n]`; the last column stays 0, the outside of the grid."""
+    """uint64 `[n, C, columns + 8]`: state `t` is `words[t % n]`; column `columns` is 0, for cells outside the grid."""
     near: Array
-    """int64 `[1 or T, 9, columns]`: the column of the state before at each patch position, the same in all steps or of
-    each step its own."""
+    """int64 `[1 or T, 9, columns]`: columns of the previous state at each patch position, for all steps or each."""
     tiles: Array
-    """int64 `[1 or T]`: how many tiles of columns a step computes."""
+    """int64 `[1 or T]`: number of tiles of columns that a step computes."""
     masks: Array
-    """uint64 `[T, columns]`, or `[0, 0]` where every cell fires."""
+    """uint64 `[T, columns]`, or `[0, 0]` if every cell fires."""
     marks: Array
     """int64 `[T + 1, 2]`: see `TileGrid`."""
-    kept: Array
-    """uint64 `[D, columns]`: 0 where a sample's cell is zeroed before step `damage_steps[D]`."""
+    undamaged: Array
+    """uint64 `[D, columns]`: bit 0 if a sample's cell is zeroed before step `damage_steps[D]`."""
     works: Array
-    """uint64 `[columns]`: 0 where a sample's cell is stuck, or `[0]` without faults..."""
+    """uint64 `[columns]`: bit 0 if a sample's cell is stuck; `[0]` without faults..."""
     changes: Array
-    """uint64 `[T, C, columns]`: ...and what is added to a state modulo 2 after that, before each step: flips, ones."""
-    judged: Array
-    """uint64 `[J, loss_channels, columns]`: the judged states, before they are damaged."""
+    """uint64 `[T, C, columns]`: ...and the bits that are then XORed to the state before each step."""
+    loss_states: Array
+    """uint64 `[J, loss_channels, columns]`: the states after the steps with a loss, before they are damaged."""
     nodes: Array
     """uint64 `[threads, N * WORDS]`: scratch."""
     gate_words: Array
-    """int64 `[G, 4]`: each gate's coefficients, as `hard_program` takes them."""
+    """int64 `[G, 4]`: coefficients of each gate, as `hard_program` takes them."""
 
 
 @entry_point
 def run_hard(
     thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
 ) -> None:
-    """One thread's part of `steps` steps from `words[0]`. The circuit is simplified first, by one thread."""
+    """Do this thread's part of `steps` steps from `words[0]`; one thread simplifies the circuit first."""
     _steps(thread, steps, program, logits, buffers, plan, counters)
 
 
@@ -70,21 +69,21 @@ def _steps(
             hard_forward(program, round_ - 1, item, buffers, plan, buffers.nodes[thread])
         elif item == 0:
             hard_words(logits, buffers.gate_words)
-            # All states are kept, so all channels are asked for.
+            # All states are stored, so that all channels are needed.
             hard_program(program, buffers.gate_words, program.channels, steps, plan)
         fetch_add(counters, DONE, 1)
 
 
 @inlined
-def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, plan: HardPlan, nodes: Array) -> None:
-    """`words[at] -> words[at+1]` in the tile's columns, as far as the plan says that somebody asks for it."""
-    old, new = buffers.words[at % len(buffers.words)], buffers.words[(at + 1) % len(buffers.words)]
-    near, steps = buffers.near[at % len(buffers.near)], len(buffers.marks) - 1
-    level = min(steps - 1 - at, plan.levels[0] - 1)
+def hard_forward(program: Program, step: int, tile: int, buffers: HardBuffers, plan: HardPlan, nodes: Array) -> None:
+    """Compute the columns of a tile in `words[step + 1]` from `words[step]`, as far as the plan needs them."""
+    old, new = buffers.words[step % len(buffers.words)], buffers.words[(step + 1) % len(buffers.words)]
+    near, steps = buffers.near[step % len(buffers.near)], len(buffers.marks) - 1
+    level = min(steps - 1 - step, plan.levels[0] - 1)
     first_gate = plan.counts[plan.levels[0] - 1, PATCH_ROWS]
     for row in range(plan.counts[level, PATCH_ROWS]):
         channel, f = divmod(plan.patch_rows[row], PATCH)
-        # Neighbours by a table, word for word: a word is one cell of 64 samples, so that no bit has to be shifted.
+        # Neighbours are looked up in a table: a word is one cell of 64 samples, so that no bits are shifted.
         for lane in range(WORDS):
             nodes[row * WORDS + lane] = old[channel, near[f, tile * WORDS + lane]]
     for gate in range(plan.counts[level, GATES]):
@@ -92,21 +91,21 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, pla
         a, b = load(nodes, code[0]), load(nodes, code[1])
         c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
         cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
-        # A gate as the soft one, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1,
-        # and the compiler makes of it three instructions of AVX-512, each any function of three inputs.
+        # The same form as of the soft gate, with AND for the product and XOR for the sum: modulo 2 its coefficients are
+        # 0 or 1. With AVX-512 these are three instructions, each an arbitrary function of three inputs.
         store(nodes, (first_gate + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
     for channel in plan.outputs[: plan.counts[level, OUTPUTS]]:
         values = _output(program, channel, plan, nodes)
         if buffers.masks.size:
-            fires = load(buffers.masks[at], tile * WORDS)
+            fires = load(buffers.masks[step], tile * WORDS)
             values = bit_where(fires, values, load(old[channel], tile * WORDS))
-        place, damaged = buffers.marks[at + 1, JUDGED], buffers.marks[at + 1, DAMAGED]
-        if place >= 0 and channel < buffers.judged.shape[1]:
-            store(buffers.judged[place, channel], tile * WORDS, values)
+        place, damaged = buffers.marks[step + 1, LOSS], buffers.marks[step + 1, DAMAGED]
+        if place >= 0 and channel < buffers.loss_states.shape[1]:
+            store(buffers.loss_states[place, channel], tile * WORDS, values)
         if damaged >= 0:
-            values = bit_and(values, load(buffers.kept[damaged], tile * WORDS))
-        if buffers.works.size and at + 1 < steps:
-            change = load(buffers.changes[at + 1, channel], tile * WORDS)
+            values = bit_and(values, load(buffers.undamaged[damaged], tile * WORDS))
+        if buffers.works.size and step + 1 < steps:
+            change = load(buffers.changes[step + 1, channel], tile * WORDS)
             values = bit_fma(values, load(buffers.works, tile * WORDS), change)
         store(new[channel], tile * WORDS, values)
 

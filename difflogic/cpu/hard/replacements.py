@@ -1,11 +1,12 @@
-"""Compiled code finds replacements for a gate: an existing value, a new gate, or two.
+"""Find replacements of a gate by simulation: an existing literal, one new gate, or two.
 
-A node is a row of words, its values on samples of the inputs. A gate is flipped, and what reads it computed again: its
-*care set* are the samples on which an output notices, and only there a replacement has to agree.
+The values of a node on all samples of the inputs are a row of words. To find the *care set* of a gate, the gate is
+flipped and its readers are recomputed: it contains the samples in which an output changes. A replacement must agree
+with the gate only there.
 
-A replacement is a literal, a gate on two literals, or one on a literal and a new gate. For an AND both sides must be 1
-wherever the gate is (they *cover* it), so pairs are tried of the few literals that do; an OR is the same for what is
-to be 0. For an XOR two hashes are compared: they are linear, so that `hash(x XOR y)` is `hash(x) XOR hash(y)`.
+A replacement is a literal, a gate of two literals, or a gate of a literal and a new gate. Both inputs of an AND must be
+1 wherever the gate is (they *cover* it), so that only pairs of covering literals are tried; an OR is the dual case. For
+an XOR hashes are compared, which are linear: `hash(x XOR y)` is `hash(x) XOR hash(y)`.
 Source: Lee, Riener, Mishchenko, Brayton and De Micheli, *A simulation-guided paradigm for logic synthesis and
 verification* (2022).
 """
@@ -19,77 +20,77 @@ from difflogic.engine.shape import Array
 
 
 class Nodes(NamedTuple):
-    """A graph on its way. Literals are as in `circuits.synthesis.xag`, but an XOR may read inverted ones too."""
+    """A graph under change. Literals are as in `circuits.synthesis.xag`, but an XOR may also read inverted ones."""
 
     inputs: int
     xor: Array
     """uint8 `[N]`."""
     a: Array
-    """int64 `[N]`: the literals that a gate reads, and..."""
+    """int64 `[N]`: first literal that each gate reads; b is the second."""
     b: Array
     outputs: Array
-    """int64: literals."""
+    """int64 `[outputs]`: literals."""
     values: Array
-    """uint64 `[N, W]`."""
+    """uint64 `[N, W]`: values on the samples."""
     order: Array
-    """int64 `[N]`: the gates that outputs need, each after those it reads..."""
+    """int64 `[N]`: the gates that outputs depend on, in topological order..."""
     place: Array
-    """int64 `[N]`: ...and where each is there; -1 where a number is free."""
+    """int64 `[N]`: ...and the index of each gate there; -1 if its number is free."""
     readers: Array
-    """int64 `[N]`: how often each node is read."""
+    """int64 `[N]`: fanout of each node."""
     numbers: Array
     """int64 `[2]`: COUNT and RANDOM."""
 
 
 COUNT, RANDOM = range(2)
-"""How many gates there are; the state of the random numbers."""
+"""Indices in `Nodes.numbers`: the number of gates, and the state of the random generator."""
 
 
 class Scratch(NamedTuple):
     """The scratch memory of the search for a replacement."""
 
     flipped: Array
-    """uint64 `[N, W]`: values once a gate is flipped."""
+    """uint64 `[N, W]`: values after a gate is flipped."""
     behind: Array
-    """uint8 `[N]`: 1 where a node depends on the gate, 2 where its values changed as well."""
+    """uint8 `[N]`: 1 if a node depends on the gate, 2 if its values changed as well."""
     on: Array
-    """uint64 `[2, W]`: where a function, and its new gate, have to be 1..."""
+    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 1..."""
     off: Array
-    """uint64 `[2, W]`: ...and 0."""
+    """uint64 `[2, W]`: ...and those in which they must be 0."""
     divisors: Array
-    """int64 `[N]`: the nodes that may be read."""
+    """int64 `[N]`: nodes that a replacement may read."""
     covers: Array
-    """int64 `[2, 2, MOST_COVERS]`: of both functions the literals that are 1 wherever it is, and wherever it is not."""
+    """int64 `[2, 2, MOST_COVERS]`: for both functions the literals that cover it, and those that cover its inverse."""
     covering: Array
-    """int64 `[2, 2]`: how many."""
+    """int64 `[2, 2]`: number of these literals."""
     hashes: Array
-    """uint64 `[N]`."""
+    """uint64 `[N]`: hash of each divisor."""
     stack: Array
-    """int64 `[4N + outputs]`."""
+    """int64 `[4N + outputs]`: scratch."""
     outer: Array
-    """int64 `[3]`: of the gate around the one looked for, whether it is an XOR, its literal, whether inverted."""
+    """int64 `[3]`: the outer gate of two: 1 for an XOR, its literal, 1 if its result is inverted."""
     best: Array
     """int64 `[BEST]`: the best replacement."""
 
 
 GAIN, TIES, GATES, XOR, A, B, INVERTED, INNER_XOR, INNER_A, INNER_B, NODE, ENOUGH, BEST = range(13)
-"""Of a replacement: the gates it saves, how many are as good, its new gates, the outer gate on `A` and `B`, whether the
-result is inverted, and the inner gate, of which `B` then is the inversion alone; whose it is; and one more than the
-most that counts as a gain."""
+"""Indices in `Scratch.best`: gates saved, number of equally good replacements, new gates, outer gate with inputs A and
+B, whether its result is inverted, inner gate (B is then only its inversion), gate to replace, and one more than
+the maximum gain, as which larger gains count."""
 
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 HASHED = 16
-"""Words that a hash is made of; what they cannot tell apart is compared."""
+"""Words of a row that enter a hash; equal hashes are followed by a comparison of all words."""
 MOST_COVERS = 50
-"""Of so many literals that cover a function pairs are tried."""
+"""Maximum number of covering literals of which pairs are tried."""
 _POLYNOMIAL = np.uint64(0x42F0E1EBA9EA3693)
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 @inlined
 def below(nodes: Nodes, most: int) -> np.int64:
-    """A random number from 0 on (xorshift)."""
+    """Return a random number from 0 to `most - 1` (xorshift)."""
     state = np.uint64(nodes.numbers[RANDOM])
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
@@ -100,13 +101,13 @@ def below(nodes: Nodes, most: int) -> np.int64:
 
 @inlined
 def inversion(literal: int) -> np.uint64:
-    """Return what a row of values is XORed with: the literal inverts all of it, or nothing."""
+    """Return the word that values are XORed with for a literal: all ones if it is inverted, else 0."""
     return ONES if literal & 1 else np.uint64(0)
 
 
 @inlined
 def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
-    """The gate's value from rows of values; returns whether it is another than before."""
+    """Compute the values of a gate from those of its inputs; return whether they differ from its stored values."""
     a, b = inversion(nodes.a[node]), inversion(nodes.b[node])
     changed = np.uint64(0)
     if nodes.xor[node]:
@@ -124,7 +125,7 @@ def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
 
 @inlined
 def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
-    """Flip a gate; `on` and `off` become where an output notices, by the gate's value. What depends on it is marked."""
+    """Compute the care set of a gate, split into `on` and `off` by its value, and mark the nodes that depend on it."""
     words = nodes.values.shape[1]
     work.behind[:] = 0
     work.behind[node] = 2
@@ -135,7 +136,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
         reader = nodes.order[place]
         a, b = nodes.a[reader] >> 1, nodes.b[reader] >> 1
         most = max(work.behind[a], work.behind[b])
-        # Only what reads a changed value is computed again: most of a graph never notices that one gate was flipped.
+        # Only readers of a changed value are recomputed: most of the graph does not change when one gate is flipped.
         if most == 2:
             x = work.flipped[a] if work.behind[a] == 2 else nodes.values[a]
             y = work.flipped[b] if work.behind[b] == 2 else nodes.values[b]
@@ -153,7 +154,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return how many gates go when `node` is read no longer, while three others are."""
+    """Return the number of gates that become dead if `node` is not read any more, while x, y and z are."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -195,7 +196,7 @@ def weigh(
     if gates == 1 and ((a >> 1 == x and b >> 1 == y) or (a >> 1 == y and b >> 1 == x)):
         return  # the gate that is there
     gain = freed(nodes, work.stack, node, a >> 1, (inner_a if gates == 2 else b) >> 1, inner_b >> 1) - gates
-    # Where a step back is wanted, all that it may be are equal: otherwise none would ever be taken.
+    # If a loss is allowed (ENOUGH is 0), all larger gains count as the same, or it would never be chosen.
     gain = min(gain, best[ENOUGH] - 1)
     if gain < best[GAIN]:
         return
@@ -207,7 +208,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """Find which literals cover what is to be 1, and what is to be 0; those that do both are the function."""
+    """Find the literals that cover a function, and its inverse; a literal that does both replaces the gate."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):
@@ -234,18 +235,18 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 
 @inlined
-def meet(nodes: Nodes, one: int, other: int, unwanted: Array) -> bool:
-    """Return whether an AND of two literals lets something unwanted through."""
-    x, y = inversion(one), inversion(other)
+def meet(nodes: Nodes, literal: int, other: int, unwanted: Array) -> bool:
+    """Return whether an AND of two literals is 1 in an unwanted sample."""
+    x, y = inversion(literal), inversion(other)
     for word in range(len(unwanted)):
-        if (nodes.values[one >> 1, word] ^ x) & (nodes.values[other >> 1, word] ^ y) & unwanted[word]:
+        if (nodes.values[literal >> 1, word] ^ x) & (nodes.values[other >> 1, word] ^ y) & unwanted[word]:
             return True
     return False
 
 
 @inlined
 def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inverted: int) -> None:
-    """A gate that does what `level` asks for: the whole function, or the inner gate of one."""
+    """Consider a gate that realises the complete function (level 0), or the inner gate (level 1)."""
     is_xor, outer, outer_inverted = work.outer
     if level == 0:
         weigh(nodes, work, 1, xor, a, b, inverted, 0, 0, 0)
@@ -255,37 +256,36 @@ def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inv
 
 @inlined
 def ands(nodes: Nodes, work: Scratch, level: int) -> None:
-    """ANDs of two covering literals that let nothing unwanted through, and ORs, which are the same of the opposite."""
+    """Try ANDs of two literals that cover the function, and, as ORs, of two that cover its inverse."""
     for side in range(2):
         unwanted = work.on[level] if side else work.off[level]
         for index in range(work.covering[level, side]):
-            one = work.covers[level, side, index]
+            literal = work.covers[level, side, index]
             for further in range(index + 1, work.covering[level, side]):
                 other = work.covers[level, side, further]
-                # Both are 1 wherever the function is, so that their AND is too; it is the function if it is 0 wherever
-                # that is 0.
-                if not meet(nodes, one, other, unwanted):
-                    offer(nodes, work, level, 0, one, other, side)
+                # Both are 1 wherever the function is, and so is their AND. It is the function if it is 0 elsewhere.
+                if not meet(nodes, literal, other, unwanted):
+                    offer(nodes, work, level, 0, literal, other, side)
 
 
 @inlined
 def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
-    """A linear hash of a row where `care` or `extra` is 1."""
-    found = np.uint64(0)
+    """Return a linear hash of the samples of a row in which `care` or `extra` is 1."""
+    crc = np.uint64(0)
     for word in range(min(len(row), HASHED)):
-        # A cyclic redundancy check (ECMA-182): shifts and XORs alone, hence linear. Equal hashes are no proof, so that
-        # `differ` looks at all words.
-        found = (found << _ONE) ^ (_POLYNOMIAL if found >> _TOP else np.uint64(0))
-        found ^= row[word] & (care[word] | extra[word])
-    return found
+        # A cyclic redundancy check (ECMA-182): only shifts and XORs, hence linear. Equal hashes prove nothing, so that
+        # `differ` compares all words.
+        crc = (crc << _ONE) ^ (_POLYNOMIAL if crc >> _TOP else np.uint64(0))
+        crc ^= row[word] & (care[word] | extra[word])
+    return crc
 
 
 @inlined
-def differ(nodes: Nodes, one: int, other: int, on: Array, off: Array) -> int:
-    """1 where an XOR of two nodes is not what it is to be, 2 where it is not the opposite; or both."""
+def differ(nodes: Nodes, node: int, other: int, on: Array, off: Array) -> int:
+    """Return bit 0 if an XOR of two nodes is not the function, and bit 1 if it is not the inverse of the function."""
     wrong = opposite = np.uint64(0)
     for word in range(len(on)):
-        value = nodes.values[one, word] ^ nodes.values[other, word]
+        value = nodes.values[node, word] ^ nodes.values[other, word]
         wrong |= (on[word] & ~value) | (off[word] & value)
         opposite |= (on[word] & value) | (off[word] & ~value)
         if wrong and opposite:
@@ -295,28 +295,29 @@ def differ(nodes: Nodes, one: int, other: int, on: Array, off: Array) -> int:
 
 @inlined
 def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """XORs of two nodes: the hash of one says what the hash of the other has to be."""
+    """Try XORs of two nodes: the hash of the function and that of one node give the hash of the other."""
     on, off = work.on[level], work.off[level]
-    wanted = hash_of(on, on, on)
+    function = hash_of(on, on, on)
     opposite = hash_of(off, off, off)
     for index in range(count):
         work.hashes[index] = hash_of(nodes.values[work.divisors[index]], on, off)
     for index in range(count):
-        one = work.hashes[index] ^ wanted
-        other = work.hashes[index] ^ opposite
+        plain_match = work.hashes[index] ^ function
+        inverted_match = work.hashes[index] ^ opposite
         for further in range(index + 1, count):
-            if work.hashes[further] == one or work.hashes[further] == other:
+            if work.hashes[further] == plain_match or work.hashes[further] == inverted_match:
                 x, y = work.divisors[index], work.divisors[further]
-                found = differ(nodes, x, y, on, off)
-                if found != 3 and x != 0 and y != 0:
-                    offer(nodes, work, level, 1, 2 * x, 2 * y, found == 1)
+                mismatch = differ(nodes, x, y, on, off)
+                if mismatch != 3 and x != 0 and y != 0:
+                    offer(nodes, work, level, 1, 2 * x, 2 * y, mismatch == 1)
 
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Return what the next gate has to be: first the function itself, then the inner gate of each outer one.
+    """Set `on` and `off` for question number `question`, and return its level: 0 is the function itself, then 1.
 
-    An outer AND has a literal that covers the function, an outer OR one that covers its opposite, an XOR any.
+    At level 1 an outer gate and one of its literals are fixed, and the inner gate is wanted. The literal of an outer
+    AND covers the function, that of an outer OR its inverse, and that of an XOR is any divisor.
     """
     ands, ors = work.covering[0]
     if question == 0:
@@ -331,7 +332,7 @@ def ask(nodes: Nodes, work: Scratch, question: int) -> int:
         if is_xor:
             work.on[1, word], work.off[1, word] = (on & ~through) | (off & through), (off & ~through) | (on & through)
         elif side:
-            # What the outer literal stops is a don't-care of the inner gate.
+            # Samples that the outer literal decides are don't-cares of the inner gate.
             work.on[1, word], work.off[1, word] = off, on & through
         else:
             work.on[1, word], work.off[1, word] = on, off & through
@@ -340,7 +341,7 @@ def ask(nodes: Nodes, work: Scratch, question: int) -> int:
 
 @inlined
 def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
-    """The inputs that a gate reads are divisors, each once."""
+    """Add the inputs that a gate reads to the divisors, each once; return their new number."""
     for node in (nodes.a[gate] >> 1, nodes.b[gate] >> 1):
         if 0 < node <= nodes.inputs and not work.behind[node]:
             work.behind[node] = 1
@@ -351,8 +352,8 @@ def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
 
 @inlined
 def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
-    """Nodes that do not depend on the gate, the nearest in the order, with the inputs around them."""
-    # By depth first, what a gate reads stands before it, and what else is made of that stands around it.
+    """Choose nodes that do not depend on the gate, nearest in topological order, and the inputs that these read."""
+    # In depth-first order the inputs of a gate come before it, and gates that share inputs with it are near.
     work.divisors[0] = 0
     count = add_inputs(nodes, work, node, 1)
     low = high = nodes.place[node]
@@ -371,7 +372,7 @@ def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
 
 @inlined
 def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int, most_divisors: int) -> bool:
-    """The best replacement of a gate into `best`; returns whether there is one that saves `least`."""
+    """Find the best replacement of a gate, written to `best`; return whether there is one that saves `least` gates."""
     work.best[:] = 0
     work.best[NODE], work.best[GAIN], work.best[ENOUGH] = node, least, 0 if least < 0 else nodes.numbers[COUNT] + 1
     gates = min(most_gates, freed(nodes, work.stack, node, 0, 0, 0) - least)
@@ -388,5 +389,4 @@ def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int
         if level == 0 and gates == 2 and work.best[GAIN] <= 0:
             questions += work.covering[0, 0] + work.covering[0, 1] + count - 1
         question += 1
-    found: bool = work.best[TIES] > 0
-    return found
+    return bool(work.best[TIES] > 0)

@@ -1,7 +1,7 @@
-"""Resubstitution in compiled code: one gate of a graph at a time becomes what is there, or fewer new gates, or as many.
+"""Resubstitution in compiled code: replace one gate at a time by an existing literal or by new gates.
 
-Where the samples are all that the inputs can be, a replacement is right as it is found (`walk`); else it is a candidate
-that somebody has to prove before it is made (`wander` and `propose`, then `replace`).
+If the samples are all possible inputs, every replacement is correct (`walk`). Otherwise it is a candidate, which the
+caller has to prove before it makes the replacement (`wander` or `propose`, then `replace`).
 """
 
 from functools import cache, partial
@@ -31,19 +31,28 @@ from difflogic.cpu.hard.replacements import (
 from difflogic.engine.shape import Array
 
 STEP_BACK = 16
-"""One in so many moves of a walk may cost a gate."""
+"""Average number of moves of a walk per move that may add a gate."""
 SPARE = 4
+"""Free node numbers beyond those of the gates."""
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """The gates int64 `[n, 3]`, whether XOR and two literals, of a graph on samples uint64 `[inputs, W]`."""
+    """Make a graph and its scratch memory.
+
+    Args:
+        inputs: Number of inputs.
+        gates: int64 `[n, 3]`: 1 for an XOR or 0 for an AND, and two literals.
+        outputs: Literals of the outputs.
+        words: Values of the inputs on the samples, uint64 `[inputs, W]`.
+        seed: Seed of the random generator.
+    """
     _compiled()
-    return _begun(inputs, gates, outputs, words, seed)
+    return _allocate(inputs, gates, outputs, words, seed)
 
 
-def _begun(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
+def _allocate(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
     first = inputs + 1
-    # A walk may have a gate too many, and a replacement has two before those that it frees are gone.
+    # A walk may have one gate more, and a replacement adds two gates before dead ones are removed.
     size, width = first + len(gates) + SPARE, words.shape[1]
     table = np.zeros((3, size), dtype=np.int64)
     table[:, first : first + len(gates)] = gates.T
@@ -66,7 +75,7 @@ def _begun(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -
 @cache
 def _compiled() -> None:
     def warm_up() -> None:
-        nodes, work = _begun(2, np.array([[0, 2, 4]]), np.array([6]), np.array([[10], [12]], dtype=np.uint64), 0)
+        nodes, work = _allocate(2, np.array([[0, 2, 4]]), np.array([6]), np.array([[10], [12]], dtype=np.uint64), 0)
         walk(nodes, work, 1, 1, 9)
         propose(nodes, work, 1, 9)
         wander(nodes, work, 9)
@@ -76,7 +85,7 @@ def _compiled() -> None:
 
 @inlined
 def put_in_order(nodes: Nodes, stack: Array) -> None:
-    """The gates behind the outputs, by depth first, and who is read how often."""
+    """Sort the gates that outputs depend on in depth-first order, and count the readers of each node."""
     nodes.place[:] = -1
     nodes.readers[:] = 0
     count = 0
@@ -88,9 +97,9 @@ def put_in_order(nodes: Nodes, stack: Array) -> None:
             if node <= nodes.inputs or nodes.place[node] >= 0:
                 height -= 1
             elif nodes.place[node] == -1:
-                nodes.place[node] = -2  # what it reads is under way
-                # Without recursion, which compiled code has no deep stack for: a node is met twice, first to push what
-                # it reads, then, when that is in its place, to take its own.
+                nodes.place[node] = -2  # its inputs are on the stack
+                # Not recursive, since the stack of compiled code is small: a node is visited twice, first to push its
+                # inputs, and again when these are sorted.
                 stack[height], stack[height + 1] = nodes.a[node] >> 1, nodes.b[node] >> 1
                 height += 2
             else:
@@ -104,7 +113,7 @@ def put_in_order(nodes: Nodes, stack: Array) -> None:
 
 @inlined
 def evaluate(nodes: Nodes, start: int) -> None:
-    """The values of all gates from a place of the order on."""
+    """Compute the values of all gates from a place of the order on."""
     for place in range(start, nodes.numbers[COUNT]):
         node = nodes.order[place]
         compute(nodes, node, nodes.values[nodes.a[node] >> 1], nodes.values[nodes.b[node] >> 1], nodes.values[node])
@@ -112,7 +121,7 @@ def evaluate(nodes: Nodes, start: int) -> None:
 
 @inlined
 def point(nodes: Nodes, node: int, literal: int) -> None:
-    """Whatever reads a node reads a literal instead."""
+    """Let all readers of a node read a literal instead."""
     for place in range(nodes.numbers[COUNT]):
         reader = nodes.order[place]
         if nodes.a[reader] >> 1 == node:
@@ -121,14 +130,13 @@ def point(nodes: Nodes, node: int, literal: int) -> None:
             nodes.b[reader] = literal ^ (nodes.b[reader] & 1)
     for index in range(len(nodes.outputs)):
         if nodes.outputs[index] >> 1 == node:
-            # An inverted reader of a replaced node reads the inverse of its replacement: the inversions add up modulo
-            # 2.
+            # A reader of the inverse of the node reads the inverse of the literal: inversions add up modulo 2.
             nodes.outputs[index] = literal ^ (nodes.outputs[index] & 1)
 
 
 @inlined
 def free_number(nodes: Nodes) -> int:
-    """The first number that no gate has."""
+    """Return the first free node number."""
     number = nodes.inputs + 1
     while nodes.place[number] >= 0:
         number += 1
@@ -137,7 +145,7 @@ def free_number(nodes: Nodes) -> int:
 
 @entry_point
 def replace(nodes: Nodes, work: Scratch) -> None:
-    """Make the replacement in `best`, and compute again what depends on it."""
+    """Make the replacement in `best`, and recompute order and values."""
     best, node = work.best, work.best[NODE]
     if best[GATES] == 0:
         point(nodes, node, best[A])
@@ -150,30 +158,30 @@ def replace(nodes: Nodes, work: Scratch) -> None:
             nodes.xor[inner], nodes.a[inner], nodes.b[inner] = best[INNER_XOR], best[INNER_A], best[INNER_B]
             b = 2 * inner + best[B]
         nodes.xor[node], nodes.a[node], nodes.b[node] = best[XOR], best[A], b
-    # Gates that nobody reads any more are met by no output: they are dropped by not being in the new order.
+    # Dead gates are not reached from an output, so that they are missing in the new order.
     put_in_order(nodes, work.stack)
     evaluate(nodes, 0)
 
 
 @entry_point
 def begin(nodes: Nodes, work: Scratch) -> None:
-    """Order and values of a graph that was just written into the arrays."""
+    """Compute order and values of a graph whose gates were just written."""
     put_in_order(nodes, work.stack)
     evaluate(nodes, 0)
 
 
 @entry_point
 def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
-    """Make random replacements until there are fewer gates than `best`, and return how many were made.
+    """Try random replacements until there are fewer gates than `best`, and return the number of moves.
 
-    They save gates or save none; now and then one costs a gate, where there is none too many.
+    A replacement saves gates or keeps their number; one in STEP_BACK may add a gate, if there are no more than `best`.
     """
     for move in range(moves):
         if nodes.numbers[COUNT] == 0:
             break
         node = nodes.order[below(nodes, nodes.numbers[COUNT])]
-        # Moves that save nothing wander among equal circuits, and one in sixteen goes uphill, from where a saving may
-        # be found that no level path leads to. It never is more than one gate above the best.
+        # Moves that save nothing walk among circuits of the same size, and one in sixteen goes uphill, which may lead
+        # to a smaller circuit that no level path reaches. The circuit is never more than one gate larger than the best.
         least = -1 if nodes.numbers[COUNT] <= best and below(nodes, STEP_BACK) == 0 else 0
         if look_for(nodes, work, node, least, 2, most_divisors):
             replace(nodes, work)
@@ -184,15 +192,15 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
 
 @entry_point
 def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
-    """Return whether a random gate has a replacement that costs nothing, which is in `best`."""
+    """Find a replacement of a random gate that adds no gates, written to `best`; return whether there is one."""
     node = nodes.order[below(nodes, nodes.numbers[COUNT])]
     return look_for(nodes, work, node, 0, 2, most_divisors)
 
 
 @entry_point
 def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
-    """The last place before `place` whose gate has a replacement that saves gates, which is in `best`; or -1."""
-    # From the outputs down: a gate that goes takes those with it that only it has read, which then need no look.
+    """Return the last place before `place` whose gate has a replacement, written to `best`, that saves gates; or -1."""
+    # From the outputs down: a gate that is removed frees those that only it reads, which then need not be tried.
     while place > 0:
         place -= 1
         if look_for(nodes, work, nodes.order[place], 1, 2, most_divisors):

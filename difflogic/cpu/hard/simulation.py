@@ -1,4 +1,4 @@
-"""Implements the simulation of hard circuits on every core: see `bands`."""
+"""Simulate hard circuits on all cores: see `bands`."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import read_inputs
 
 THREAD_WORDS = 4096
-"""Words of a state that are worth a thread."""
+"""Minimum number of words of a state per thread."""
 BANDS = 2
-"""Of a thread, where there are several and rows enough: it need not wait while one of them can go on."""
+"""Bands per thread, if there are several threads and enough rows: while one band waits, the other can go on."""
 PASS_BYTES = 512 << 10
-"""What the rows of a pass may take of a second-level cache."""
+"""Bytes of the L2 cache for the rows of a pass."""
 BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
-"""Rows that a step goes on by, at least and at most, and what they may take of that cache."""
+"""Minimum and maximum number of rows of a block, and bytes that it may take of the L2 cache."""
 MOST_STEPS = 16
-"""Steps of a pass: with more, what they read and write of the memory is no longer what takes the time."""
+"""Maximum number of steps of a pass: beyond it, memory bandwidth is no longer the limit."""
 ROWS_PER_STEP = 32
-"""Rows of a band for each step of a pass, so that what is computed of the bands beside it is little."""
+"""Minimum number of rows of a band per step of a pass, so that few rows of other bands are computed twice."""
 FIRE_WORDS = 2048
-"""Words of the masks that are drawn at a time: they stay in a first-level cache."""
+"""Words of fire masks that are sampled at a time, which fit the L1 cache."""
 PASSES = 4
-"""That a band can do before it is moved back, at least."""
+"""Minimum number of passes before a band is moved back."""
 
 
 class CpuSimulation:
-    """Implements `difflogic.engine.simulation.Simulation`. Results do not depend on the number of threads."""
+    """Simulation on the processor, see `difflogic.engine.simulation`. Threads do not change results."""
 
     def __init__(self, spec: SimulationSpec, row: RowCode | None = None, threads: int | None = None) -> None:
-        """`row` is the circuit as machine code, where that is there already."""
+        """Compile the circuit, unless `row` is its machine code already, and allocate the grid."""
         compile_kernel()
         self.spec = spec
         self.step = 0
         extent = Extent.of(spec, threads)
         self.threads = extent.threads
-        self._row = row or RowCode(spec.netlist)  # whose code must not be freed
+        self._row = row or RowCode(spec.netlist)  # referenced here, since its code must not be freed
         self._sheet = _sheet(spec, extent)
         self._counters = aligned(extent.bands * APART, dtype=np.int64)
         self._parity = 0
@@ -67,22 +67,22 @@ class CpuSimulation:
         if masks is not None:
             check_masks(self.spec, masks, steps)
             mode = GIVEN
-        given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
+        fires = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
         sheet = self._sheet._replace(row=self._row.address(self._sheet.stride, mode != 0))
-        arguments = (mode, self._parity, self.step, steps, given, self._counters)
+        arguments = (mode, self._parity, self.step, steps, fires, self._counters)
         together(self.threads, lambda thread: simulate(sheet, thread, *arguments))
-        # Every band has done as many passes as its counter says, and each handed its edges on in the other half.
+        # Every pass has switched to the other half of the edges.
         self._parity = (self._parity + int(self._counters[DONE])) % 2
         self.step += steps
 
     def planes(self) -> Planes:
         planes = np.concatenate(list(self._bands()))
-        planes[..., -1] &= self.spec.last_word  # a periodic row has its guard there
+        planes[..., -1] &= self.spec.last_word  # on a torus the guard is there
         return planes
 
     def _bands(self) -> Iterator[Array]:
-        """The state's words `[rows, C, words]`, where they lie, band by band."""
+        """Yield views of the state, uint64 `[rows, C, words]`, band by band."""
         spec, sheet = self.spec, self._sheet
         bands = len(sheet.places) // APART
         for band in range(bands):
@@ -97,12 +97,12 @@ class CpuSimulation:
 
 @cache
 def compile_kernel() -> None:
-    """Once per process, so that no step has to wait for the compiler."""
+    """Compile the entry points, once per process, so that no step waits for the compiler."""
     compiled.compile_now(simulate, "the simulator", 3, _warm_up)
 
 
 def _warm_up() -> None:
-    """Both entry points, on nine cells."""
+    """Call both entry points on nine cells."""
     spec = SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE)
     sheet = _sheet(spec, Extent.of(spec))
     settle(sheet, 0)
@@ -112,7 +112,7 @@ def _warm_up() -> None:
 
 
 class Extent(NamedTuple):
-    """The extent of a simulation is how much of everything it holds, for so many threads."""
+    """Sizes of a simulation's buffers for a number of threads."""
 
     threads: int
     bands: int
@@ -125,17 +125,17 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
-        """Choose by the size of the grid and of the caches."""
+        """Choose the sizes by the grid and the caches; `threads` is an upper limit."""
         words = spec.height * spec.channels * spec.words
         threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
-        # Two cache lines between the channels of a row: one for its own guard to the right, one that the row below it
-        # writes its first vector to.
+        # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of
+        # the row below is written.
         stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
         bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
         pitch, rows = spec.channels * stride, -(-spec.height // bands)
         least, most = BLOCKS
         block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
-        # The rows of a pass that are in use at once: two for each step, and a block.
+        # A pass uses two rows of each step and a block at the same time.
         depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
         room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
         edges = SHIFT + 4 * bands * depth * pitch
@@ -143,7 +143,7 @@ class Extent(NamedTuple):
 
 
 def held_bytes(spec: SimulationSpec) -> int:
-    """Return what the simulation takes of the memory: one state, and little else."""
+    """Return the memory of a simulation in bytes: one state, and little else."""
     extent = Extent.of(spec)
     return 8 * (extent.bands * extent.capacity + extent.edges)
 

@@ -1,1 +1,1 @@
-"""The kernels in Numba, one file per twin in `reference/kernels/`."""
+"""Kernels in Numba, one file for each reference in `reference/kernels/`."""

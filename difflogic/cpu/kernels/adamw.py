@@ -1,5 +1,6 @@
-"""Element-wise clip, then AdamW at the epoch's learning rate: epsilon outside the root, decoupled decay (Loshchilov &
-Hutter 2019).
+"""Clip gradients element by element, then update the logits by AdamW.
+
+Epsilon is outside the square root, and the weight decay is decoupled (Loshchilov & Hutter 2019).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 class Optimizer(NamedTuple):
-    """`difflogic.engine.shape.Hyper`, its reals in float32."""
+    """Hyperparameters as in `difflogic.engine.shape.Hyper`, real numbers as float32."""
 
     lr: np.float32
     weight_decay: np.float32
@@ -39,9 +40,9 @@ class Optimizer(NamedTuple):
 
 @inlined
 def power(base: np.float32, exponent: int) -> np.float32:
-    """`base ** exponent` by squaring, in float32."""
-    # Not `**`: it calls the system's pow, whose last bit differs between libraries. Products are rounded alike
-    # everywhere, so that every engine has these bits.
+    """Return `base ** exponent` in float32, by repeated squaring."""
+    # Not `**`, which calls the system's pow, whose last bit differs between libraries. Products are rounded alike
+    # everywhere, so that all engines get the same bits.
     result = np.float32(1)
     while exponent:
         if exponent & 1:
@@ -53,10 +54,10 @@ def power(base: np.float32, exponent: int) -> np.float32:
 
 @inlined
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
-    """The learning rate of an epoch, counted from 1."""
+    """Return the learning rate of an epoch, the first being 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
-    # Before lr_from nothing has fallen, from lr_to on all has: at 300 of 200 to 400 it is half. A length of 1 stands
-    # for none, so that a schedule that is off divides by 1 and not by 0.
+    # The decay is 0 up to lr_from and complete from lr_to on: in epoch 300 of 200 to 400 it is half. Without a schedule
+    # the length is 1, which avoids a division by 0.
     fallen = min(max(int(epoch) - optimizer.lr_from, 0), length)
     return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))
 
@@ -74,7 +75,7 @@ def adamw(
     mu: Array,
     nu: Array,
 ) -> None:
-    """The step that `control` has counted already, of rows `first` to `last`, in place; all `[16*P]`.
+    """Update rows `first` to `last` of logits, mu and nu, `[16*P]` each, in place; `control` has counted the step.
 
     The first `gates` rows may be input-wise. `gradients` is scratch afterwards. `table [4*16]` as in `coefficients`.
     """
@@ -82,21 +83,21 @@ def adamw(
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
     rest1, rest2 = splat_gate_vector(one - optimizer.beta1), splat_gate_vector(one - optimizer.beta2)
     step = control[c.STEP]
-    # The moments begin at 0, so early ones are too small: after one step mu is a tenth of the gradient at beta1 0.9,
-    # and 1 - 0.9^1 makes up for it. The scales are the same for all gates and are computed once.
+    # Bias correction: the moments begin at 0, so that early ones are too small. After one step with beta1 0.9, mu is a
+    # tenth of the gradient, and division by 1 - 0.9^1 corrects it. The scales are the same for all gates.
     scale1 = splat_gate_vector(one - power(optimizer.beta1, step))
     scale2 = splat_gate_vector(one - power(optimizer.beta2, step))
     least, most = splat_gate_vector(-optimizer.clip), splat_gate_vector(optimizer.clip)
     lr, epsilon = splat_gate_vector(-learning_rate(optimizer, control[c.EPOCH])), splat_gate_vector(optimizer.epsilon)
     weight_decay = splat_gate_vector(optimizer.weight_decay)
-    # The columns of `core.gates.INPUT_WISE`: the rows of the truth table, less a half.
+    # The columns of `core.gates.INPUT_WISE`: the rows of the truth table minus a half.
     row00 = subtract(load_gate_vector(table, 0), splat_gate_vector(np.float32(0.5)))
     row10, row01 = add(row00, load_gate_vector(table, GATE_COUNT)), add(row00, load_gate_vector(table, 2 * GATE_COUNT))
     row11 = add(add(row10, load_gate_vector(table, 2 * GATE_COUNT)), load_gate_vector(table, 3 * GATE_COUNT))
-    # A gate's sixteen logits are one register of AVX-512: seven loads and stores a gate, without a loop inside.
+    # The sixteen logits of a gate are one AVX-512 register: seven loads and stores per gate, without an inner loop.
     for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
         is_input_wise = optimizer.input_wise and start < gates * GATE_COUNT
-        if is_input_wise:  # four numbers take the first four places, and the others' gradients are 0
+        if is_input_wise:  # the four numbers of the gate take the first places, and the other gradients are 0
             g = load_gate_vector(gradients, start)
             store(gradients, start, splat_gate_vector(np.float32(0)))
             store_sums(gradients, start, mul(row00, g), mul(row01, g), mul(row10, g), mul(row11, g))
@@ -113,6 +114,6 @@ def adamw(
             direction = fma(row01, splat_gate_vector(peek(gradients, start + 1)), direction)
             direction = fma(row10, splat_gate_vector(peek(gradients, start + 2)), direction)
             direction = fma(row11, splat_gate_vector(peek(gradients, start + 3)), direction)
-        # Decoupled decay: it is taken from the logit itself, and is not part of the gradient whose moments are kept.
-        # `lr` holds the negative rate, so that one fused product steps downhill.
+        # Decoupled decay: it is subtracted from the logit itself, and is not part of the gradient in the moments. `lr`
+        # is the negative rate, so that one fused multiply-add does the step.
         store(logits, start, fma(lr, fma(weight_decay, p, direction), p))

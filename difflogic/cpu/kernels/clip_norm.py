@@ -1,4 +1,4 @@
-"""Clip by the global norm, in two halves: every share of the gates is summed, then every one is shortened."""
+"""Clip gradients by their global norm, in two passes: sum the squares of each share of the gates, then scale."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from difflogic.engine.shape import Array
 
 @inlined
 def squares(first: int, last: int, clip: np.float32, gradients: Array) -> float:
-    """Return for gates `first` to `last` the sum of `(g / clip)^2`."""
+    """Return the sum of `(g / clip)^2` over the gates `first` to `last`."""
     total = 0.0
     for index in range(first * GATE_COUNT, last * GATE_COUNT):
-        # Shares of the limit, not gradients: squares of 1e20 would be beyond float32, on which GPUs sum them.
+        # Divided by the limit first: the square of 1e20 would overflow float32, in which GPUs compute this sum.
         share = np.float64(gradients[index] / clip)
         total += share * share
     return total
@@ -20,8 +20,8 @@ def squares(first: int, last: int, clip: np.float32, gradients: Array) -> float:
 
 @inlined
 def shorten(first: int, last: int, total: float, gradients: Array) -> None:
-    """Gates `first` to `last`, where the sum over all gates is `total`."""
-    # The sum is of shares of the limit: beyond 1 the norm is larger than the limit, else nothing is changed.
+    """Scale the gradients of gates `first` to `last`; `total` is the sum of `squares` over all gates."""
+    # If the sum is at most 1, the norm is at most the limit, and nothing changes.
     if total > 1:
         norm = np.float32(np.sqrt(total))
         for index in range(first * GATE_COUNT, last * GATE_COUNT):

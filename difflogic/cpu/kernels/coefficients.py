@@ -1,4 +1,4 @@
-"""logits -> probs -> coefficients."""
+"""Compute the coefficients of soft gates from their logits."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def coefficients(first: int, last: int, table: Array, logits: Array, probs: Array, coefficients: Array) -> None:
-    """Gates `first` to `last`: `probs [16*G] = softmax(logits)`, `coefficients [4*G] = probs @ TABLE`.
+    """Compute `probs [16*G] = softmax(logits)` and `coefficients [4*G] = probs @ TABLE` of gates `first` to `last`.
 
     `table [4*16]` is TABLE, transposed.
     """
@@ -19,10 +19,10 @@ def coefficients(first: int, last: int, table: Array, logits: Array, probs: Arra
     cb, cab = load_gate_vector(table, 2 * GATE_COUNT), load_gate_vector(table, 3 * GATE_COUNT)
     for gate in range(first, last):
         x = load_gate_vector(logits, gate * GATE_COUNT)
-        # Less the largest, so that no power is beyond a float's range: the largest share is e^0 = 1.
+        # Minus the largest logit, so that no exponential overflows: the largest is e^0 = 1.
         shares = exp(subtract(x, splat_gate_vector(largest(x))))
-        # One division a gate, then products: sixteen divisions would take longer than all else here.
+        # One division per gate, then products: sixteen divisions would take longer than everything else here.
         w = mul(shares, splat_gate_vector(np.float32(1) / total(shares)))
         store(probs, gate * GATE_COUNT, w)
-        # The four sums together: see `four_sums`, which keeps all lanes at work.
+        # All four sums at once: see `four_sums`, which uses all lanes.
         store_sums(coefficients, 4 * gate, mul(w, c0), mul(w, ca), mul(w, cb), mul(w, cab))

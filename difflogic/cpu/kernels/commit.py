@@ -1,4 +1,4 @@
-"""End of the gradient computation: decide whether the step counts, and go on to the next keys."""
+"""End the gradient computation: decide whether the step is taken, count the epoch, and advance the random keys."""
 
 import math
 
@@ -15,18 +15,19 @@ STEP, EPOCH, NONFINITE, SKIPPED = c.STEP, c.EPOCH, c.NONFINITE, c.SKIPPED
 
 @inlined
 def commit(losses: Array, squares: Array, finite: Array, control: Array) -> np.float32:
-    """The loss: `losses [tiles]` summed in order. Counts the epoch, advances both key chains, and flags a gradient
-    (`finite`, a flag per part), their norm (`squares`, a sum per part) or a loss that is not finite: then no optimiser
-    step is counted.
+    """Return the loss, the sum of `losses [tiles]`, count the epoch and advance both key chains.
+
+    If a gradient (`finite`, a flag per block), their norm (`squares`, a sum per block) or the loss is not finite, set
+    NONFINITE and count a skipped epoch instead of an optimiser step.
     """
-    # In float64 and by tiles in their order, then rounded once: the sum of any number of threads.
+    # Summed in float64, in the order of tiles, and rounded once: the same for any number of threads.
     total = np.float32(losses.sum())
     good = math.isfinite(total) and math.isfinite(np.float32(squares.sum())) and finite.all()
     control[NONFINITE] = not good
     control[STEP] += good
     control[SKIPPED] += not good
-    # The epoch counts whether its step was taken or not: a run has as many epochs as it was asked for, and the keys of
-    # the next epoch do not depend on what this one computed.
+    # Skipped epochs count too: a run has as many epochs as requested, and the keys of the next epoch do not depend on
+    # results of this one.
     control[EPOCH] += 1
     for start in (DATA_KEY, TRAIN_KEY):
         control[start], control[start + 1], _, _ = split(control[start], control[start + 1])

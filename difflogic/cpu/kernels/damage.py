@@ -1,4 +1,4 @@
-"""Squares of cells that are zeroed on the way, and their adjoint."""
+"""Damage: zero squares of cells during a rollout, and their adjoints in the backward pass."""
 
 import numpy as np
 
@@ -12,35 +12,34 @@ from difflogic.engine.shape import Array
 
 @inlined
 def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Array) -> None:
-    """`corners[index] [B, 2]` of `[D, B, 2]`, from the epoch's training subkey."""
+    """Sample `corners[index] [B, 2]` of `[D, B, 2]` from the epoch's training subkey."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(DAMAGE_STREAM))
     half = corners.size // 2
     for sample in range(grid.batch):
         for side in range(2):
             number = 2 * (index * grid.batch + sample) + side
             low, high = pair_of_bits(key0, key1, number % half, corners.size)
-            # The high half of a product: uniform to within cells / 2^32, without a division.
+            # The high word of a product: uniform up to cells / 2^32, without a division.
             word = np.uint64(low if number < half else high)
             cells = np.uint64(grid.width if side else grid.height)
             corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))
 
 
 @inlined
-def write_kept(grid: TileGrid, index: int, side: int, corners: Array, kept: Array) -> None:
-    """`kept[index] [tiles * TILE]`: 0 where a cell is zeroed, else 1."""
-    # A mask of floats, made once a step and sample: the forward pass and the backward pass zero by it, a tile at a
-    # time, without asking where squares are.
+def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undamaged: Array) -> None:
+    """Write the mask `undamaged[index] [tiles * TILE]`: 0 if a cell is zeroed, else 1."""
+    # A mask, computed once per epoch: the forward and the backward pass apply it to tiles without looking up squares.
     for cell in range(grid.cells):
         sample, place = divmod(cell, grid.cells_per_grid)
         row = place // grid.width - corners[index, sample, 0]
         column = place % grid.width - corners[index, sample, 1]
         inside = row >= 0 and row < side and column >= 0 and column < side
-        kept[index, cell] = np.float32(0 if inside else 1)
+        undamaged[index, cell] = np.float32(0 if inside else 1)
 
 
 @inlined
-def zero_squares(rows: Array, first: int, count: int, stride: int, kept: Array, place: int) -> None:
-    """A tile's part of `count` rows, the first at `first` and each `stride` on; its mask begins at `kept[place]`."""
-    keeps = load(kept, place)
+def zero_squares(rows: Array, first: int, count: int, stride: int, undamaged: Array, place: int) -> None:
+    """Zero damaged cells in a tile of `count` rows, from index `first` in steps of `stride`; `place` is in the mask."""
+    mask = load(undamaged, place)
     for row in range(first, first + count * stride, stride):
-        store(rows, row, where(keeps, load(rows, row), zeros()))
+        store(rows, row, where(mask, load(rows, row), zeros()))

@@ -1,4 +1,4 @@
-"""A batch of samples: what its grids begin with, and their targets."""
+"""Sample a batch from a data set: inputs for the initial states, and targets."""
 
 import numpy as np
 
@@ -17,9 +17,10 @@ DATA_KEY = c.DATA_KEY.start
 def draw_samples(
     grid: TileGrid, first: int, last: int, control: Array, x: Array, y: Array, state: Array, targets: Array
 ) -> None:
-    """Draw samples `first` to `last`: the first channels of `state [C * stride]`, from `x [N, H*W, C_in]`.
+    """Sample `first` to `last` of the batch: copy inputs and targets from the data set.
 
-    And `targets [J, loss_channels, tiles * TILE]`, from the codes `y [N, J, H*W, loss_channels]`.
+    Inputs `x [N, H*W, C_in]` go to the first channels of `state [C * stride]`, and the codes
+    `y [N, J, H*W, loss_channels]` to `targets [J, loss_channels, tiles * TILE]`.
     """
     _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])
     key0, key1 = threefry2x32(sub0, sub1, np.uint32(0), np.uint32(DATA_STREAM))
@@ -27,16 +28,14 @@ def draw_samples(
     for sample in range(first, last):
         low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
         word = np.uint64(low if sample < half else high)
-        # The high half of a product, as for corners: 2^31 of 10 samples is sample 5. A remainder would favour the
-        # first.
-        drawn = np.int64(word * np.uint64(len(x)) >> np.uint64(32))
+        # The high word of a product, as for corners: with 10 samples, the word 2^31 selects sample 5.
+        number = np.int64(word * np.uint64(len(x)) >> np.uint64(32))
         begin = sample * grid.cells_per_grid
         for cell in range(grid.cells_per_grid):
             for channel in range(x.shape[2]):
-                state[channel * grid.stride + grid.guard + begin + cell] = np.float32(x[drawn, cell, channel])
+                state[channel * grid.stride + grid.guard + begin + cell] = np.float32(x[number, cell, channel])
             for place in range(len(targets)):
                 for channel in range(grid.loss_channels):
-                    code = y[drawn, place, cell, channel]
-                    # What does not count is marked in the target itself, so that the loss needs no second array to look
-                    # at.
+                    code = y[number, place, cell, channel]
+                    # The target itself marks values that do not count, so that the loss needs no second array.
                     targets[place, channel, begin + cell] = np.float32(code if code >= 0 else IGNORED)

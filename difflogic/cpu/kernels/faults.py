@@ -1,4 +1,4 @@
-"""Bits that flip, and cells and gates that are stuck; and their adjoints."""
+"""Faults: flipped bits, stuck cells and stuck gates, and their adjoints in the backward pass."""
 
 from typing import Any, NamedTuple
 
@@ -14,20 +14,20 @@ from difflogic.engine.shape import Array
 
 
 class FaultBuffers(NamedTuple):
-    """The faults of a rollout."""
+    """Rates and places of the faults of a rollout."""
 
     rates: FaultRates
     key: Array
-    """uint32 `[2]`, what they are drawn from: the epoch's training subkey."""
+    """uint32 `[2]`: random key of the faults, the epoch's training subkey."""
     listed: Array
-    """uint8 `[H*W]`: 1 for a cell that is stuck at 0 in every sample, 2 at 1; or `[0]` where states have no faults."""
+    """uint8 `[H*W]`: 1 for a cell that is stuck at 0 in every sample, 2 at 1; or `[0]` if states have no faults."""
 
 
 @inlined
 def change_bits(
     faults: FaultBuffers,
     grid: TileGrid,
-    at: int,
+    step: int,
     tile: int,
     rows: Array,
     first: int,
@@ -35,45 +35,45 @@ def change_bits(
     stride: int,
     adjoint: bool,
 ) -> None:
-    """The faults before step `at` in a tile's part of `channels` rows, the first at `first` and each `stride` on.
+    """Apply the faults before a step to a tile of `channels` rows, from index `first` in steps of `stride`.
 
-    `adjoint`: not of a state but of its adjoint, whose sign a flip changes, and which ends at a cell that is stuck.
+    The rows are a state or, if `adjoint`, its adjoint: a flip changes the sign of the adjoint, a stuck cell makes it 0.
     """
     rates, zero = faults.rates, np.uint32(0)
     flip0, flip1 = threefry2x32(faults.key[0], faults.key[1], zero, np.uint32(FLIP_STREAM))
-    # Lanes past the last cell are left out: they hold no cell, and their counters would be those of none.
+    # Lanes past the last cell are left out.
     for lane in range(min(TILE, grid.cells - tile * TILE)):
         cell = tile * TILE + lane
         stuck = _stuck(faults, grid, cell)
         for channel in range(channels):
             place = first + channel * stride + lane
-            # A cell that is stuck stays so, whatever is flipped: its channels draw no word.
+            # Flips do not affect a stuck cell.
             if stuck > 0:
                 rows[place] = np.float32(0 if adjoint else stuck - 1)
             elif rates.flip > 0:
-                # A word for each bit by its own counters: nothing is kept, and the backward pass draws the same again.
-                word, _ = threefry2x32(flip0, flip1, np.uint32(cell * channels + channel), np.uint32(at))
+                # Each bit has its own counters: nothing is stored, and the backward pass samples the same words again.
+                word, _ = threefry2x32(flip0, flip1, np.uint32(cell * channels + channel), np.uint32(step))
                 if np.int64(word) < rates.flip:
-                    # y = 1 - x: the same flip, and backward the sign alone, since dy/dx = -1.
+                    # The flip is y = 1 - x, and so the adjoint changes its sign, since dy/dx = -1.
                     rows[place] = -rows[place] if adjoint else np.float32(1) - rows[place]
 
 
 @inlined
 def _stuck(faults: FaultBuffers, grid: TileGrid, cell: int) -> Any:
-    """0 for a cell that works, 1 for one that is stuck at 0, 2 at 1."""
+    """Return 0 for a cell that works, 1 if it is stuck at 0, 2 if at 1."""
     listed = np.int64(faults.listed[cell % grid.cells_per_grid])
     if listed > 0 or faults.rates.stuck == 0:
         return listed
     key0, key1 = faults.key[0], faults.key[1]
-    return _drawn(faults.rates, key0, key1, STUCK_STREAM, cell, faults.rates.stuck)
+    return _sample(faults.rates, key0, key1, STUCK_STREAM, cell, faults.rates.stuck)
 
 
 @inlined
-def _drawn(rates: FaultRates, key0: int, key1: int, stream: int, index: int, below: int) -> Any:
-    """Draw as `FaultRates._draw` does, for one value."""
+def _sample(rates: FaultRates, key0: int, key1: int, stream: int, index: int, below: int) -> Any:
+    """Sample whether a cell or gate is stuck, as `FaultRates._draw`: 0 if not, 1 if at 0, 2 if at 1."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(stream))
     word, value = threefry2x32(key0, key1, np.uint32(index), np.uint32(0))
-    # One block of threefry answers both questions: its first word whether it is stuck, its second at what.
+    # One block of threefry decides both: its first word whether it is stuck, the second at which value.
     stuck_at = np.int64(value & np.uint32(1)) if rates.value == EITHER else np.int64(rates.value)
     return 1 + stuck_at if np.int64(word) < below else np.int64(0)
 
@@ -82,12 +82,12 @@ def _drawn(rates: FaultRates, key0: int, key1: int, stream: int, index: int, bel
 def stick_gates(
     rates: FaultRates, first: int, last: int, key0: int, key1: int, probs: Array, coefficients: Array
 ) -> None:
-    """Gates `first` to `last` that are stuck: a constant in `coefficients [4*G]`, no gradient by `probs [16*G]`."""
+    """Make the stuck gates of `first` to `last` constant: change `coefficients [4*G]`, and zero `probs [16*G]`."""
     for gate in range(first, last):
-        stuck = _drawn(rates, key0, key1, GATE_STREAM, gate, rates.gates)
+        stuck = _sample(rates, key0, key1, GATE_STREAM, gate, rates.gates)
         if stuck > 0:
-            # Gradients of logits are products with these.
+            # The gradients of logits are products with the probabilities.
             probs[gate * GATE_COUNT : (gate + 1) * GATE_COUNT] = 0
-            # c0 alone is left: the gate gives a constant, and sends nothing back to what it reads.
+            # Only c0 is not 0: the gate is constant, and passes no adjoint to its inputs.
             coefficients[4 * gate : 4 * gate + 4] = 0
             coefficients[4 * gate] = np.float32(stuck - 1)

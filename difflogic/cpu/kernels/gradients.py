@@ -1,4 +1,4 @@
-"""Moments of gates -> gradients of logits."""
+"""Compute the gradients of logits from the moments of gates."""
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
@@ -11,19 +11,19 @@ from difflogic.engine.shape import Array
 def gradients(
     first: int, last: int, table: Array, partials: Array, probs: Array, moments: Array, gradients: Array
 ) -> bool:
-    """Gates `first` to `last`: `d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = probs`.
+    """Compute the gradients of gates `first` to `last`, and return whether all are finite.
 
-    `partials [blocks, 4*G]` are summed block after block into `moments [4*G]`. True where every gradient is finite.
+    Sum `partials [blocks, 4*G]` into `moments [4*G]`; `d_w = TABLE @ moments`; with `w = probs` the gradient is
+    `w * (d_w - sum(w * d_w))`.
     """
     moments[4 * first : 4 * last] = 0
     for block in range(len(partials)):
-        # Block after block, whoever computed them: float sums depend on their order, and this one is fixed by the grid.
+        # In the order of blocks: sums of floats depend on their order, which is thus fixed by the grid.
         for index in range(4 * first, 4 * last):
             moments[index] += partials[block, index]
     c0, ca = load_gate_vector(table, 0), load_gate_vector(table, GATE_COUNT)
     cb, cab = load_gate_vector(table, 2 * GATE_COUNT), load_gate_vector(table, 3 * GATE_COUNT)
-    # One test for all gradients of a share, without a branch: products with 0 are 0 but for NaN and infinity, and NaN
-    # stays.
+    # One test for all gradients, without branches: a product with 0 is NaN for infinity and NaN, else 0.
     zero = subtract(c0, c0)
     infinite = zero
     for gate in range(first, last):
@@ -32,8 +32,9 @@ def gradients(
         d_w = fma(ca, splat_gate_vector(peek(moments, 4 * gate + 1)), d_w)
         d_w = fma(cb, splat_gate_vector(peek(moments, 4 * gate + 2)), d_w)
         d_w = fma(cab, splat_gate_vector(peek(moments, 4 * gate + 3)), d_w)
-        # The softmax's own derivative: a shift of all sixteen logits changes nothing, so the mean by `w` is taken out.
+        # Derivative of the softmax: adding a constant to all logits changes nothing, so the mean weighted by w is
+        # removed.
         d_logits = mul(w, subtract(d_w, splat_gate_vector(total(mul(w, d_w)))))
         store(gradients, gate * GATE_COUNT, d_logits)
-        infinite = fma(d_logits, zero, infinite)  # 0 times infinity is NaN
+        infinite = fma(d_logits, zero, infinite)
     return bool(total(infinite) == 0)

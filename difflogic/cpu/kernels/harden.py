@@ -1,4 +1,4 @@
-"""Stochastic hardening: gates that are evaluated as their most probable gate alone in this epoch."""
+"""Stochastic hardening: evaluate a random share of the gates as their most probable function in an epoch."""
 
 import numpy as np
 
@@ -13,15 +13,15 @@ from difflogic.engine.events import HARDENING_STREAM, Hardening
 
 @inlined
 def growing_share(hardening: Hardening, epochs: int) -> int:
-    """`Hardening.share`."""
-    # In whole 65536ths, not in floats: every engine compares the same number with the same 16 bits.
+    """Return the share of hard gates, as `Hardening.share` does."""
+    # An integer, in units of 2^-16: all engines compare the same number with the same 16 bits.
     grown = np.int64(epochs) - hardening.first
     return hardening.peak * max(0, min(int(grown), hardening.length)) // hardening.length
 
 
 @inlined
 def harden(first: int, last: int, share: int, key0: int, key1: int, program: Program, buffers: Buffers) -> None:
-    """`Hardening.draw` for gates `first` to `last`; what is drawn gets its hard gate's coefficients, and hard wires."""
+    """Sample the hard gates of `first` to `last`, as `Hardening.draw`; give them hard coefficients and wires."""
     gates, logits = program.gates, buffers.logits
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2
@@ -29,9 +29,9 @@ def harden(first: int, last: int, share: int, key0: int, key1: int, program: Pro
         low, high = pair_of_bits(key0, key1, gate % half, gates)
         word = low if gate < half else high
         if np.int64(word >> np.uint32(16)) < share:
-            # Of equals the lowest, as everywhere: `argmax` takes the first.
+            # Of equal logits the first, as in all engines.
             best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
-            # The coefficients alone: `probs` stay those of the softmax, so that the gradient does as well.
+            # Only the coefficients change: `probs`, and with them the gradient, stay those of the softmax.
             for index in range(4):
                 buffers.coefficients[4 * gate + index] = buffers.table[index * GATE_COUNT + best]
             if program.candidates > 1:

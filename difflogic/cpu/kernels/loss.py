@@ -1,4 +1,4 @@
-"""The loss, a sum of squares over the loss channels, and its adjoint, on one tile."""
+"""Compute the loss of one tile, a sum of squares over the loss channels, and its adjoint."""
 
 import numpy as np
 
@@ -14,22 +14,20 @@ from difflogic.engine.shape import Array
 def loss(
     program: Program, grid: TileGrid, tile: int, values: Array, stride: int, guard: int, targets: Array, slots: Array
 ) -> float:
-    """`sum (y - target)^2` over the tile; channel `c` of a cell is `values[c * stride + guard + cell]`.
+    """Return `sum (y - target)^2` over a tile, and add its adjoint to the slots of the outputs.
 
-    `targets [loss_channels, tiles * TILE]`. Its adjoint is added to the outputs' slots, but for lanes past the last
-    cell.
+    Channel `c` of a cell is `values[c * stride + guard + cell]`; `targets` are `[loss_channels, tiles * TILE]`.
     """
-    # Lanes past the last cell hold whatever gates make of zeros: they must neither count nor send anything back.
+    # Lanes past the last cell contain meaningless values, which have neither a loss nor an adjoint.
     lanes = min(TILE, grid.cells - tile * TILE)
     total = np.float64(0)
     for c in range(grid.loss_channels):
         for lane in range(lanes):
             cell = tile * TILE + lane
-            wanted = targets[c, cell]
-            # A value that does not count is as if it were right: nothing is added, and nothing sent back.
-            difference = np.float32(0) if wanted == np.float32(IGNORED) else values[c * stride + guard + cell] - wanted
-            # Added, not set: outputs that are judged may be read by the next step as well, whose adjoint is there
-            # already.
+            target = targets[c, cell]
+            # An ignored value is treated as correct: it has neither a loss nor an adjoint.
+            difference = np.float32(0) if target == np.float32(IGNORED) else values[c * stride + guard + cell] - target
+            # Added, since the slot may already hold the adjoint from the next step.
             slots[(program.output_slots + c) * TILE + lane] += np.float32(2) * difference
             total += difference * difference
     return total
@@ -37,7 +35,7 @@ def loss(
 
 @inlined
 def join(program: Program, tile: int, adjoint: Array, width: int, slots: Array) -> None:
-    """A given adjoint `[outputs * width]` of a state in place of a loss's; it is 0 in lanes past the last cell."""
+    """Add the caller's adjoint of a state, `[outputs * width]`, to the slots; it is 0 in lanes past the last cell."""
     for c in range(program.outputs):
         row = (program.output_slots + c) * TILE
         store(slots, row, add(load(slots, row), load(adjoint, c * width + tile * TILE)))

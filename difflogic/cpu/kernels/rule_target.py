@@ -1,4 +1,4 @@
-"""A rule is applied to the start, which gives the target of a task that is to learn the rule."""
+"""Compute the target of a task that learns a rule: the rule applied to the initial state."""
 
 import numpy as np
 
@@ -14,11 +14,10 @@ from difflogic.engine.shape import Array
 def rule_target(
     grid: TileGrid, tile: int, channels: int, rule: Array, state: Array, nodes: Array, targets: Array
 ) -> None:
-    """A tile of `targets [1, tiles * TILE]`: one generation of `rule [512]` from channel 0 of `state [C * stride]`."""
+    """Compute a tile of `targets [1, tiles * TILE]`: `rule [512]` applied once to channel 0 of `state [C * stride]`."""
     write_patches(grid, tile, channels, state, nodes)
     for lane in range(TILE):
-        # The patch as a number, its first cell the most significant bit: the order in which rules list their 512
-        # entries.
+        # The index of the entry is the patch as a number, its first cell the most significant bit.
         entry = 0
         for f in range(PATCH):
             entry = 2 * entry + (nodes[f * TILE + lane] > np.float32(0.5))

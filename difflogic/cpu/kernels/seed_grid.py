@@ -1,4 +1,4 @@
-"""Fresh start grids, from the epoch's data subkey where they are drawn."""
+"""Make new initial states, sampled from the epoch's data subkey if they are random."""
 
 import numpy as np
 
@@ -10,15 +10,15 @@ from difflogic.engine.shape import Array
 
 DATA_KEY = c.DATA_KEY.start
 RANDOM, BOARDS, SAME = range(3)
-"""What starts are: fair bits, boards drawn from all, or always the same."""
+"""Kinds of initial states: fair bits, boards sampled from all, or always the same."""
 
 
 @inlined
 def seed_grid(
     grid: TileGrid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
-    """The `part`-th of `parts` shares of `state [C * stride]`; `same [H*W * C]` is used where all starts are."""
-    # Nothing is drawn, and no key moves on: the chain of data keys is the same whatever a start is.
+    """Write the `part`-th of `parts` shares of `state [C * stride]`; the kind SAME copies `same [H*W * C]`."""
+    # No key is used here, since `commit` advances the keys: the chain is the same for all kinds.
     if kind == SAME:
         for cell in range(grid.cells * part // parts, grid.cells * (part + 1) // parts):
             for channel in range(channels):
@@ -29,8 +29,8 @@ def seed_grid(
     _, _, key0, key1 = split(sub0, sub1)
     count = grid.cells * channels if kind == RANDOM else grid.batch
     half = (count + 1) // 2
-    # A block of threefry gives two words that lie half the grids apart: shares are of blocks, so that none is computed
-    # twice.
+    # A block of threefry gives words for two values half of all values apart. Items divide the blocks, so that none is
+    # computed twice.
     for index in range(half * part // parts, half * (part + 1) // parts):
         low, high = pair_of_bits(key0, key1, index, count)
         _put(grid, kind, channels, index, low, state)
@@ -40,12 +40,12 @@ def seed_grid(
 
 @inlined
 def _put(grid: TileGrid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
-    """Value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
+    """Write value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
     if kind == RANDOM:
         state[index % channels * grid.stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
         return
     last = grid.cells_per_grid - 1
     for cell in range(grid.cells_per_grid):
-        # Board 5 of 3x3 cells is 000000101, row by row: the most significant bit is the first cell.
+        # Board 5 of 3x3 cells is 000000101, row by row: the first cell is the most significant bit.
         bit = word >> np.uint32(last - cell) & np.uint32(1)
         state[grid.guard + index * grid.cells_per_grid + cell] = np.float32(bit)
