@@ -1,8 +1,8 @@
-"""Every engine has this interface, the one that `reference/`, `cpu/` and `gpu/` share.
+"""Interface of the engines: `reference/`, `cpu/` and `gpu/`.
 
-An engine computes; it knows nothing of files, progress or experiments. `Engine` holds the stateless
-calls that tests and notebooks use, and opens a `Model`, which keeps the state of some training runs
-where the engine computes and is driven by `train/`.
+An engine only computes, without files, progress or experiments. `Engine` has the stateless calls that tests and
+notebooks use, and opens a `Model`, which holds the state of training runs on the engine's device and is driven by
+`train/`.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """This describes what computed a run: printed at the start and kept in the run's manifest."""
+    """Description of the engine of a run, printed at the start and stored in the run's manifest."""
 
     engine: str
-    """`reference`, `gpu`, ..."""
+    """Name of the engine: `reference`, `cpu` or `gpu`."""
     adapter: str = ""
     adapter_type: str = ""
     backend: str = ""
     driver: str = ""
     software: bool = False
-    """True where a "GPU" is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+    """True if the "GPU" is a program on the CPU (lavapipe, SwiftShader, WARP)."""
     variant: dict[str, int] = field(default_factory=dict)
     """Tuning values in use; they change speed, never results."""
 
 
 def describe_engine(engine: EngineInfo) -> str:
-    """Adapter, backend and driver in one line."""
+    """Return engine, adapter, backend and driver in one line."""
     details = (engine.adapter_type, engine.backend, engine.driver)
     named = ", ".join(detail for detail in details if detail)
     return f"{engine.engine}: {engine.adapter}" + (f" ({named})" if named else "")
@@ -43,71 +43,71 @@ def describe_engine(engine: EngineInfo) -> str:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """The metrics of one epoch. `soft_loss` is a sum over batch, cells, loss channels and judged steps."""
+    """Metrics of one epoch. `soft_loss` is a sum over batch, cells, loss channels and loss steps."""
 
     epoch: int
-    """1 for the first."""
+    """Number of the epoch, from 1."""
     soft_loss: float
-    """NaN where it was not computed: see `difflogic.engine.search`."""
+    """Loss of the soft circuit; NaN if it was not computed: see `difflogic.engine.search`."""
     skipped: bool = False
-    """True where the gradient was not finite and the step was not taken."""
+    """True if a gradient was not finite and the optimiser step was skipped."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The hard circuit of the current logits after the judged steps: counts of wrong cells.
+    """Mismatches of the hard circuit of the current logits with the targets.
 
-    `hard_loss` counts wrong values over all probes, `train_hard_loss` over the last epoch's own
-    batch (both sum over the loss channels and the judged steps, as the soft loss does).
+    `hard_loss` counts wrong values of all probes (evaluation grids), `train_hard_loss` those of the last epoch's batch;
+    both sum over the loss channels and the loss steps, as the soft loss does.
     """
 
     hard_loss: int
     train_hard_loss: int
     values: int
-    """Compared values per full evaluation: `P * H * W * loss_channels`, after each judged step."""
+    """Number of values that are compared in an evaluation: `P * H * W * loss_channels` for each loss step."""
     wrong_probes: int
-    """Probes with at least one wrong value after any of them."""
+    """Number of probes with at least one wrong value."""
 
     @property
     def accuracy(self) -> float:
-        """Share of right values in the loss channels, 0 to 1."""
+        """Share of correct values, 0 to 1."""
         return 1 - self.hard_loss / self.values
 
 
 class Model(Protocol):
-    """Training runs of one shape, held by an engine and always at the same epoch.
+    """Training runs of one shape on an engine, always at the same epoch.
 
-    Each is, bit for bit, what the same engine makes of it alone. Lists have one entry per run, for one run as well.
+    The results of a run are bit for bit those of the run alone on the same engine. Lists have one entry per run.
     """
 
     @property
     def info(self) -> EngineInfo:
-        """The engine's, with the variant that these runs really use."""
+        """Description of the engine, with the variant that these runs use."""
 
     def train(self, epochs: int) -> None:
         """Do `epochs` train steps of every run; their metrics wait until `fetch_metrics`."""
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        """Metrics of every epoch since the last call, in order; waits for work under way."""
+        """Return the metrics of every epoch since the last call, in order; wait for epochs that are running."""
 
     def evaluate(self) -> list[Evaluation]:
         """Evaluate the hard circuits on their probes and on the last epoch's batch."""
 
     def states(self) -> list[TrainState]:
-        """Exact copies of the states."""
+        """Return exact copies of the states."""
 
     def epochs_per_call(self) -> int:
-        """The most epochs `train` should be asked for at once to stay responsive to signals."""
+        """Return the maximum number of epochs per call of `train` with which signals are still handled in time."""
 
     def close(self) -> None:
-        """Free what the engine holds; the model cannot be used afterwards."""
+        """Free the resources; the model cannot be used afterwards."""
 
 
 class Engine(Protocol):
-    """Every engine can do this, without a state of its own between calls.
+    """Engine: rollouts, gradients and train steps of circuits, without state between calls.
 
-    `x` is float32 `[B, H, W, C]` and `masks` float32 `[T, H, W, 1]`. What a circuit or batch cannot be raises
-    CircuitError or DataError.
+    `x` is float32 `[B, H, W, C]` and `masks` float32 `[T, H, W, 1]`. Invalid circuits raise CircuitError, invalid data
+    DataError.
 
         >>> engine = difflogic.open_engine("reference")
         >>> engine.rollout(circuit, np.zeros((1, 4, 4, 2), np.float32), steps=3, mode="hard").shape
@@ -118,7 +118,7 @@ class Engine(Protocol):
 
     @property
     def selector(self) -> str:
-        """Return what `--engine` takes to open it again: `cpu`, `reference`, `gpu:INDEX`."""
+        """Value of `--engine` that opens it again: `cpu`, `reference`, `gpu:INDEX`."""
 
     def rollout(
         self,
@@ -133,62 +133,89 @@ class Engine(Protocol):
 
         Args:
             circuit: Soft gates and their wiring.
-            x: Start grids `[B, H, W, C]`; 0 and 1 in hard mode.
-            steps: How many steps, T.
+            x: Initial states `[B, H, W, C]`; 0 or 1 in hard mode.
+            steps: Number of steps, T.
             mode: `soft`, or `hard`: each gate is its most probable function, and the result is exact.
-            masks: `[T, H, W, 1]`: a cell takes its new state where it is 1. None: everywhere.
-            damage: Squares that are set to zero on the way. A damaged state is shown damaged, as the next step sees it.
+            masks: `[T, H, W, 1]`: a cell takes its new state if it is 1. None for all cells.
+            damage: Damage and faults during the rollout. Damaged states are returned as the next step reads them.
 
         Returns:
-            The states `[T+1, B, H, W, C]`, the start included.
+            The states, float32 `[T+1, B, H, W, C]`, including the initial one.
+
+        Raises:
+            CircuitError: The circuit is feed-forward.
+            DataError: A shape or value does not fit.
         """
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        """The soft loss of a batch, and how each logit changes it.
+        """Compute the soft loss of a batch and its gradients.
 
         Args:
             circuit: Soft gates and their wiring.
-            batch: Start grids and what they should become.
+            batch: Initial states and targets.
 
         Returns:
             The sum of squared errors, and its gradients in the shapes of the logits, not clipped.
+
+        Raises:
+            CircuitError: The circuit is feed-forward.
+            DataError: A shape or value of the batch does not fit.
         """
 
     def train_step(
         self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        """One step of AdamW, with clipped gradients.
+        """Do one step of AdamW, with clipped gradients.
 
         Args:
             circuit: Soft gates and their wiring.
-            state: The moments; None: fresh ones.
-            batch: Start grids and what they should become.
-            lr: The learning rate.
+            state: Moments of the optimiser; None before the first step.
+            batch: Initial states and targets.
+            lr: Learning rate.
 
         Returns:
-            The circuit with other logits, the moments, and `soft_loss` and `skipped` as metrics.
+            The circuit with new logits, the new moments, and the metrics `soft_loss` and `skipped`.
+
+        Raises:
+            CircuitError: The circuit is feed-forward.
+            DataError: A shape or value of the batch does not fit.
         """
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """The circuit as a differentiable function on samples of that grid, for any loss: see CircuitFunction.
+        """Make a differentiable function of a circuit, for any loss: see CircuitFunction.
 
-        Raises DataError for a grid or steps that the circuit cannot take.
+        Args:
+            circuit: Soft gates and their wiring.
+            grid: `[B, H, W]` for an automaton, any shape of samples for a feed-forward circuit.
+            steps: Number of steps, T; 1 for a feed-forward circuit.
+            hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
+            every_state: True to return the states after all steps, `[T, *grid, C]`.
+
+        Raises:
+            DataError: The circuit does not run on this grid, or for this number of steps.
+            LimitError: The states do not fit the memory.
         """
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Hold the states where this engine computes, ready to train.
+        """Open a model that trains these runs from these states.
 
-        The model takes at most `max_memory` bytes of the device, less those that are `reserved` for hard rollouts
-        beside it. Raises LimitError, which says how many runs fit, where not all do; UsageError for a limit where the
-        engine plans no memory.
+        Args:
+            jobs: The runs, all of one shape.
+            states: The state of each run.
+            max_memory: Maximum number of bytes of the device; None for no limit.
+            reserved: Bytes of that limit that are reserved for hard rollouts.
+
+        Raises:
+            LimitError: Not all runs fit; the message contains the number that does.
+            UsageError: There is a limit, but the engine plans no memory.
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Bytes that a model of these jobs takes, before it takes any. Raises what `open` would raise."""
+        """Return the number of bytes that a model of these jobs would take. Raise as `open`."""
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
-        """Bytes that a hard rollout from `grid [B, H, W, C]` takes beside the models that are open."""
+        """Return the number of bytes that a hard rollout from `grid [B, H, W, C]` takes, in addition to open models."""

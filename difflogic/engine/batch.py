@@ -1,4 +1,4 @@
-"""A caller passes start grids to an engine, or with targets a batch to learn from; both are checked first."""
+"""Batches of initial states and targets, and the checks of all arrays that callers pass to engines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Mode = Literal["soft", "hard"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Start grids, what they should become, and what happens in between.
+    """Initial states, their targets, and masks and damage during the rollout.
 
-    The sizes are B samples, H rows, W columns, C channels, T steps and J judged steps.
+    The sizes are B samples, H rows, W columns, C channels, T steps and J loss steps.
 
         >>> x = np.zeros((1, 4, 4, 2), np.float32)
         >>> batch = difflogic.Batch(x, 1 - x, steps=3)
@@ -32,43 +32,44 @@ class Batch:
     """
 
     x: npt.ArrayLike
-    """float32 `[B, H, W, C]`."""
+    """Initial states, float32 `[B, H, W, C]`."""
     y: npt.ArrayLike
-    """The same shape, where channels past the loss's do not count, or `[J, B, H, W, loss_channels]`: one for each
-    judged step, or J is 1. What is `core.bits.IGNORED` does not count."""
+    """Targets in the shape of `x`, of which the loss channels count, or `[J, B, H, W, loss_channels]`: one for each
+    loss step, or one for all (J is 1). Values that are `core.bits.IGNORED` do not count."""
     steps: int
     loss_channels: int = 1
     masks: npt.ArrayLike | None = None
-    """`[T, H, W, 1]`, 1 where a cell takes its new state; None for a synchronous automaton."""
+    """`[T, H, W, 1]`, 1 if a cell takes its new state; None for a synchronous automaton."""
     loss_steps: Sequence[int] = ()
-    """The loss is summed over the states after these steps, before they are damaged; empty: the last alone."""
+    """Steps after which the loss is taken, before any damage; empty for the last step only."""
     damage: Damage | None = None
 
     __repr__ = brief
 
     def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
-        """The batch with its arrays converted and checked.
+        """Convert and check the arrays.
 
         Args:
-            circuit: What will be trained on it: its channels have to fit.
-            dtype: Of the floating-point arrays.
+            circuit: The circuit that computes on the batch.
+            dtype: Type of the arrays.
 
         Returns:
-            The arrays as `dtype`, in one form for all engines.
+            The arrays in the form that all engines take.
 
         Raises:
-            DataError: A shape or value does not fit. The message says what was expected and what came.
+            CircuitError: The circuit is feed-forward.
+            DataError: A shape or value does not fit.
         """
         grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
-        judged = check_course(grid, self.steps, self.loss_steps, self.damage)
-        target = check_target(grid, self.y, self.loss_channels, len(judged), dtype)
-        shape = Shape.of(circuit, grid.shape, self.steps, self.loss_channels, judged, self.damage, len(target))
+        loss_steps = check_course(grid, self.steps, self.loss_steps, self.damage)
+        target = check_target(grid, self.y, self.loss_channels, len(loss_steps), dtype)
+        shape = Shape.of(circuit, grid.shape, self.steps, self.loss_channels, loss_steps, self.damage, len(target))
         return CheckedBatch(shape, grid, target, fire, self.damage)
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedBatch:
-    """A Batch that fits its circuit."""
+    """Checked batch, which fits its circuit."""
 
     shape: Shape
     x: npt.NDArray[Any]
@@ -88,7 +89,7 @@ def check_grids(
     mode: Mode = "soft",
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """`x` and `masks` as arrays of `dtype`, or DataError with what was expected and what came."""
+    """Return `x` and `masks` as arrays of `dtype`. Raise DataError, or CircuitError for a feed-forward circuit."""
     circuit.require_automaton()
     if mode not in ("soft", "hard"):
         raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
@@ -99,7 +100,7 @@ def check_grids(
         raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
     if not is_large_enough(grid.shape[1], grid.shape[2], circuit.neighbourhood):
         raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[2]}x{grid.shape[1]}.")
-    # Hard engines pack a cell into one bit: anything else would be rounded without a word.
+    # Hard engines pack a value into one bit: any other value would be rounded silently.
     if mode == "hard" and not np.isin(grid, (0, 1)).all():
         raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
     if masks is None:
@@ -114,13 +115,13 @@ def check_grids(
 
 
 def check_target(
-    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, judged: int = 1, dtype: npt.DTypeLike = np.float32
+    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, loss_steps: int = 1, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
-    """`y` as an array `[J, B, H, W, loss_channels]`, or DataError."""
+    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError."""
     target = as_finite("y", y, dtype)
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
-    if target.shape[1:] == (*x.shape[:-1], loss_channels) and target.shape[0] in (1, judged):
+    if target.shape[1:] == (*x.shape[:-1], loss_channels) and target.shape[0] in (1, loss_steps):
         return target
     if target.shape != x.shape:
         raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
@@ -128,30 +129,30 @@ def check_target(
 
 
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
-    """The judged steps, or DataError where they or the damage do not fit a rollout of `steps` steps from `x`."""
-    judged = tuple(loss_steps) or (steps,)
-    # The backward pass walks the judged steps down from the last, which is where the rollout ends.
-    if list(judged) != sorted(set(judged)) or judged[0] < 1 or judged[-1] != steps:
-        raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(judged)}.")
+    """Check loss steps and damage for a rollout of `steps` steps from `x`; return the loss steps. Raise DataError."""
+    checked = tuple(loss_steps) or (steps,)
+    # The backward pass begins at the last loss step, where the rollout ends.
+    if list(checked) != sorted(set(checked)) or checked[0] < 1 or checked[-1] != steps:
+        raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(checked)}.")
     if damage is None:
-        return judged
-    at = list(damage.steps)
-    if not at and damage.faults is not None:
-        return judged
-    if at != sorted(set(at)) or not at or at[0] < 0 or at[-1] >= steps:
-        raise DataError(f"damage.steps must be ascending CA steps between 0 and {steps - 1}, got {at}.")
+        return checked
+    damaged = list(damage.steps)
+    if not damaged and damage.faults is not None:
+        return checked
+    if damaged != sorted(set(damaged)) or not damaged or damaged[0] < 0 or damaged[-1] >= steps:
+        raise DataError(f"damage.steps must be ascending CA steps between 0 and {steps - 1}, got {damaged}.")
     if damage.side < 1:
         raise DataError(f"damage.side must be at least 1 cell, got {damage.side}.")
-    expected, corners = (len(at), len(x), 2), np.asarray(damage.corners)
+    expected, corners = (len(damaged), len(x), 2), np.asarray(damage.corners)
     if corners.shape != expected:
         raise DataError(f"damage.corners must have shape {list(expected)}, got {list(corners.shape)}.")
     if (corners < 0).any() or (corners >= x.shape[1:3]).any():
         raise DataError(f"damage.corners must be cells of a grid of {x.shape[2]}x{x.shape[1]}.")
-    return judged
+    return checked
 
 
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """`values` as an array of `dtype`, or DataError."""
+    """Return `values` as an array of `dtype`. Raise DataError if they are no finite numbers."""
     try:
         with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
             array = np.asarray(values, dtype=dtype)

@@ -1,5 +1,6 @@
-"""The control block: the few words that steer a train step, uint32 `[8]`. The same words in
-`shaders/common/control.wgsl` and in every engine.
+"""Control block of a train step, uint32 `[8]`: random keys, counters and flags.
+
+Its layout is the same in `shaders/common/control.wgsl` and in every engine.
 """
 
 from typing import Any
@@ -12,18 +13,18 @@ from difflogic.engine.job import OptimizerState, TrainState
 DATA_KEY = slice(0, 2)
 TRAIN_KEY = slice(2, 4)
 STEP = 4
-"""Optimiser steps taken."""
+"""Index of the number of optimiser steps taken."""
 EPOCH = 5
-"""Epochs done, skipped ones included."""
+"""Index of the number of epochs, including skipped ones."""
 NONFINITE = 6
-"""1 where the current gradient is not finite."""
+"""Index of a flag: 1 if the current gradient is not finite."""
 SKIPPED = 7
-"""Epochs that were skipped for it."""
+"""Index of the number of skipped epochs."""
 WORDS = 8
 
 
 def words_of(state: TrainState) -> npt.NDArray[np.uint32]:
-    """The control block with which training goes on from a state."""
+    """Return the control block of a state."""
     words = np.zeros(WORDS, dtype=np.uint32)
     words[DATA_KEY], words[TRAIN_KEY] = state.data_key, state.train_key
     words[STEP], words[EPOCH], words[SKIPPED] = state.optimizer.step, state.epoch, state.skipped
@@ -37,7 +38,7 @@ def state_of(
     nu: npt.NDArray[Any],
     pool: npt.NDArray[np.uint8] | None,
 ) -> TrainState:
-    """The inverse, with what a state holds besides; only the control block is copied."""
+    """Make a state from a control block and arrays; only the control block is copied."""
     return TrainState(
         logits=logits,
         optimizer=OptimizerState(mu, nu, int(words[STEP])),

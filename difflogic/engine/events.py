@@ -1,19 +1,18 @@
-"""An epoch draws events beside its fire masks: starts, places in a pool, damage, faults, hardened gates.
+"""Random events of an epoch: initial states, samples of pool and data, fire masks, damage, faults and hard gates.
 
-**Damage**: squares of cells that are zeroed in all channels on the way, as the paper damages its automata. A square's
-corner is uniform over the grid's cells, drawn for each sample and step, and the square is clipped at the border, on a
-torus too.
+**Damage** zeroes squares of cells in all channels during a rollout, as in the paper. The corner of a square is uniform
+over the cells of the grid, sampled for each sample and step; the square is clipped at the border, on a torus too.
 
 **Faults**: before a CA step bits flip, and cells are stuck at 0 or 1 in all channels. Each bit of each sample and step
-has a random word of its own, each cell of a sample has one for the whole rollout. Soft states are treated alike: a
-flip makes `1 - x` of `x`, and its adjoint changes its sign; no adjoint reaches a cell that is stuck. Gates may be stuck
-for an epoch: they give 0 or 1 whatever they read, and their logits get no gradient. What happens to one state happens
-in this order: it is judged, then squares are zeroed, then bits flip, then cells are stuck.
+has its own random word; each cell of a sample has one for the complete rollout. For soft states, a flip turns `x` into
+`1 - x` and changes the sign of the adjoint; the adjoint of a stuck cell is 0. A gate may be stuck for an epoch: it is 0
+or 1 for all inputs, and its logits get no gradient. The order for a state: its loss is taken, then it is damaged, then
+bits flip, then cells are stuck.
 
-**Stochastic hardening**: in each epoch a random share of the gates is evaluated as its most probable gate alone. The
-gradient stays that of the softmax, at what the hard gate computes. So training feels, ever more as the share grows,
-what the circuit loses when every gate is decided. The share is 0 until an epoch, then grows evenly up to another, and
-stays: a function of the epoch alone, in whole numbers, the same on every engine and after a resume.
+**Stochastic hardening**: in each epoch a random share of the gates is evaluated as the most probable function. The
+gradient stays that of the softmax, at the values that the hard gate computes. As the share grows, training sees more
+and more of the loss that discretisation causes. The share is 0 up to an epoch, then grows linearly until another, and
+then is constant: an integer function of the epoch, the same on every engine and after a resume.
 """
 
 from __future__ import annotations
@@ -30,33 +29,33 @@ from difflogic.core import prng
 from difflogic.system.brief import brief
 
 POOL_STREAM = 0x706F6F6C
-"""`fold_in` data ("pool"): of a run's first data key for the grids that fill the pool, and of an epoch's data subkey
-for the places that it takes grids from."""
+"""`fold_in` data ("pool") into a run's first data key for the grids that fill the pool, and into an epoch's data subkey
+for the grids that are taken from it."""
 DATA_STREAM = 0x73616D70
-"""`fold_in` data of samples ("samp"): of an epoch's data subkey."""
+"""`fold_in` data ("samp") into an epoch's data subkey for data samples."""
 DAMAGE_STREAM = 0x64616D61
-"""`fold_in` data of damage ("dama"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+"""`fold_in` data ("dama") into an epoch's training subkey, whose chain of splits is that of fire masks, for damage."""
 FLIP_STREAM, STUCK_STREAM, GATE_STREAM = 0x666C6970, 0x73747563, 0x67617465
-"""`fold_in` data of faults ("flip", "stuc", "gate"): of an epoch's training subkey, as that of damage."""
+"""`fold_in` data ("flip", "stuc", "gate") into an epoch's training subkey for faults."""
 HARDENING_STREAM = 0x68617264
-"""`fold_in` data of hardening ("hard"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+"""`fold_in` data ("hard") into an epoch's training subkey for hard gates."""
 EITHER = STUCK_AT.index("either")
 MOST_WORD = (1 << 32) - 1
 UNITS = 1 << 16
-"""Shares are counted in units of 2^-16."""
+"""Number of units of a share: shares are multiples of 2^-16."""
 
 Grids = npt.NDArray[np.uint8]
 
 
 def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
-    """`[N, H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
-    # Board 5 of 2x2 cells is 0101, so its rows are 0 1 and 0 1.
+    """Return boards `[N, H, W, 1]`: the bits of each number, row by row, the most significant first."""
+    # Board 5 of 2x2 cells is 0101: its rows are 0 1 and 0 1.
     bits = numbers[:, None] >> np.arange(height * width, dtype=numbers.dtype)[::-1] & 1
     return bits.reshape(-1, height, width, 1).astype(np.uint8)
 
 
 def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
-    """`shape = [N, H, W, C]` of 0 and 1: fair bits (`random`), boards drawn from all (`boards`), or all `same`."""
+    """Sample initial states `shape = [N, H, W, C]`: fair bits (`random`), boards (`boards`), or copies of `same`."""
     count, height, width, _ = shape
     if same is not None:
         return np.repeat(same[None], count, axis=0)
@@ -66,40 +65,39 @@ def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same
 
 
 def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
-    """`[batch]`: sample `b` takes its grid from the pool's `b`-th part; `key` is the epoch's data subkey."""
-    # Each sample has a part of its own, so that no two samples of a batch write back to the same place. With a pool of
-    # 8 and a batch of 2, sample 1 takes one of the places 4 to 7.
+    """Sample `[batch]` indices in the pool, one from each of `batch` parts; `key` is the epoch's data subkey."""
+    # Each sample has its own part, so that no two samples of a batch write back to the same grid. With a pool of 8 and
+    # a batch of 2, sample 1 takes one of grids 4 to 7.
     part = pool // batch
     within = prng.randint_power_of_two(prng.fold_in(key, POOL_STREAM), (batch,), part)
-    found: npt.NDArray[np.int64] = part * np.arange(batch) + within
-    return found
+    return np.asarray(part * np.arange(batch) + within, dtype=np.int64)
 
 
 def draw_samples(key: prng.Key, batch: int, samples: int) -> npt.NDArray[np.int64]:
-    """`[batch]` of all `samples`, with replacement; `key` is the epoch's data subkey."""
+    """Sample `[batch]` indices below `samples`, with replacement; `key` is the epoch's data subkey."""
     return _below(prng.random_bits(prng.fold_in(key, DATA_STREAM), batch), samples)
 
 
 def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Each word as a number below its bound."""
-    # A word times the bound, shifted down by 32 bits, is a number below it without a division, the same in a shader.
-    found: npt.NDArray[np.int64] = (words.astype(np.uint64) * np.array(bounds, dtype=np.uint64) >> 32).astype(np.int64)
-    return found
+    """Map each 32-bit word to a number below its bound."""
+    # The high word of the product with the bound: no division, and the same in a shader.
+    numbers = words.astype(np.uint64) * np.array(bounds, dtype=np.uint64) >> 32
+    return np.asarray(numbers.astype(np.int64))
 
 
 class FaultRates(NamedTuple):
-    """Fault rates are counted as engines do: a word below `p * 2^32` is a fault of probability `p`."""
+    """Fault probabilities as engines use them: a random word below `p * 2^32` is a fault of probability `p`."""
 
     flip: int = 0
-    """Of a bit before a step."""
+    """Rate of flips, for a bit and step."""
     stuck: int = 0
-    """Of a cell in a sample."""
+    """Rate of stuck cells, for a cell and sample."""
     gates: int = 0
-    """Of a gate in an epoch."""
+    """Rate of stuck gates, for a gate and epoch."""
     value: int = EITHER
-    """At which what is drawn is stuck: 0, 1, or EITHER, drawn as well."""
+    """Value of stuck cells and gates: 0, 1, or EITHER to sample it."""
     listed: int = 0
-    """How many cells are stuck in every sample."""
+    """Number of cells that are stuck in every sample."""
 
     @classmethod
     def of(cls, task: TaskConfig) -> FaultRates:
@@ -108,20 +106,20 @@ class FaultRates(NamedTuple):
 
     @property
     def states(self) -> bool:
-        """Return whether states are changed."""
+        """True if states have faults."""
         return bool(self.flip or self.stuck or self.listed)
 
     def draw_gates(self, key: prng.Key, gates: int) -> npt.NDArray[np.uint8]:
-        """`[G]`: 0 for a gate that works, 1 for one that is stuck at 0 and 2 at 1; `key` is the training subkey."""
+        """Sample `[G]`: 0 for a gate that works, 1 if it is stuck at 0, 2 if at 1; `key` is the training subkey."""
         return self._draw(prng.fold_in(key, GATE_STREAM), gates, self.gates)
 
     def draw_cells(self, key: prng.Key, cells: int) -> npt.NDArray[np.uint8]:
-        """`[cells]`, the same of the cells of all samples."""
+        """Sample `[cells]`: 0 for a cell that works, 1 if it is stuck at 0, 2 if at 1."""
         return self._draw(prng.fold_in(key, STUCK_STREAM), cells, self.stuck)
 
     def draw_flips(self, key: prng.Key, step: int, values: int) -> npt.NDArray[np.bool_]:
-        """`[values]`: which bits flip before `step`, counted in the order of `[B, H, W, C]`."""
-        # Counters are the bit's number and the step, so that a sample's flips do not depend on how many samples follow.
+        """Sample bool `[values]`: the bits that flip before `step`, in the order of `[B, H, W, C]`."""
+        # The counters are bit and step, so that the flips of a sample do not depend on the number of samples.
         words, _ = _words(prng.fold_in(key, FLIP_STREAM), values, step)
         flips: npt.NDArray[np.bool_] = words < self.flip
         return flips
@@ -133,53 +131,55 @@ class FaultRates(NamedTuple):
 
 
 def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
-    """Two words for each of `count` things: by the first it fails or not, by the second it is stuck at 0 or 1."""
+    """Return two random words for each of `count` cells or gates: whether it fails, and the value it is stuck at."""
     return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
 
 
 NO_FAULTS = FaultRates()
-"""Nothing is ever wrong."""
+"""Rates without any fault."""
 
 
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """The faults of a rollout."""
+    """Faults of a rollout."""
 
     rates: FaultRates
     key: prng.Key
-    """The training subkey of the epoch, or a key of the probes."""
+    """Random key: the training subkey of the epoch, or a key of the probes."""
     listed: npt.NDArray[np.uint8] | None = None
-    """`[H*W]`: cells that are stuck in every sample, as `FaultRates.draw_cells` says it; None: no cell."""
+    """`[H*W]`: cells that are stuck in every sample, coded as in `FaultRates.draw_cells`; None for no cell."""
     first: int = 0
-    """What happens before earlier steps has been done: 1 where the start is given as the first step saw it."""
+    """First step with faults: 1 if the initial state already contains those before step 0."""
 
     __repr__ = brief
 
     def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """Return which bits of a state `shape = [B, H, W, C]` flip before `step`."""
+        """Return the bits of a state that flip before `step`, bool in `shape` `[B, H, W, C]`."""
         if step < self.first or not self.rates.flip:
             return np.zeros(shape, dtype=np.bool_)
         return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
 
     def stuck(self, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-        """`[B, H, W]` for a state of that shape: 0 for a cell that works, 1 for one that is stuck at 0 and 2 at 1."""
-        drawn = self.rates.draw_cells(self.key, int(np.prod(shape[:3]))).reshape(shape[:3])
+        """Return `[B, H, W]` for states of `shape`: 0 for a cell that works, 1 if it is stuck at 0, 2 if at 1."""
+        cells = self.rates.draw_cells(self.key, int(np.prod(shape[:3]))).reshape(shape[:3])
         if self.listed is None:
-            return drawn
+            return cells
         listed = np.broadcast_to(self.listed.reshape(shape[1:3]), shape[:3])
-        return np.where(listed > 0, listed, drawn)
+        return np.where(listed > 0, listed, cells)
 
 
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """Damage is what happens to states on the way: squares of `side` cells are zeroed before the CA steps `steps`, 0
-    being the start itself, and faults happen before every step.
+    """Damage and faults of states in a rollout.
+
+    Squares of `side` x `side` cells are zeroed before each of the CA steps `steps`; 0 damages the initial state. Faults
+    occur before every step.
     """
 
     side: int
     steps: tuple[int, ...]
     corners: npt.NDArray[np.int64]
-    """`[len(steps), B, 2]`: row and column of each sample's square."""
+    """`[len(steps), B, 2]`: row and column of the corner of each sample's square."""
     faults: Faults | None = None
 
     __repr__ = brief
@@ -189,7 +189,8 @@ class Damage:
         if self.faults is not None and self.steps[index] < self.faults.first:
             return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))
-        # Each `[B, 1, 1]`, beside `[H, W]`. A square of 2x2 at (0, 2) on 3x3 cells is clipped to (0, 2) and (1, 2).
+        # `[B, 1, 1]` each, to broadcast with `[H, W]`. A 2x2 square at (0, 2) of 3x3 cells is clipped to (0, 2) and (1,
+        # 2).
         row, column = self.corners[index, :, :, None, None].swapaxes(0, 1)
         below, beyond = rows - row, columns - column
         inside: npt.NDArray[np.bool_] = (below >= 0) & (below < self.side) & (beyond >= 0) & (beyond < self.side)
@@ -199,12 +200,12 @@ class Damage:
 def draw_masks(
     key: prng.Key, steps: int, shape: tuple[int, ...], fire_rate: float
 ) -> tuple[prng.Key, npt.NDArray[np.float32]]:
-    """Which cells fire in each step, `[steps, *shape]` of 0 and 1, after the key with which the next steps go on.
+    """Sample fire masks, `[steps, *shape]` of 0 and 1; return them after the key for further steps.
 
-    Each step `key, sub = split(key)`; a cell fires where its number is at most the rate, float32 on both sides.
+    Each step `key, sub = split(key)`; a cell fires if its random number is at most the rate, both float32.
     """
-    # The notebook's own order: the chain goes on by the first key of each split, a step's mask is drawn by the second.
-    # With a key for each step, masks do not depend on how the steps are cut into stretches.
+    # The order of the notebook: the first key of each split continues the chain, the second samples the mask. With a
+    # key per step, masks do not depend on the division of a rollout into calls.
     masks = np.empty((steps, *shape), dtype=np.float32)
     for mask in masks:
         key, sub = prng.split(key)
@@ -213,39 +214,39 @@ def draw_masks(
 
 
 def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
-    """`[steps, batch, 2]` of row and column: the high words of 32-bit words times the grid's sides."""
+    """Sample row and column of each square, `[steps, batch, 2]`, uniform over the cells of the grid."""
     words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)
     return _below(words, [height, width])
 
 
 class Hardening(NamedTuple):
-    """`HardeningConfig` in whole numbers, as engines count."""
+    """Stochastic hardening in integers, as engines use it, from `HardeningConfig`."""
 
     first: int = 0
-    """Epochs before the share begins to grow."""
+    """Number of epochs before the share begins to grow."""
     length: int = 1
-    """Epochs in which it grows, fewer than UNITS: products stay below 2^32."""
+    """Number of epochs in which it grows, fewer than UNITS, so that products stay below 2^32."""
     peak: int = 0
-    """The last share, in UNITS; 0: no gate is ever hardened."""
+    """Final share, in UNITS; 0 for no hardening."""
 
     @classmethod
     def of(cls, config: HardeningConfig) -> Hardening:
         return cls(config.begin, max(1, config.end - config.begin), round(config.share * UNITS))
 
     def share(self, epochs: int) -> int:
-        """The share, in UNITS, in the epoch that comes after so many."""
+        """Return the share, in UNITS, in the epoch after `epochs` epochs."""
         grown = min(max(epochs - self.first, 0), self.length)
-        # Whole numbers, so that every engine has the same share. After 150 epochs, of a growth from 100 to 200 to
-        # one half, it is 32768 * 50 // 100 = 16384 units, a quarter.
+        # Integers, so that every engine has the same share. Growing to one half from epoch 100 to 200, for example, it
+        # is 32768 * 50 // 100 = 16384 units after 150 epochs, a quarter.
         return self.peak * grown // self.length
 
     def draw(self, key: prng.Key, epochs: int, gates: int) -> npt.NDArray[np.bool_]:
-        """`[G]`: which gates are hard in that epoch, `key` being its training subkey."""
+        """Sample bool `[G]`: the gates that are hard in this epoch; `key` is its training subkey."""
         words = prng.random_bits(prng.fold_in(key, HARDENING_STREAM), gates)
-        # The high half of a word is compared, 16 bits as the share has.
+        # The high 16 bits of a word are compared, as many as the share has.
         hard: npt.NDArray[np.bool_] = words >> np.uint32(16) < self.share(epochs)
         return hard
 
 
 NO_HARDENING = Hardening()
-"""No gate is ever hard."""
+"""Hardening that makes no gate hard."""

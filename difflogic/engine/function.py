@@ -1,4 +1,4 @@
-"""A circuit as a differentiable function, for losses, networks and training loops of one's own."""
+"""Circuits as differentiable functions, for your own losses, networks and training loops."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from difflogic.model.circuit import Circuit
 
 
 class FunctionOpener(Protocol):
-    """What opens functions is an engine: see `difflogic.engine.api.Engine`."""
+    """Part of an engine that makes functions, see `difflogic.engine.api.Engine`."""
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """A circuit as a function of start grids of one shape."""
+        """Make a differentiable function of a circuit."""
 
 
 class Place(Protocol):
-    """A place is where engines are: see `difflogic.devices.device.Device`."""
+    """Device on which an engine computes, see `difflogic.devices.device.Device`."""
 
     def open(self) -> FunctionOpener:
-        """The engine that computes there."""
+        """Return the engine of the device."""
 
 
 class ArrayStore(Protocol):
-    """A store is where arrays are kept: see `difflogic.tensor.arrays.Arrays`."""
+    """Part of `difflogic.tensor.arrays.Arrays` that copies arrays to and from a device."""
 
     def put(self, values: Array) -> Any: ...
     def get(self, x: Any) -> Array: ...
 
 
 class CircuitFunction(ABC):
-    """`y = f(x)` by `steps` steps of a circuit, and its adjoint, on one engine; `Engine.open_function` makes it.
+    """Differentiable function `y = f(x)`: `steps` steps of a circuit on one engine; made by `Engine.open_function`.
 
-    `x` is float32 `[*grid, C]` and `y` `[*grid, outputs]`; with `every_state` it is `[T, *grid, C]`, the states after
-    each step. The grid of an automaton is `(B, H, W)`. A feed-forward circuit takes one step, and a grid of any shape:
-    each cell is a sample. Buffers are made once, and used again by every call.
+    `x` is float32 `[*grid, C]` and `y` `[*grid, outputs]`, or with `every_state` `[T, *grid, C]`, the states after each
+    step. The grid of an automaton is `(B, H, W)`. A feed-forward circuit takes one step, and any grid, whose cells are
+    samples. Buffers are allocated once, and reused by every call.
 
-    A hard function computes by the hard gates, exactly 0 or 1 from 0 or 1, and backward as the soft circuit would
-    from the same `x`: the straight-through estimator.
+    A hard function computes the forward pass with hard gates, exactly 0 or 1 for bits, and the backward pass with the
+    soft circuit for the same `x`: the straight-through estimator.
 
         >>> import numpy as np
         >>> from difflogic import Circuit, open_engine
@@ -63,7 +63,7 @@ class CircuitFunction(ABC):
     """
 
     selector: str
-    """What `Device` takes to name where this is."""
+    """Selector of the device, as `Device` takes it."""
     _dtype: np.dtype[Any] = np.dtype(np.float32)
 
     def __init__(self, circuit: Circuit, grid: Sequence[int], steps: int, hard: bool, every_state: bool) -> None:
@@ -77,34 +77,51 @@ class CircuitFunction(ABC):
 
     @property
     def current(self) -> int | None:
-        """The number of the forward pass that `backward` goes back over; None where there is none."""
+        """Number of the forward pass that `backward` would use; None if there is none."""
         return self._passes if self._seen else None
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit with its present logits."""
+        """Circuit with the current logits."""
         return self._circuit.with_logits(self._logits.copy())
 
     @property
     def y_shape(self) -> tuple[int, ...]:
-        """The shape of what `forward` gives and `backward` takes."""
+        """Shape of the result of `forward`, and of the argument of `backward`."""
         return (*((self.steps,) if self.every_state else ()), *self.grid, self._circuit.outputs)
 
     def forward(self, x: npt.ArrayLike) -> Array:
-        """`y`. Raises DataError for another shape, what is not finite, and for other values than bits where hard."""
+        """Compute `y`.
+
+        Args:
+            x: Input, `[*grid, C]`; 0 or 1 if the function is hard.
+
+        Returns:
+            The output, float32 in the shape `y_shape`.
+
+        Raises:
+            DataError: `x` has another shape, is not finite, or does not consist of bits in a hard function.
+        """
         values = self._checked("x", x, (*self.grid, self._circuit.channels))
         if self.hard and not ((values == 0) | (values == 1)).all():
             raise DataError("A hard function works on bits: every value of x must be 0 or 1; round it, or use soft.")
-        self._seen = False  # not before the buffers hold it whole
+        self._seen = False  # until the buffers are complete
         y = self._forward(values.reshape(-1, self._circuit.channels))
         self._passes, self._seen = self._passes + 1, True
         return y.reshape(self.y_shape)
 
     def backward(self, d_y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Gradients of the logits, `[G, 16]`, and of `x`, for the adjoint `d_y` of the last `y`.
+        """Compute gradients from the adjoint of the last `y`.
 
-        Gradients are sums over all samples, in an order that never changes. Raises UsageError where no `forward` came
-        before it since the last `update`, DataError for another shape or what is not finite.
+        Args:
+            d_y: Gradient of the loss with respect to `y`, in the shape `y_shape`.
+
+        Returns:
+            Gradients with respect to the logits, `[P, 16]`, summed over all samples in a fixed order, and to `x`.
+
+        Raises:
+            UsageError: There was no `forward` since the last `update`.
+            DataError: `d_y` has another shape, or is not finite.
         """
         if not self._seen:
             raise UsageError("backward needs a forward pass: call forward first.")
@@ -114,7 +131,11 @@ class CircuitFunction(ABC):
         return gradients, d_x.reshape(*self.grid, self._circuit.channels)
 
     def update(self, logits: npt.ArrayLike) -> None:
-        """Take these logits, `[G, 16]`, in place of those before; the same once more cost nothing. Raises DataError."""
+        """Set the logits, `[P, 16]`; equal logits cost nothing.
+
+        Raises:
+            DataError: They have another shape, or are not finite.
+        """
         new = self._checked("logits", logits, self._logits.shape)
         if np.array_equal(new, self._logits):
             return
@@ -122,22 +143,26 @@ class CircuitFunction(ABC):
         self._update()
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
-        """`y` by these logits, all of them arrays of one device; where it is the function's own, nothing crosses."""
-        # Arrays are compared by identity alone, which asks nothing of the device. They are held here, so that no other
-        # array can get the identity of one that is gone.
+        """Compute `y` with these logits; all are arrays of a device, and stay there if it is the function's own."""
+        # Arrays are compared only by identity, without access to the device. They are referenced here, so that no other
+        # array can get the identity of one that was freed.
         self._last = x, logits
         self.update(arrays.get(logits))
         return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
-        """Return what `backward` gives for this `x` and `logits`, whose pass is repeated if another came between."""
+        """Compute `backward` for this `x` and `logits`; repeat their forward pass if there was another one since."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         gradients, d_x = self.backward(arrays.get(d_y))
         return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
-        """Return the same function on that `Device`, itself where it is there already, with exactly its logits."""
+        """Return the same function with the same logits on a `Device`; itself if it is there already.
+
+        Raises:
+            UsageError: `place` is a text.
+        """
         if isinstance(place, str):
             raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")
         if str(place) == self.selector:
@@ -145,7 +170,7 @@ class CircuitFunction(ABC):
         return place.open().open_function(self.circuit, self.grid, self.steps, self.hard, self.every_state)
 
     def close(self) -> None:
-        """Free what the engine holds; the function cannot be used afterwards."""
+        """Free the resources; the function cannot be used afterwards."""
         self._seen = False
 
     def __enter__(self) -> Self:
@@ -162,15 +187,15 @@ class CircuitFunction(ABC):
 
     @abstractmethod
     def _forward(self, x: Array) -> Array:
-        """`[S, cells, outputs]` from `[cells, C]`; S is T where every state is asked for, else 1."""
+        """Return `[S, cells, outputs]` from `[cells, C]`; S is T with `every_state`, else 1."""
 
     @abstractmethod
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        """`[G, 16]` and `[cells, C]` from `[S, cells, outputs]`."""
+        """Return `[P, 16]` and `[cells, C]` from `[S, cells, outputs]`."""
 
     @abstractmethod
     def _update(self) -> None:
-        """Bring `self._logits` where the engine computes."""
+        """Copy `self._logits` to the engine."""
 
 
 def _shape(circuit: Circuit, grid: tuple[int, ...], steps: int, every_state: bool) -> Shape:
@@ -181,11 +206,11 @@ def _shape(circuit: Circuit, grid: tuple[int, ...], steps: int, every_state: boo
     if not circuit.perceive:
         if steps > 1:
             circuit.require_automaton()
-        # Samples lie in one row, so that vectors and tiles are full.
+        # Samples form one row, so that SIMD vectors and tiles are full.
         return Shape(1, 1, math.prod(grid), circuit.channels, steps, circuit.outputs)
     if len(grid) != 3 or not is_large_enough(grid[1], grid[2], circuit.neighbourhood):
         raise DataError(
             f"An automaton needs a grid [B, H, W] of at least {MIN_SIDE}x{MIN_SIDE} cells, got {list(grid)}."
         )
-    judged = tuple(range(1, steps + 1)) if every_state else ()
-    return Shape.of(circuit, (*grid, circuit.channels), steps, circuit.channels, judged)
+    loss_steps = tuple(range(1, steps + 1)) if every_state else ()
+    return Shape.of(circuit, (*grid, circuit.channels), steps, circuit.channels, loss_steps)

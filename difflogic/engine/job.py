@@ -1,4 +1,4 @@
-"""An engine gets and gives back these: a job, the state of its training, and how both are made from a configuration."""
+"""Training jobs and their states, as engines take and return them, and their creation from a configuration."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from difflogic.system.brief import brief
 Floats = npt.NDArray[np.float32]
 
 PROBE_STREAM = 0x70726F62
-"""`fold_in` data of the probe grids ("prob"): far from the small counters that `split` and `bits` use."""
+"""`fold_in` data of the probes ("prob"), far from the small counters that `split` and `bits` use."""
 PROBE_MASK_STREAM = 0x6D61736B
-"""`fold_in` data of the fire masks of hard evaluation ("mask"). Damage folds a stream of its own into the probes'."""
+"""`fold_in` data of the fire masks of hard evaluation ("mask")."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState:
-    """AdamW's moments, and the number of steps taken.
+    """Moments of AdamW, and the number of steps taken.
 
     The moments are flat `[P, 16]` float32, as `Circuit.flat_logits`.
 
@@ -48,53 +48,51 @@ class OptimizerState:
 
     @classmethod
     def fresh(cls, circuit: Circuit) -> OptimizerState:
-        # Two arrays, since an engine may update each in place.
-        """The state before the first step: moments of 0.
+        """Make the state before the first step, with moments of 0.
 
         Args:
-            circuit: What is going to be trained.
+            circuit: The circuit to be trained.
 
         Returns:
             The state.
         """
         zeros = np.zeros((circuit.parameters, 16), dtype=np.float32)
-        return cls(zeros, zeros.copy(), 0)
+        return cls(zeros, zeros.copy(), 0)  # two arrays, since an engine may update each in place
 
 
 @dataclass(frozen=True, eq=False)
 class TrainState:
-    """Everything that a train step reads and changes: saved, it continues bit for bit on the same device and driver."""
+    """State of a training; saved and loaded, training continues bit for bit on the same device and driver."""
 
     logits: Floats
-    """`[P, 16]`, the order of `Circuit.flat_logits`."""
+    """`[P, 16]` in the order of `Circuit.flat_logits`."""
     optimizer: OptimizerState
     data_key: prng.Key
-    """Each epoch: `data_key, sub = split(data_key)`; the start grids come from `sub`."""
+    """Each epoch: `data_key, sub = split(data_key)`; initial states are sampled from `sub`."""
     train_key: prng.Key
-    """Each epoch: `train_key, k1 = split(train_key)`; the fire masks come from `k1`."""
+    """Each epoch: `train_key, k1 = split(train_key)`; fire masks are sampled from `k1`."""
     epoch: int = 0
-    """Epochs done, skipped ones included."""
+    """Number of epochs, including skipped ones."""
     skipped: int = 0
-    """Epochs whose gradient was not finite; they changed nothing but the keys and the counters."""
+    """Number of epochs whose gradient was not finite, which changed only keys and counters."""
     pool: npt.NDArray[np.uint8] | None = None
-    """`[pool, H, W, C]`, 0 or 1: the sample pool; None where every epoch starts afresh."""
+    """Sample pool, `[pool, H, W, C]`, 0 or 1; None if there is none."""
     costs: npt.NDArray[np.uint32] | None = None
-    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is searched
-    (`difflogic.engine.search`).
-    """
+    """Cost of each wrong value, `[J, loss_channels, P*H*W]`, in a local search (`difflogic.engine.search`)."""
 
     __repr__ = brief
 
     @classmethod
     def initial(cls, job: Job) -> TrainState:
-        """The notebook's key discipline: both chains start from `PRNGKey(seed)`, training after one split.
+        """Make the state before the first epoch.
 
-        So does the data chain of `boards`. A pool starts full of fresh starts.
+        As in the notebook, both key chains begin at `PRNGKey(seed)`, that of training after one split, and that of data
+        for `boards` too. A pool is filled with new initial states.
         """
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
-        # The authors' notebooks of the two kinds of task split their first key in different ways, and first losses
-        # are compared with theirs.
+        # The authors' notebooks for the two kinds of task split their first key differently, and first losses are
+        # compared with theirs.
         data_key = split if job.config.task.start == "boards" else key
         pool = job.config.pool.size
         return cls(
@@ -108,46 +106,44 @@ class TrainState:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One training run as an engine sees it: numbers and arrays, no files and no names."""
+    """Training run as engines take it: numbers and arrays, without files and names."""
 
     config: Config
     circuit: Circuit
-    """Gives the wiring; the logits come from the TrainState."""
+    """Circuit whose wiring is trained; the logits are in the TrainState."""
     target: Floats | None
-    """`[H, W, loss_channels]`, 0 or 1: what states should be; None where `rule` makes it from the start, or `data`
-    holds it."""
+    """Target, `[H, W, loss_channels]`, 0 or 1; None if `rule` or `data` gives the targets."""
     probes: npt.NDArray[np.uint8]
-    """`[P, H, W, C]`, 0 or 1: start grids for hard evaluation, which training never sees."""
+    """Initial states of the evaluation grids, `[P, H, W, C]`, 0 or 1, which are not trained on."""
     probe_masks: Floats | None = None
-    """`[T, H, W, 1]`, 0 or 1: the fire masks of every hard evaluation; None for a synchronous automaton."""
+    """Fire masks of hard evaluation, `[T, H, W, 1]`, 0 or 1; None for a synchronous automaton."""
     start: npt.NDArray[np.uint8] | None = None
-    """`[H, W, C]`, 0 or 1: every fresh start, but for the channels of `data`; None where each epoch draws (`random`,
-    `boards`)."""
+    """Initial state of all rollouts, `[H, W, C]`, 0 or 1, except the channels of `data`; None if it is random."""
     rule: npt.NDArray[np.uint8] | None = None
-    """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation from channel 0 of the start."""
+    """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation of channel 0."""
     probe_damage: npt.NDArray[np.int64] | None = None
     """`[len(damage_steps), P, 2]`: row and column of each probe's damage; None without damage."""
     data: Dataset | None = None
-    """The samples that are learned from; the probes are those that are held out."""
+    """Data samples for training."""
     held_out: Dataset | None = None
-    """Those that are held out."""
+    """Held-out data samples for evaluation."""
 
     __repr__ = brief
 
     def __post_init__(self) -> None:
         self.circuit.require_automaton()
-        # A job is data from outside for an engine, so what does not fit is found here and not in a kernel.
-        for name, wanted in (
+        # For an engine a job is external data: inconsistencies are reported here, and not in a kernel.
+        for name, is_needed in (
             ("probe_masks", self.config.train.asynchronous),
             ("probe_damage", bool(self.config.task.damage_steps)),
             ("data", self.config.task.target == "data"),
             ("rule", self.target is None and self.data is None),
         ):
-            if (getattr(self, name) is not None) != wanted:
-                raise DataError(f"A job of this configuration {'needs' if wanted else 'has no'} {name}.")
+            if (getattr(self, name) is not None) != is_needed:
+                raise DataError(f"A job of this configuration {'needs' if is_needed else 'has no'} {name}.")
 
     def targets(self, grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """`[B, H, W, loss_channels]`: what each of the starts `grids [B, H, W, C]` should become."""
+        """Return the targets `[B, H, W, loss_channels]` of initial states `[B, H, W, C]`."""
         if self.rule is not None:
             return rules.apply(self.rule, grids[..., 0], self.circuit.periodic)[..., None]
         target = (self.fixed_target > 0.5).astype(np.uint8)
@@ -155,16 +151,16 @@ class Job:
 
     @property
     def probe_targets(self) -> Floats:
-        """`[J, P, H, W, loss_channels]`: what the probes should become, IGNORED where a value does not count.
+        """Targets of the probes, `[J, P, H, W, loss_channels]`; IGNORED for values that do not count.
 
-        J is 1, but where samples have a target for each judged step.
+        J is 1, unless data samples have a target for each loss step.
         """
         if self.held_out is not None:
             return self.held_out.targets
         return self.targets(self.probes)[None].astype(np.float32)
 
     def first_targets(self) -> Floats:
-        """`[J, B, H, W, loss_channels]` before any epoch: the task's, or what a rule makes of empty grids."""
+        """Return the targets before the first epoch, `[J, B, H, W, loss_channels]`, for rules those of empty grids."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
             return np.broadcast_to(self.target, (1, batch, *self.target.shape))
@@ -174,31 +170,31 @@ class Job:
         return self.targets(empty)[None].astype(np.float32)
 
     def draw(self, key: prng.Key) -> tuple[npt.NDArray[np.uint8], Floats]:
-        """An epoch's fresh batch `[B, H, W, C]`, and its targets as of the probes; `key` is its data subkey."""
+        """Sample an epoch's batch `[B, H, W, C]`, with targets as of `probe_targets`; `key` is its data subkey."""
         batch = self.config.train.batch
         grids = self.fresh(key, batch)
         if self.data is None:
             return grids, self.targets(grids)[None].astype(np.float32)
-        drawn = self.data.only(events.draw_samples(key, batch, len(self.data)))
-        grids[..., : self.config.data.channels] = drawn.x
-        return grids, drawn.targets
+        samples = self.data.only(events.draw_samples(key, batch, len(self.data)))
+        grids[..., : self.config.data.channels] = samples.x
+        return grids, samples.targets
 
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
-        """`[count, H, W, C]` start grids, drawn from `key` where they are not all the same."""
+        """Make initial states, `[count, H, W, C]`, sampled from `key` if they are random."""
         task = self.config.task
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
-        """Return what happens to the first `count` probes; None where nothing does."""
+        """Return the damage and faults of the first `count` probes; None if there are none."""
         corners = None if self.probe_damage is None else self.probe_damage[:, :count]
         return self.damage(corners, self.probe_fault_key, count)
 
     def damage(
         self, corners: npt.NDArray[np.int64] | None, key: prng.Key, samples: int, first: int = 0
     ) -> Damage | None:
-        """Return what happens to so many samples; None where nothing does.
+        """Return the damage and faults of a number of samples; None if there are none.
 
-        Squares are at `corners [len(damage_steps), B, 2]`, and faults are drawn from `key`, see `Faults`.
+        Squares are at `corners [len(damage_steps), B, 2]`; faults are sampled from `key`, from step `first` on.
         """
         task = self.config.task
         if not task.disturbed:
@@ -208,7 +204,7 @@ class Job:
         return Damage(task.damage_side, task.damage_steps, corners, self.faults(key, first))
 
     def faults(self, key: prng.Key, first: int = 0) -> Faults | None:
-        """The faults of states, without those of gates; None where there are none."""
+        """Return the faults of states, without stuck gates; None if there are none."""
         task = self.config.task
         return Faults(FaultRates.of(task)._replace(gates=0), key, self.listed, first) if task.faulty else None
 
@@ -218,7 +214,7 @@ class Job:
 
     @property
     def listed(self) -> npt.NDArray[np.uint8]:
-        """`[H*W]`: 0 for a cell that works, 1 for one that the task has stuck at 0 and 2 at 1."""
+        """`[H*W]`: 0 for a cell that works, 1 if the task has it stuck at 0, 2 if at 1."""
         task = self.config.task
         cells = np.zeros((task.height, task.width), dtype=np.uint8)
         for row, column, value in task.stuck_listed:
@@ -227,25 +223,24 @@ class Job:
 
     @property
     def fixed_target(self) -> Floats:
-        """`target`, where it is the same for every start."""
+        """`target` of all rollouts. Raises DataError if it depends on the initial state."""
         if self.target is None:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
-    @cached_property  # all probes are looked through for it, and each evaluation asks
+    @cached_property  # it reads all probes, and is used by each evaluation
     def values(self) -> int:
-        """Values that one hard evaluation compares: of each probe those that count, after each judged step."""
-        # There is one entry for all judged steps, or one for each. 100 values that count in a single entry are compared
-        # after each of 3 steps, 100 * 3 // 1 = 300. In three entries they are those of all steps together, 100 * 3 // 3
-        # = 100.
+        """Number of values that a hard evaluation compares: those that count, in all probes and loss steps."""
+        # Targets have one entry for all loss steps, or one for each. With 100 values in a single entry and 3 steps, 300
+        # values are compared, 100 * 3 // 1; with 100 values in 3 entries it is 100, 100 * 3 // 3.
         targets = self.probe_targets
         return int(np.count_nonzero(targets != IGNORED)) * len(self.config.task.judged_steps) // len(targets)
 
 
 def target(task: TaskConfig) -> Floats | None:
-    """`[H, W, loss_channels]` of 0 and 1; None where it depends on the start.
+    """Return the target of a task, `[H, W, loss_channels]` of 0 and 1; None if it depends on the initial state.
 
-    A board is in channel 0, and further loss channels should stay 0.
+    A checkerboard is in channel 0; the other loss channels are 0.
     """
     if not task.is_fixed:
         return None
@@ -259,43 +254,44 @@ def target(task: TaskConfig) -> Floats | None:
 
 
 def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
-    """`target` as bits. Raises UsageError where it depends on the start."""
-    found = target(task)
-    if found is None:
-        raise UsageError(f"A task of {task.target} has no target of its own: what should be follows from the start.")
-    return found.astype(np.uint8)
+    """Return `target` as bits. Raise UsageError if it depends on the initial state."""
+    grid = target(task)
+    if grid is None:
+        raise UsageError(f"A task of {task.target} has no fixed target: it depends on the initial state.")
+    return grid.astype(np.uint8)
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Return whether all starts should end in the same: they are drawn, and no target is of one alone."""
+    """Return whether a task has one target for many random initial states."""
     return config.task.is_fixed and start(config) is None
 
 
 def start(config: Config) -> npt.NDArray[np.uint8] | None:
-    """`[H, W, C]` of 0 and 1, where every start is the same; else None."""
+    """Return the initial state of all rollouts, `[H, W, C]` of 0 and 1; None if it is random."""
     return Scenario.of(config).grid(range(config.model.channels))
 
 
 def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.uint8]:
-    """`[P, H, W, C]`: all boards, the one start, or fair bits from a stream that training never sees.
+    """Return the initial states of the evaluation grids, `[P, H, W, C]`.
 
-    Of samples those that are held out; where they are not at hand, they are as good as fair bits.
+    These are all boards, the only initial state, fair bits from a random stream of their own, or the inputs of held-out
+    data samples.
     """
     task, train = config.task, config.train
     same = start(config)
     if task.start == "boards":
         return events.boards(np.arange(1 << task.height * task.width), task.height, task.width)
     if same is not None:
-        # Where all starts are the same one probe says it all, unless damage or faults are another in each.
+        # With a single initial state there is one probe, unless damage or faults differ between probes.
         return np.repeat(same[None], probe_count(config), axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
-    # Training walks a chain of splits from the same key, which never folds this number in.
+    # Training uses a chain of splits from the same key, which never folds in this number.
     shape = (train.probes if held_out is None else len(held_out), task.height, task.width, config.model.channels)
     return events.draw_starts("random", key, shape, None) if held_out is None else begun(config, held_out, key)
 
 
 def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
-    """`[N, H, W, C]`: what samples begin with; `key` is where their other channels are drawn from, if they are."""
+    """Return the initial states of data samples, `[N, H, W, C]`; other channels are sampled from `key` if random."""
     shape = (*samples.x.shape[:3], config.model.channels)
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
@@ -303,19 +299,19 @@ def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uin
 
 
 def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
-    """The samples in their order, at most so many at a time."""
+    """Yield the samples in order, at most `most` at a time."""
     for first in range(0, len(samples), most):
         yield samples.only(np.arange(first, min(first + most, len(samples))))
 
 
 def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """`[J, B, H, W, ...]`: what is wrong in states `[J, B, H, W, C]` after the compared steps, of values that count."""
-    wanted = samples.targets  # one for all compared steps, or one for each
-    return np.asarray((states[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED))
+    """Return the mismatches `[J, B, H, W, loss_channels]` of states `[J, B, H, W, C]` after the loss steps."""
+    targets = samples.targets  # one for all loss steps, or one for each
+    return np.asarray((states[..., : targets.shape[-1]] != targets) & (targets != IGNORED))
 
 
 def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
-    """`[H, W, C]`: what starts that are not drawn have where no sample says it."""
+    """Return the initial state `[H, W, C]` of channels that no data sample sets; None if they are random."""
     task = config.task
     if task.target == "data" and task.start == "zeros":
         return np.zeros((task.height, task.width, config.model.channels), dtype=np.uint8)
@@ -323,7 +319,7 @@ def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
 
 
 def probe_count(config: Config) -> int:
-    """Return how many `probes` there are."""
+    """Return the number of probes."""
     task, data = config.task, config.data
     if task.start == "boards":
         return 1 << task.height * task.width
@@ -333,7 +329,7 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """Return what a circuit is evaluated on: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
+    """Return words for the evaluation grids: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")
@@ -343,18 +339,24 @@ def judges(config: Config) -> str:
 
 
 def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:
-    """The job of training `circuit` by `config`, on the samples `data` that it names, if it does.
+    """Make the job that trains `circuit` by `config`.
 
-    Raises DataError where they are missing, or others.
+    Args:
+        config: Task, training and seed.
+        circuit: The circuit to be trained.
+        data: Data samples, if the task is made of them.
+
+    Raises:
+        DataError: The samples are missing, or do not fit the configuration.
     """
-    task, kept, held_out = config.task, None, None
+    task, train_data, held_out = config.task, None, None
     if task.target == "data":
         if data is None:
             raise DataError(
                 "The task is in samples that are not at hand: give them with --data, or a run that has them."
             )
         data.check(config)
-        kept, held_out = data.split(config.data.held_out)
+        train_data, held_out = data.split(config.data.held_out)
     grids = probes(config, held_out)
     return Job(
         config,
@@ -365,13 +367,13 @@ def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> J
         _hidden(config),
         rules.table(task.rule) if task.target == "rule" else None,
         probe_damage(config, len(grids)),
-        kept,
+        train_data,
         held_out,
     )
 
 
 def probe_masks(config: Config) -> Floats | None:
-    """Fire masks `[T, H, W, 1]` of hard evaluation, drawn once; None for a synchronous automaton."""
+    """Sample the fire masks of hard evaluation, `[T, H, W, 1]`; None for a synchronous automaton."""
     task, train = config.task, config.train
     if not train.asynchronous:
         return None
@@ -380,7 +382,7 @@ def probe_masks(config: Config) -> Floats | None:
 
 
 def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
-    """Corners `[len(damage_steps), count, 2]` of the probes' damage, drawn once; None without damage."""
+    """Sample the corners of the probes' damage, `[len(damage_steps), count, 2]`; None without damage."""
     task = config.task
     if not task.damage_steps:
         return None

@@ -1,4 +1,4 @@
-"""The memory that a training takes on this machine is predicted before anything is made."""
+"""Predict the memory of a training on this machine, before it allocates any."""
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
@@ -7,26 +7,26 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.system.memory import physical_memory
 
 FLOAT = 4
+"""Bytes of a float32."""
 TILE = 32
-"""Cells whose gradients are summed before they leave a core."""
+"""Cells of a tile of the CPU engine."""
 BLOCKS = 64
-"""Partial sums per gate at most."""
+"""Maximum number of partial sums per gate."""
 SAVED = 6
-"""Copies of logits and moments that a checkpoint holds at once: arrays, their bytes, the previous state."""
+"""Copies of logits and moments while a checkpoint is written: arrays, their bytes, the previous state."""
 LEAST = 8
-"""Arrays `[G, 16]` that a model takes on any engine: logits and moments in the engine and out of it."""
+"""Minimum number of arrays `[G, 16]` of a model on any engine: logits and moments, on the device and on the host."""
 
 
 def training_bytes(config: Config, threads: int) -> int:
-    """Bytes of one model in training on the processor, by the CPU engine's buffers."""
+    """Return the bytes of one model in training on the processor, from the buffers of the CPU engine."""
     model, task, train = config.model, config.task, config.train
     grid = task.height * task.width
     cells = grid * train.batch
-    # States are rows of whole tiles. The margin on either side is a row of the grid and a tile, which is as far as the
-    # neighbours of the outermost cells can be.
+    # States are rows of complete tiles, with a margin on either side of a row of the grid and a tile for neighbours.
     width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
     nodes = model.instances + PATCH * model.channels
-    # Logits of candidates have moments and gradients too, and inputs have rows of their own.
+    # Logits of candidates have moments and gradients too, and inputs then have rows of their own.
     wires, inputs = (2 * model.candidates, 2 * model.instances) if model.candidates > 1 else (0, 0)
     # By gate, by state, by fire mask, by target, by patch, by partial sum, by thread, and the tables of the layout.
     floats = (
@@ -40,50 +40,51 @@ def training_bytes(config: Config, threads: int) -> int:
         + 16 * nodes
         + 2 * wires * model.instances
     )
-    # Grids of 0 and 1 are a byte per value, and of the probes there are about three copies.
+    # Bits of grids are stored as bytes, and there are about three copies of the probes.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels
-    # Samples stand here as they came, parted, and as the engine reads them.
+    # Data samples are in memory as they were read, after the split, and in the buffers of the engine.
     samples = 3 * config.data.samples * grid * (config.data.channels + config.data.targets * task.loss_channels)
     return FLOAT * floats + grids + samples
 
 
 def rollout_bytes(grid: tuple[int, ...], steps: int) -> int:
-    """Bytes of the states `[T+1, B, H, W, C]` that a rollout gives."""
+    """Return the bytes of the states of a rollout, `[T+1, B, H, W, C]`."""
     batch, height, width, channels = grid
     return FLOAT * (steps + 1) * batch * height * width * channels
 
 
 def check_any(config: Config, population: int) -> None:
-    """Raises LimitError for a population that no engine could hold; a bound that is quick to see."""
+    """Raise LimitError for a population that fits no engine, by a lower bound of its memory."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
-    # It is asked before anything is made, for any engine: what fits by this bound may still be refused later.
-    each = LEAST * config.model.gates * 16 * FLOAT + (train.probes + config.pool.size + FLOAT * train.batch) * grid
-    _check(each, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
+    copies = train.probes + config.pool.size + FLOAT * train.batch
+    # A population within this bound may still be refused later, by the engine.
+    model_bytes = LEAST * config.model.gates * 16 * FLOAT + copies * grid
+    _check(model_bytes, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
 
 
 def check_processor(config: Config, population: int, threads: int) -> None:
-    """Raises LimitError where a training on the processor would take more memory than this machine has."""
-    each = training_bytes(config, threads)
-    _check(each, population, "about {:.1f} GB on the processor", "a smaller grid, batch or circuit, or fewer steps")
+    """Raise LimitError if a training on the processor needs more memory than this machine has."""
+    smaller = "a smaller grid, batch or circuit, or fewer steps"
+    _check(training_bytes(config, threads), population, "about {:.1f} GB on the processor", smaller)
 
 
-def _check(each: int, population: int, amount: str, smaller: str) -> None:
-    needed, memory = each * population, physical_memory()
-    # Where the system does not tell, nothing is refused; the allocation itself will say so.
+def _check(model_bytes: int, population: int, amount: str, smaller: str) -> None:
+    needed, memory = model_bytes * population, physical_memory()
+    # If the size of the memory is unknown, nothing is refused, and the allocation may fail.
     if memory is None or needed <= memory:
         return
-    here = f"but this machine has {memory / 1e9:.1f} GB of memory"
-    if each > memory:
-        raise LimitError(f"One model needs {amount.format(each / 1e9)}, {here}: use {smaller}.")
+    limit = f"but this machine has {memory / 1e9:.1f} GB of memory"
+    if model_bytes > memory:
+        raise LimitError(f"One model needs {amount.format(model_bytes / 1e9)}, {limit}: use {smaller}.")
     raise LimitError(
-        f"A population of {population} needs {amount.format(needed / 1e9)}, {here}: at most {memory // each} such "
-        "models fit."
+        f"A population of {population} needs {amount.format(needed / 1e9)}, {limit}: at most {memory // model_bytes} "
+        "such models fit."
     )
 
 
 def check_states(shape: Shape, outputs: int) -> None:
-    """Raises LimitError where the states of a rollout alone would take more memory than this machine has."""
+    """Raise LimitError if the states of a rollout alone need more memory than this machine has."""
     needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
     memory = physical_memory()
     if memory is not None and needed > memory:
@@ -94,7 +95,7 @@ def check_states(shape: Shape, outputs: int) -> None:
 
 
 def refuse_limit(engine: str, max_memory: int | None) -> None:
-    """Raises UsageError for a limit of an engine that plans no memory."""
+    """Raise UsageError if there is a memory limit, for engines that plan no memory."""
     if max_memory is not None:
         raise UsageError(
             f"--max-memory limits what the GPU engine takes, but the {engine} engine runs: drop it, or ask for --gpu."

@@ -1,4 +1,4 @@
-"""Many seeds trained at once: together where the engine can, else one after another within each stretch of epochs."""
+"""Train many seeds at once: in one model if the engine can, else in turn within each call."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def configs(config: Config, population: int) -> list[Config]:
-    """One configuration per member: seed, seed + 1, ...
+    """Return one configuration per member: seed, seed + 1, ...
 
     Raises ConfigError for a population below 1 or with seeds past the last, LimitError for one that this
     machine's memory cannot hold.
@@ -29,14 +29,14 @@ def configs(config: Config, population: int) -> list[Config]:
 
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
-    """Return what they open, as one model; where one raises, those before it are closed again."""
+    """Open models and return them as one; if an opener raises, close those before it."""
     models = opened(openers)
     return models[0] if len(models) == 1 else SequentialModels(models)
 
 
 def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
-    """Return what they open; where one raises, those before it are closed again."""
-    # The stack closes what was opened if a later one is refused; `pop_all` forgets them once all are there.
+    """Open models; if an opener raises, close those before it."""
+    # The stack closes open models if a later opener raises; `pop_all` keeps them open when all are there.
     with ExitStack() as stack:
         models = []
         for opener in openers:
@@ -47,15 +47,15 @@ def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
 
 
 class SequentialModels:
-    """Implements `difflogic.engine.api.Model`: each model in its turn has the whole machine."""
+    """Models as one, see `difflogic.engine.api.Model`: each in turn uses the complete machine."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.info = models[0].info
         self.models = models
 
-    def _each(self, ask: Callable[[Model], T]) -> list[T]:
-        # Not interleaved: a model that has the whole machine keeps its data in the caches.
-        return [ask(model) for model in self.models]
+    def _each(self, call: Callable[[Model], T]) -> list[T]:
+        # Not interleaved, so that the data of a model stay in the caches.
+        return [call(model) for model in self.models]
 
     def train(self, epochs: int) -> None:
         self._each(lambda model: model.train(epochs))
@@ -64,13 +64,13 @@ class SequentialModels:
         return [rows for metrics in self._each(lambda model: model.fetch_metrics()) for rows in metrics]
 
     def evaluate(self) -> list[Evaluation]:
-        return [judged for evaluated in self._each(lambda model: model.evaluate()) for judged in evaluated]
+        return [evaluation for results in self._each(lambda model: model.evaluate()) for evaluation in results]
 
     def states(self) -> list[TrainState]:
         return [state for model in self.models for state in model.states()]
 
     def epochs_per_call(self) -> int:
-        # A call of this model is a call of each, one after the other.
+        # A call of this model calls all models in turn.
         return max(1, min(model.epochs_per_call() for model in self.models) // len(self.models))
 
     def close(self) -> None:
@@ -79,15 +79,15 @@ class SequentialModels:
 
 
 class ParallelModels(SequentialModels):
-    """Models on devices of their own, which work at the same time; each has a thread here to drive it."""
+    """Models on separate devices that compute at the same time, each driven by a thread."""
 
     def __init__(self, models: Sequence[Model], info: EngineInfo) -> None:
         super().__init__(models)
         self.info = info
         self._threads = ThreadPoolExecutor(len(models), thread_name_prefix="device")
 
-    def _each(self, ask: Callable[[Model], T]) -> list[T]:
-        return list(self._threads.map(ask, self.models))
+    def _each(self, call: Callable[[Model], T]) -> list[T]:
+        return list(self._threads.map(call, self.models))
 
     def epochs_per_call(self) -> int:
         return min(model.epochs_per_call() for model in self.models)

@@ -1,22 +1,21 @@
-"""Local search: the last epochs of training search the hard circuit itself, with no gradient.
+"""Local search: the last epochs of a training change the hard circuit itself, without gradients.
 
-What gradient descent leaves nearly right differs from a right circuit in a few gates. An epoch tries rounds of
-changes: in each, CANDIDATES circuits that differ from the present one in one gate's function are tested exactly, side
-by side in the bits of a word, and the best replaces it if it is not worse. Equals are taken too: circuits drift among
-those that are as good, as in Cartesian genetic programming, and so get where one further change helps. What stays
-wrong costs more with time (`costs`), until it is worth being mended at the price of values that are easier to mend,
-as clauses are in local search for satisfiability.
-Sources: Miller & Thomson, *Cartesian genetic programming* (2000); Morris, *The breakout method for escaping from local
-minima* (1993).
+A nearly correct circuit after gradient descent differs from a correct one in a few gates. An epoch does rounds of
+changes: in each, CANDIDATES circuits that differ from the current one in the function of one gate are tested exactly,
+in parallel in the bits of a word, and the best replaces the current one if it is not worse. Equal circuits are
+accepted, as in Cartesian genetic programming, so that the search drifts to one that a further change improves. Values
+that stay wrong cost more with time (`costs`), until correcting them outweighs errors that are easier to correct, as
+weights of clauses do in local search for satisfiability. Sources: Miller & Thomson, *Cartesian genetic programming*
+(2000); Morris, *The breakout method for escaping from local minima* (1993).
 
-Half of the changes are drawn from a *guide*, which an epoch begins with: of all changes in one row of one gate's truth
-table those that promise most. What such a change does to the costs is told by the derivative of the hard circuit: each
-cell and step in which the gate reads that row adds what a change there alone would do. Several together may do
-something else, so that a guide only says what to test first. On the lizard every twentieth of its changes mends
-something, and of the others less than every hundredth.
+Half of the changes are taken from a *guide*, which is made at the beginning of an epoch: the most promising changes of
+one row of one gate's truth table, by the derivative of the costs of the hard circuit. That adds up the effect of a
+change in each cell and step in which the gate reads this row; the changes together may have another effect, so that a
+guide is only an order of tests. On the lizard, one in twenty changes of the guide improves the circuit, and less than
+one in a hundred others.
 
-All of it is whole numbers, drawn from the seed and the epoch: the same on every machine, and after a resume. Only a
-guide may differ in its last places, where derivatives are beyond what float32 holds exactly.
+All numbers are integers, sampled by the seed and the epoch: the same on every machine, and after a resume. Only the
+last entries of a guide may differ, if derivatives exceed the exact integers of float32.
 """
 
 from typing import Any, Protocol
@@ -29,79 +28,83 @@ from difflogic.core import prng
 from difflogic.core.gates import TRUTH
 
 STREAM = 0x73657474
-"""`fold_in` data of the search, into whose key the epoch is folded. It spells "sett", of the search's former name,
-settling: another number would make other searches."""
+"""`fold_in` data of the search ("sett", which must not change), into which the epoch is folded."""
 LANES = 64
-"""So many circuits are tested at once, a bit of a word each. The first is the present one."""
+"""Number of circuits that are tested at once, one per bit of a word. The first is the current one."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Between two rises of the costs, and in an epoch where the samples of one test are those of a train step."""
+"""Rounds between two rises of the costs, and in an epoch if a test has as many samples as a train step."""
 DRAWN = 4
-"""Words drawn for each lane and round."""
+"""Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
-"""The words of a candidate: where it begins, how many gates it goes back, the new function, and by which inputs.
+"""Indices of a candidate's random words: its start, the number of gates back from there, the function, the inputs
+taken.
 
-An odd lane takes gate number `WHERE % n` of the n gates that a judged value depends on, through all steps. An even lane
-begins at the gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, which is at most to
-the first layer of the update network; bit k of SIDES says whether wire k is that of input A (0) or B (1). The gate
-found there has its function g changed to `(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes
-the lanes from GUIDED on take number `WHERE % n` of it instead. Lane 0 is the present circuit, without a change: its
-WHERE chooses among candidates that are equally good.
+An odd lane takes gate number `WHERE % n` of the n gates that a value with a loss depends on. An even lane begins at the
+gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, at most to the first layer of the
+update network; bit k of SIDES selects input A (0) or B (1) for wire k. The function g of the gate there becomes
+`(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes, lanes from GUIDED on take its number
+`WHERE % n` instead. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
 """
 STEADY, FEW = 50, 64
-"""Costs stay while an epoch mends one of so many wrong values: where they have risen for hundreds of these, one that is
-mended is worth many new ones elsewhere. Where so few are left they always rise."""
+"""Costs do not rise while an epoch corrects at least one in STEADY wrong values: if the costs of hundreds of values had
+risen, correcting one would outweigh many new errors. With at most FEW wrong values they always rise."""
 GUIDED = LANES // 2
-"""The first lane that goes by the guide."""
+"""First lane that follows the guide."""
 MOST = 128
-"""Changes of a guide."""
+"""Maximum number of changes of a guide."""
 NO_GUIDE = np.zeros((0, 2), dtype=np.int64)
+"""Empty guide."""
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 
 class LocalSearch(Protocol):
-    """The search for one job, as an engine does it."""
+    """Local search for one job on an engine."""
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
-        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `gates [G]` change, and `costs` where it `rises`
-        and is stuck.
+        """Do one epoch, in place; nothing changes if no value is wrong.
 
-        `costs` is uint32 `[J, loss_channels, P*H*W]`, `guide` as of `promising`. Nothing changes where all is right.
+        Args:
+            gates: Functions of the gates, `[G]`.
+            costs: Cost of each wrong value, uint32 `[J, loss_channels, P*H*W]`.
+            words: Random words, `[rounds, LANES, DRAWN]`.
+            rises: True if the costs of wrong values rise after the epoch, provided that it is `stuck`.
+            guide: Changes to test, from `promising`.
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
-        """How the costs change with each entry of each gate's truth table, `[G, 4]`; `costs` of right values too."""
+        """Return the derivatives of the costs by the entries of the gates' truth tables, `[G, 4]`."""
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
-        """Return which values of the probes are wrong with the gates `gates [G]`: bool `[J, loss_channels, P*H*W]`."""
+        """Return the mismatches of the probes for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
-    """Rounds of an epoch: fewer where more samples are tested than a train step has, so that it takes no longer."""
+    """Return the rounds of an epoch: fewer if a test has more samples than a train step, so that it takes no longer."""
     return max(1, ROUNDS * config.train.batch // probes)
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether they may after this epoch, counted from 1: after every ROUNDS rounds."""
-    # With 2 rounds an epoch, 16 rounds are over after epochs 8, 16, 24 and so on.
+    """Return whether costs may rise after this epoch, counted from 1: after every ROUNDS rounds."""
+    # With 2 rounds per epoch, 16 rounds end after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
 
 def stuck(before: int, now: int) -> bool:
-    """Return whether so few of the values mended in an epoch that were wrong before it that costs rise."""
-    # Of 150 that were wrong 147 are left: three are more than a fiftieth of these.
+    """Return whether an epoch has corrected so few of the wrong values that costs rise."""
+    # If 147 of 150 wrong values are left, three were corrected, which is more than a fiftieth: not stuck.
     return now <= FEW or STEADY * (before - now) < now
 
 
 def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:
-    """The guide of the gates `gates [G]` by the `slopes [G, 4]` of their truth tables.
+    """Return the guide for `gates [G]` with the derivatives `slopes [G, 4]` by the entries of their truth tables.
 
-    int64 `[n, 2]`, the best first: a gate, and the bit of its id that changes; only what lowers the costs.
+    It is int64 `[n, 2]`, the best first: a gate, and the bit of its id that changes; only changes that lower the costs.
     """
-    # An entry that is 1 can only fall, and one that is 0 only rise. Of gate 6, XOR, that is 0 1 1 0, with the slopes
-    # -2, -1, 3 and 1, the first change promises 2 less, and the third 3 less: bits 8 and 2 of the id.
+    # An entry that is 1 can only fall, and one that is 0 only rise. For gate 6, XOR, 0 1 1 0, with slopes -2, -1, 3 and
+    # 1, the first change lowers the costs by 2, and the third by 3: bits 8 and 2 of the id.
     change = ((1 - 2 * TRUTH[gates]) * slopes).reshape(-1)
     best = np.argsort(change, kind="stable")[:MOST]
     best = best[change[best] < 0]
@@ -109,29 +112,27 @@ def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:
 
 
 def draw(seed: int, epoch: int, rounds: int) -> Words:
-    """uint32 `[rounds, LANES, DRAWN]` of an epoch."""
+    """Sample the random words of an epoch, uint32 `[rounds, LANES, DRAWN]`."""
     key = prng.fold_in(prng.fold_in(prng.key_from_seed(seed), STREAM), epoch)
     return prng.random_bits(key, rounds * LANES * DRAWN).reshape(rounds, LANES, DRAWN)
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """uint32 `[J, loss_channels, probes*H*W]`: what each wrong value costs, at first 1."""
+    """Return the initial costs of wrong values, uint32 `[J, loss_channels, probes*H*W]` of 1."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)
 
 
 def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
-    """`logits [G, 16]` where the functions `gates [G]` have changed places with the largest of their gates."""
+    """Return `logits [G, 16]` in which the logits of `gates [G]` are swapped with the largest of each gate."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
-    # A gate whose logits are 3, 1, 2 and whose function is to be the third becomes 2, 1, 3: the values stay, so that
-    # what training knew of the other functions is not lost.
+    # Logits 3, 1, 2 of a gate that gets its third function become 2, 1, 3: the set of values stays the same.
     places = np.flatnonzero(gates != best)
     new, old = gates[places], best[places]
     changed[places, new], changed[places, old] = logits[places, old], logits[places, new]
-    # argmax takes the first of equals, so a function that shares the largest logit with an earlier one needs the next
-    # larger number.
-    tied = places[changed[places].argmax(axis=1) != new]  # another is as large, and comes first
+    # argmax takes the first of equals: a function whose logit equals that of an earlier one gets the next larger float.
+    tied = places[changed[places].argmax(axis=1) != new]
     changed[tied, gates[tied]] = np.nextafter(changed[tied, gates[tied]], np.float32(np.inf))
     return changed

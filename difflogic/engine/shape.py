@@ -1,4 +1,4 @@
-"""The sizes of one piece of work, shared by every engine, and the optimiser's numbers."""
+"""Sizes of a rollout or train step, and hyperparameters of the optimiser, as all engines take them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from difflogic.engine.events import NO_FAULTS, Damage, FaultRates
 from difflogic.model.circuit import Circuit
 
 Array = npt.NDArray[Any]
-"""What engines compute on; its shape and type are said where it stands."""
+"""NumPy array; its shape and type are documented at each use."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + col`."""
+    """Sizes: B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + column`."""
 
     batch: int
     height: int
@@ -27,11 +27,11 @@ class Shape:
     loss_channels: int = 1
     periodic: bool = False
     loss_steps: tuple[int, ...] = ()
-    """CA steps after which the loss is taken, as in TaskConfig."""
+    """CA steps after which the loss is taken, as in TaskConfig; empty for the last only."""
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
     targets: int = 1
-    """Of each sample: 1 for all judged steps, or one for each."""
+    """Number of targets per sample: 1 for all loss steps, or one for each."""
     faults: FaultRates = NO_FAULTS
 
     @property
@@ -57,8 +57,8 @@ class Shape:
         damage: Damage | None = None,
         targets: int = 1,
     ) -> Shape:
-        """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
-        # A rollout has a batch of its own, unlike training, whose batch is the configuration's.
+        """Return the shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
+        # The batch is that of the grids here, and that of the configuration in training.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
         rates = NO_FAULTS if damage is None or damage.faults is None else damage.faults.rates
@@ -67,7 +67,7 @@ class Shape:
 
     @classmethod
     def training(cls, circuit: Circuit, config: Config) -> Shape:
-        """The shape of one epoch of `config`."""
+        """Return the shape of one epoch of `config`."""
         task = config.task
         return cls(
             batch=config.train.batch,
@@ -87,7 +87,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Clip and AdamW, and the learning rate over time: `OptimizerConfig` and `ScheduleConfig` in the kernels' names."""
+    """Hyperparameters of clipping, AdamW and its schedule: `OptimizerConfig` and `ScheduleConfig` in kernels' names."""
 
     lr: float = 0.05
     weight_decay: float = 0.01
@@ -100,15 +100,15 @@ class Hyper:
     lr_to: int = 0
     clip_by: str = "element"
     input_wise: bool = False
-    """Whether steps are those of a gate's four numbers, whose sums its logits are: `core.gates.INPUT_WISE`."""
+    """True if steps change four numbers per gate, of which the logits are sums: `core.gates.INPUT_WISE`."""
 
     @classmethod
     def of(cls, config: Config) -> Hyper:
-        falls = config.schedule
+        schedule = config.schedule
         return cls(
             **asdict(config.optimizer),
-            lr_end=falls.share,
-            lr_from=falls.begin,
-            lr_to=falls.end,
+            lr_end=schedule.share,
+            lr_from=schedule.begin,
+            lr_to=schedule.end,
             input_wise=config.model.input_wise,
         )

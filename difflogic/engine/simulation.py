@@ -1,7 +1,6 @@
-"""A hard circuit on one large grid: what to simulate, and the interface of every engine that can.
+"""Simulation of a hard circuit on one large grid: its specification, and the interface of the engines.
 
-All of them give the same bits; which cells fire is part of the `SimulationSpec` and drawn as in
-`difflogic.core.bernoulli`.
+All engines give the same bits. The cells that fire are sampled as in `difflogic.core.bernoulli`.
 """
 
 from dataclasses import dataclass
@@ -18,18 +17,18 @@ from difflogic.model.cell_netlist import CellNetlist
 
 @dataclass(frozen=True, eq=False)
 class SimulationSpec:
-    """A circuit on a grid. `netlist.periodic` says what lies outside."""
+    """Circuit and grid of a simulation, and the probability with which cells fire."""
 
     netlist: CellNetlist
     height: int
     width: int
     fire_units: int = bernoulli.CERTAIN
-    """The probability, in units of 2^-16, with which a cell takes its new state in a step."""
+    """Probability, in units of 2^-16, with which a cell takes its new state in a step."""
     seed: int = 0
-    """Which cells fire comes from it."""
+    """Seed of the fire masks."""
 
     def __post_init__(self) -> None:
-        # A neighbour must not be met twice: on a torus of two cells left and right would be the same one.
+        # All neighbours must be different: on a torus two cells wide, left and right would be the same cell.
         if not is_large_enough(self.height, self.width, self.netlist.neighbourhood):
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         if not 1 <= self.fire_units <= bernoulli.CERTAIN:
@@ -41,12 +40,12 @@ class SimulationSpec:
 
     @property
     def words(self) -> int:
-        """64-bit words of a row of one channel."""
+        """Number of 64-bit words in a row of one channel."""
         return words_per_row(self.width)
 
     @property
     def last_word(self) -> np.uint64:
-        """The bits of a row's last word that are cells."""
+        """Mask of the bits of a row's last word that are cells."""
         return last_word_mask(self.width)
 
     @property
@@ -60,32 +59,32 @@ class SimulationSpec:
 
     @property
     def fire_key(self) -> prng.Key:
-        """The key of the random numbers by which cells fire."""
+        """Random key of the fire masks."""
         return bernoulli.fire_key(self.seed)
 
 
 class Simulation(Protocol):
-    """A simulation held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
+    """Simulation on an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
 
     spec: SimulationSpec
     step: int
-    """Steps done since the last `put`."""
+    """Number of the current step, which `put` sets."""
 
     def put(self, planes: Planes, step: int = 0) -> None:
-        """Start from these planes, at that step."""
+        """Set the state, and the number of its step."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """Run so many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by `spec`."""
+        """Run a number of steps; with `masks [T, H, words]` a cell fires if its bit is 1, instead of at random."""
 
     def planes(self) -> Planes:
-        """A copy of the state."""
+        """Return a copy of the state."""
 
     def close(self) -> None:
-        """Free what the engine holds."""
+        """Free the resources."""
 
 
 def check_masks(spec: SimulationSpec, masks: Planes, steps: int) -> None:
-    """Raises DataError where the masks are of another shape."""
+    """Raise DataError if the masks have another shape or type."""
     expected = (steps, spec.height, spec.words)
     if masks.shape != expected or masks.dtype != np.uint64:
         raise DataError(f"masks must be uint64 {list(expected)}, got {masks.dtype} {list(masks.shape)}.")

@@ -1,10 +1,8 @@
-"""The cell of an automaton as gates: what it becomes, from its 3x3 patch.
+"""Hard circuits of a cell: gates from the cell's 3x3 patch to its next state.
 
-Its inputs are `in[channel][patch]` at `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
-bottom-right). The cell's new state is the outputs, one per channel.
-
-Perception gates are listed once per channel, since each is a gate of its own in hardware. Its file is
-circuit.json: `difflogic.model.netlist_json`.
+Inputs are `in[channel][patch]` at `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
+bottom-right). Outputs are the next state, one per channel. A perception gate is listed once per channel, since each is
+a gate of its own in hardware. The file format is circuit.json: `difflogic.model.netlist_json`.
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellNetlist(Netlist):
-    """A discrete circuit of a cell: gates from the 9*C bits of a 3x3 patch to the C bits of the cell.
+    """Hard circuit of a cell: gates from the 9*C bits of a 3x3 patch to the C bits of the cell.
 
-    `circuit.json` holds one. Make it with `build` or `from_circuit`, which check it.
+    The file format is circuit.json. `build` and `from_circuit` make checked netlists.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> keep.rollout(np.ones((1, 2, 2, 1), np.uint8), steps=3).shape
@@ -44,17 +42,17 @@ class CellNetlist(Netlist):
 
     channels: int
     periodic: bool
-    """Outside the grid a cell reads 0, or the other side of the grid when periodic."""
+    """True if a cell at the border reads the opposite side of the grid (a torus); else it reads 0 outside the grid."""
     visible: int
-    """The first so many channels are the picture; the others are the automaton's own memory."""
+    """Number of channels that are shown, the first ones; the others are hidden state."""
     origin: tuple[int, ...]
-    """What each channel was called in the circuit it comes from: `0, 1, ...` unless some were dropped."""
+    """Number of each channel in the original circuit: `0, 1, ...` unless some channels were removed."""
     scenario: Scenario | None = None
-    """What it was trained on, where that is known."""
+    """Grid, initial state and steps of its training, if known."""
     neighbourhood: str = "moore"
-    """Of `wiring.NEIGHBOURHOODS`: it reads no other cells of a patch."""
+    """Key of `wiring.NEIGHBOURHOODS`; the gates read no other cells of a patch."""
     colours: tuple[tuple[int, int, int], ...] = ()
-    """Red, green and blue of each state, the visible channels as a number, if a rule names them."""
+    """Red, green and blue of each state, where a state is the visible channels as a number; empty if not specified."""
 
     kind, buses = "cell", ("patch", "result")
     __repr__ = brief
@@ -73,18 +71,18 @@ class CellNetlist(Netlist):
         neighbourhood: str = "moore",
         colours: Sequence[Sequence[int]] = (),
     ) -> CellNetlist:
-        """A checked netlist.
+        """Make a checked netlist.
 
         Args:
-            channels: Bits of a cell, C.
-            periodic: Whether the grid is a torus. Else there is 0 outside it.
+            channels: Number of channels of a cell, C.
+            periodic: True for a torus, False for 0 outside the grid.
             gates: Truth tables, ints `[n]` from 0 to 15.
-            wires: Which two bits each gate reads, ints `[n, 2]`: first the 9*C inputs (channel, then place), then the
-                gates.
-            outputs: Which bit each channel becomes, ints `[C]`.
-            visible: The first so many channels are the picture; None: all.
-            origin: What each channel was called before others were dropped; None: its number.
-            scenario: What it was trained on, if that is known.
+            wires: The two bits that each gate reads, ints `[n, 2]`: the 9*C inputs (channel, then patch index) come
+                first, then the gates.
+            outputs: The bit that becomes the next value of each channel, ints `[C]`.
+            visible: Number of channels that are shown, the first ones; None for all.
+            origin: Number of each channel in the original circuit; None for its own number.
+            scenario: Grid, initial state and steps of its training, if known.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
             colours: Red, green and blue of each state, 0 to 255.
 
@@ -134,9 +132,9 @@ class CellNetlist(Netlist):
 
     @cached_property
     def palette(self) -> npt.NDArray[np.uint8]:
-        """Return the colours of all codes of the visible channels, black if none is known, uint8 `[n, 3]`."""
-        known = np.array(self.colours, dtype=np.uint8).reshape(-1, 3)
-        return np.pad(known, ((0, (1 << self.visible) - len(known)), (0, 0))) if self.colours else known
+        """Colours of all states of the visible channels, uint8 `[n, 3]`, padded with black; empty if unspecified."""
+        colours = np.array(self.colours, dtype=np.uint8).reshape(-1, 3)
+        return np.pad(colours, ((0, (1 << self.visible) - len(colours)), (0, 0))) if self.colours else colours
 
     @property
     def shown(self) -> Sequence[str]:
@@ -146,26 +144,28 @@ class CellNetlist(Netlist):
     def from_circuit(
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
-        """The discrete gates of a circuit: of each the function with the largest logit, of equals the one with the
-        lowest id.
+        """Discretise a circuit: each gate becomes its function with the largest logit, the first of equals.
 
         Args:
             circuit: Soft gates and their wiring.
-            visible: The first so many channels are the picture; None: all.
-            scenario: What it was trained on, if that is known.
+            visible: Number of channels that are shown, the first ones; None for all.
+            scenario: Grid, initial state and steps of its training, if known.
 
         Returns:
-            A netlist with every gate of the circuit.
+            A netlist with all gates of the circuit.
+
+        Raises:
+            CircuitError: The circuit is feed-forward.
         """
         circuit.require_automaton()
         circuit = circuit.chosen
         layout = flat_layout(circuit)
-        # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
+        # `argmax` takes the first of equals, as the hard evaluation of every engine does.
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
         return cls.build(
             channels=circuit.channels,
             periodic=circuit.periodic,
-            # A perception gate stands here once for each channel: in hardware each is a gate of its own.
+            # A perception gate is listed once per channel: in hardware each is a gate of its own.
             gates=hard[layout.instance_gates],
             wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
@@ -176,19 +176,19 @@ class CellNetlist(Netlist):
 
     @classmethod
     def of_run(cls, circuit: Circuit, config: Config) -> CellNetlist:
-        """The hard gates of a run's circuit, which shows its task's loss channels and lives on its task's grid."""
+        """Discretise a run's circuit; the loss channels of its task are visible, its grid is the scenario's."""
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """Run the netlist, with every cell updated in each step.
+        """Run the netlist; every cell is updated in each step.
 
         Args:
             x: Initial states of 0 and 1, `[B, H, W, C]`, or one of them, `[H, W, C]`. With one channel, its axis may be
-                left out.
-            steps: The number of steps, T.
+                omitted.
+            steps: Number of steps, T.
 
         Returns:
-            The states uint8 `[T+1, ...]`, the initial one included, each of the shape of `x`.
+            The states, uint8 `[T+1, ...]`, including the initial one, each with the shape of `x`.
 
         Raises:
             DataError: `x` has another shape, or other values.
@@ -204,11 +204,11 @@ class CellNetlist(Netlist):
         return np.stack(states).reshape(len(states), *bits.shape)
 
     def steps(self, state: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Iterator[Bits]:
-        """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time.
+        """Yield the states, uint8 `[B, H, W, C]`, after 1, 2, ... steps.
 
-        A cell takes its new state where `fires`, `[T, H, W, 1]` or for each grid its own, is not 0; without it always.
+        A cell takes its new state if `fires`, `[T, H, W, 1]` or `[T, B, H, W, 1]`, is not 0; None for always.
         """
-        # A cell of every grid is a sample of its own: B grids of H x W cells are B*H*W samples, 64 to a word.
+        # Every cell is a sample: B grids of H x W cells are B*H*W samples, 64 per word.
         shape = state.shape[:3]
         for step in range(steps):
             new = unpack_bits(self.evaluate(pack_bits(patches(state, self.periodic))), int(np.prod(shape)))
@@ -217,7 +217,7 @@ class CellNetlist(Netlist):
             yield state
 
     def after(self, grid: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Bits:
-        """The state `[H, W, C]` of one grid after so many steps, which may be none."""
+        """Return the state `[H, W, C]` of one grid after a number of steps, which may be 0."""
         for [state] in self.steps(grid[None], steps, fires):
             grid = state
         return grid

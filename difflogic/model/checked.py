@@ -1,4 +1,4 @@
-"""Checks of the arrays that a circuit is made of, which may come from anybody."""
+"""Check the arrays of a circuit, which may come from untrusted files or callers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from difflogic.errors import CircuitError
 
 Array = npt.NDArray[Any]
 WIRES = "wires"
-"""Name of the logits of candidates, beside those of the networks."""
+"""Key of the logits of candidates, next to the keys of the networks."""
 
 
 def network(
@@ -22,15 +22,24 @@ def network(
     n_out: int | None,
     tail: tuple[int, ...] = (),
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the logits and wires of one network whose first layer reads `n_in` values; wires are `[..., out, *tail]`.
+    """Check one network, and return the logits and wires of its layers.
 
-    Raises CircuitError.
+    Args:
+        name: `perceive` or `update`.
+        logits: Arrays of the layers, `[K, out, 16]` or `[out, 16]`.
+        wires: Arrays of the layers, `[..., 2, out, *tail]`.
+        n_in: Number of values that the first layer reads.
+        n_out: Number of gates that the last layer must have; None for any.
+        tail: `(k,)` with k candidates, else empty.
+
+    Raises:
+        CircuitError: A shape, type or value is wrong.
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(
             f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
         )
-    # Each layer reads what the one before it gives, so the widths need not be said: they follow from the logits.
+    # Each layer reads the outputs of the previous one, so that the widths follow from the logits.
     layers, connections = [], []
     kernels = None
     for index, (layer, pair) in enumerate(zip(logits, wires, strict=True)):
@@ -46,10 +55,7 @@ def network(
 
 
 def wire_logits(logits: Mapping[str, Sequence[npt.ArrayLike]]) -> Array | None:
-    """Return those of candidates, `[G, 2, k]`, beside the logits of a circuit; None if there are none.
-
-    Raises CircuitError.
-    """
+    """Return the logits of candidates, `[G, 2, k]`, of a circuit; None if wiring is fixed. Raise CircuitError."""
     if WIRES not in logits:
         return None
     [array] = (_array("The logits of wires", values) for values in logits[WIRES])
@@ -63,11 +69,11 @@ def wire_logits(logits: Mapping[str, Sequence[npt.ArrayLike]]) -> Array | None:
     return array
 
 
-def _array(what: str, values: npt.ArrayLike) -> Array:
+def _array(name: str, values: npt.ArrayLike) -> Array:
     try:
         return np.array(values)
     except ValueError as error:  # rows of different lengths
-        raise CircuitError(f"{what} must be one array: {error}") from error
+        raise CircuitError(f"{name} must be one array: {error}") from error
 
 
 def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | None) -> Array:
@@ -82,7 +88,7 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
         raise CircuitError(
             f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
         )
-    # One NaN would reach every cell in a few steps, and nobody would know any more where it came from.
+    # One NaN would spread to every cell in a few steps, and its origin could not be found any more.
     if not np.isfinite(array).all():
         raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
     return array
@@ -94,7 +100,7 @@ def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array, ta
         raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
     shape = (2, logits.shape[-2], *tail)
     per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
-    # Wiring that kernels share is kept once for each: engines need no second case, and the wires are small.
+    # Wiring that kernels share is repeated for each: engines need no second case, and wires take little memory.
     if array.shape == shape and logits.ndim == 3:
         array = np.repeat(array[None], logits.shape[0], axis=0)
     if array.shape != per_kernel:

@@ -1,12 +1,12 @@
-"""A soft circuit: the logits and wires of a perception and an update network.
+"""Soft circuits: the logits and wires of a perception and an update network.
 
-One CA step, for every cell: each perception kernel maps the 3x3 patch of each channel to S values,
-all kernels and channels with the same wiring scheme but each kernel with its own logits; the update
-network reads `[centre: C values] ++ [out[k,c,s] at C + (c*S + s)*K + k]` and its output is the cell's
-new state. Source: the authors' notebook, `run_perceive` and `run_update`.
+In a CA step of a cell, each of K perception kernels maps the 3x3 patch of each channel to S values; a kernel has its
+own logits, and shares them over the channels. The update network reads `[centre: C values] ++ [out[k,c,s] at C + (c*S +
+s)*K + k]`, and its output is the next state of the cell. Source: the authors' notebook, `run_perceive` and
+`run_update`.
 
-A circuit without perception is *feed-forward*: its update network reads the cell's own C values alone, and gives as
-many outputs as its last layer has gates. It is a layer of a network, or a policy, and no automaton.
+A circuit without perception is *feed-forward*: its update network reads only the C values of the cell itself, and its
+outputs are the gates of the last layer. It is a layer of a network, a classifier or a policy, and no automaton.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from difflogic.model.framed import in_frame
 NETWORKS = ("perceive", "update")
 
 NOISE_STREAM = 0x6E6F6973
-"""`fold_in` data of the noise in start logits ("nois")."""
+"""`fold_in` data of the noise in initial logits ("nois")."""
 
 WIRE_SHARE = 0.88
-"""Initial share of a wire's first candidate, the fixed wiring's; the logits of the others are 0."""
+"""Initial probability of a wire's first candidate, that of the fixed wiring; the logits of the others are 0."""
 FIXED = 1e6
-"""The logit of a gate or candidate that is not learned, negative if it is never chosen.
+"""Logit of a gate or candidate that is not learned; negative for one that is never chosen.
 
-Weight decay takes a share of it in each epoch; enough is left."""
+Weight decay reduces it in each epoch, but never by enough to matter."""
 
 PAPER_START = InitialConfig()
-"""The logits that the notebook begins with."""
+"""Initial logits of the authors' notebook."""
 
 Array = npt.NDArray[Any]
 ArraysByNetwork = dict[str, list[Array]]
@@ -48,12 +48,12 @@ ArraysByNetwork = dict[str, list[Array]]
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Soft gates and their wiring: what training changes and every engine takes.
+    """Soft gates and their wiring, the input of every engine; training changes the logits.
 
-    `perceive[l]` are float logits `[K, out, 16]` of a layer of the K perception kernels, `update[l]` those of the
-    update network, `[out, 16]`. `perceive_wires[l]`, int `[K, 2, out]`, and `update_wires[l]`, int `[2, out]`, say what
-    gates read. With k candidates, wires have a last axis more, `[..., out, k]`, and `wire_logits` choose among them.
-    Make one with `from_arrays`, `initial` or `feed_forward`, which check it.
+    `perceive[l]` are the float logits of layer l of the K perception kernels, `[K, out, 16]`, and `update[l]` those of
+    the update network, `[out, 16]`. `perceive_wires[l]`, int `[K, 2, out]`, and `update_wires[l]`, int `[2, out]`, are
+    the indices of the inputs. With k candidates, wires have an additional last axis, `[..., out, k]`, and `wire_logits`
+    choose among them. `from_arrays`, `initial` and `feed_forward` make checked circuits.
 
         >>> config = difflogic.presets.checkerboard(small=True)
         >>> circuit = difflogic.Circuit.initial(config.model, seed=23)
@@ -68,7 +68,7 @@ class Circuit:
     channels: int
     periodic: bool
     neighbourhood: str = "moore"
-    """Of `wiring.NEIGHBOURHOODS`: which cells of a patch the first layer of perception may read."""
+    """Key of `wiring.NEIGHBOURHOODS`: the cells of a patch that the first layer of perception may read."""
     wire_logits: Array | None = None
     """Float `[G, 2, k]`, gates in the order of `flat_logits`; None if wiring is fixed."""
 
@@ -81,22 +81,23 @@ class Circuit:
         periodic: bool = False,
         neighbourhood: str = "moore",
     ) -> Circuit:
-        """A circuit from plain arrays.
+        """Make a checked circuit from plain arrays.
 
         Args:
             logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. Two empty lists
                 for `perceive` make a feed-forward circuit. With candidates also `"wires": [[G, 2, k]]`.
             wires: Likewise, ints `[2, out]` (shared by all perception kernels) or `[K, 2, out]`; with candidates
                 `[2, out, k]` or `[K, 2, out, k]`.
-            channels: Bits of a cell, C.
-            periodic: Whether the grid is a torus.
+            channels: Number of channels of a cell, C.
+            periodic: True for a torus.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
 
         Returns:
             The circuit.
 
         Raises:
-            CircuitError: A shape is wrong, logits are not finite, or wires are out of range or of the neighbourhood.
+            CircuitError: A shape is wrong, logits are not finite, or wires are out of range or outside the
+            neighbourhood.
         """
         for name, tables in (("logits", logits), ("wires", wires)):
             if set(tables) - {WIRES} != set(NETWORKS):
@@ -116,7 +117,7 @@ class Circuit:
         return circuit.within(neighbourhood)
 
     def within(self, neighbourhood: str) -> Circuit:
-        """Return the circuit, declared to be of this neighbourhood. Raises CircuitError where it reads other cells."""
+        """Return the circuit with this neighbourhood. Raise CircuitError if it reads cells outside it."""
         wiring.check_within(neighbourhood, np.unique(self.perceive_wires[0]).tolist() if self.perceive else ())
         return replace(self, neighbourhood=neighbourhood)
 
@@ -127,20 +128,20 @@ class Circuit:
         seed: int,
         initial: InitialConfig = PAPER_START,
     ) -> Circuit:
-        """The circuit that training begins with: every gate passes on its first input, and the wiring is drawn.
+        """Make the circuit that training begins with: every gate passes on its first input, with random wiring.
 
         The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, first the update
         network, then perception.
 
         Args:
-            model: The shape of the circuit.
-            seed: What the wiring is drawn from.
-            initial: The logit of the pass-through, and what is lower or noisy in it.
+            model: Layers, kernels, channels and wiring schemes.
+            seed: Seed of the wiring.
+            initial: Initial logits of the pass-through gates, and their noise.
 
         Returns:
             The circuit.
         """
-        # The same splits in the same order as in the notebook, or its seeds would name other circuits.
+        # The same splits in the same order as in the notebook, so that a seed gives the same circuit.
         _, sub = prng.split(prng.key_from_seed(seed))
         key, update_key = prng.split(sub)
         key, perceive_key = prng.split(key)
@@ -172,24 +173,24 @@ class Circuit:
     def feed_forward(
         cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START, candidates: int = 1
     ) -> Circuit:
-        """Layers of gates without perception, as a layer of your own network.
+        """Make a circuit without perception, for example as a layer of your own network.
 
-        Every gate begins as `initial` says. The inputs of a layer are read about equally often.
+        Each input of a layer is read about equally often.
 
             >>> difflogic.Circuit.feed_forward([28, 32, 32], seed=0).outputs
             32
 
         Args:
-            widths: Inputs, then the gates of each layer. The last are the outputs.
-            seed: What the wiring is drawn from.
-            initial: The logits.
-            candidates: Inputs among which each input of a gate is chosen: 1 (fixed wiring), 2, 4, 8 or 16.
+            widths: Number of inputs, then number of gates of each layer. The last layer gives the outputs.
+            seed: Seed of the wiring.
+            initial: Initial logits.
+            candidates: Candidates for each input of a gate: 1 (fixed wiring), 2, 4, 8 or 16.
 
         Returns:
             The circuit.
 
         Raises:
-            CircuitError: Fewer than two widths, one below 1, or another number of candidates.
+            CircuitError: There are fewer than two widths, a width is below 1, or the number of candidates is another.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -204,43 +205,45 @@ class Circuit:
         return circuit.with_candidates(candidates, seed)._with_noise(initial, seed)
 
     def with_candidates(self, count: int, seed: int) -> Circuit:
-        """The circuit, in which each wire becomes the first of so many candidates, drawn by the seed."""
+        """Return the circuit with `count` candidates for each wire: the wire itself, then random ones by the seed."""
         if count == 1:
             return self
         if count not in wiring.CANDIDATES:
             raise CircuitError(f"candidates must be one of {', '.join(map(str, wiring.CANDIDATES))}, got {count}.")
-        # From a stream of its own, so that candidates change neither the first wires nor noise.
-        key, drawn, logits = prng.fold_in(prng.key_from_seed(seed), wiring.CANDIDATE_STREAM), self.wires, []
-        seen = self.channels * (1 + self.kernels * self.perceive[-1].shape[1] if self.perceive else 1)
-        reads: dict[str, Sequence[int]] = {"perceive": wiring.NEIGHBOURHOODS[self.neighbourhood], "update": range(seen)}
-        for name, layers in drawn.items():
+        # A random stream of its own, so that candidates change neither the first wires nor the noise.
+        key, all_wires, logits = prng.fold_in(prng.key_from_seed(seed), wiring.CANDIDATE_STREAM), self.wires, []
+        width = self.channels * (1 + self.kernels * self.perceive[-1].shape[1] if self.perceive else 1)
+        cells = wiring.NEIGHBOURHOODS[self.neighbourhood]
+        reads: dict[str, Sequence[int]] = {"perceive": cells, "update": range(width)}
+        for name, layers in all_wires.items():
             inputs = reads[name]
             for number, (wires, gate_logits) in enumerate(zip(layers, self.logits[name], strict=True)):
                 key, sub = prng.split(key)
                 kernels = wires.reshape(-1, *wires.shape[-2:])
                 # Kernels that share their wiring share its candidates.
-                keys = [prng.fold_in(sub, 0 if (each == kernels[0]).all() else k) for k, each in enumerate(kernels)]
-                found = [wiring.candidates(k, each, count, inputs) for k, each in zip(keys, kernels, strict=True)]
-                layers[number] = np.stack(found).reshape(*wires.shape, count)
+                keys = [prng.fold_in(sub, 0 if (pairs == kernels[0]).all() else k) for k, pairs in enumerate(kernels)]
+                choices = [wiring.candidates(k, pairs, count, inputs) for k, pairs in zip(keys, kernels, strict=True)]
+                layers[number] = np.stack(choices).reshape(*wires.shape, count)
                 start = np.where(wiring.repeated(layers[number]), -FIXED, 0.0).swapaxes(-3, -2)  # [..., out, 2, k]
-                # A gate that does not learn reads what it read.
+                # A gate that does not learn keeps its inputs.
                 is_fixed = gate_logits[..., gates.PASS_THROUGH] == FIXED
                 begins = np.log((count - 1) * WIRE_SHARE / (1 - WIRE_SHARE))
                 start[..., 0] = np.where(is_fixed, FIXED, begins)[..., None]
                 logits.append(start.reshape(-1, 2, count))
                 inputs = range(wires.shape[-1])
         arrays = self.logits | {WIRES: [np.concatenate(logits).astype(self.update[0].dtype)]}
-        return self.from_arrays(arrays, drawn, self.channels, self.periodic, self.neighbourhood)
+        return self.from_arrays(arrays, all_wires, self.channels, self.periodic, self.neighbourhood)
 
     def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
         logits, sums = self.gate_logits, np.eye(gates.GATE_COUNT, dtype=np.float32)
         if input_wise:
-            # Of a gate that begins as A at logit 6, the numbers are -6, -6, 6 and 6, and its own logit is 12; that of a
-            # gate with another output in one row is 6 lower. Halved, the sums leave noise the deviation that it has.
+            # For a gate that begins as A with logit 6, the four numbers are -6, -6, 6 and 6, so that the logit of A is
+            # 12, and that of a gate with another output in one row is 6 lower. The factor 1/2 keeps the deviation of
+            # noise.
             sums = (gates.INPUT_WISE @ gates.INPUT_WISE.T / 2).astype(np.float32)
             logits = 4 * logits @ sums
         if initial.noise:
-            # From a stream of its own, so that noise changes no wire.
+            # A random stream of its own, so that noise changes no wire.
             key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
             noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
             logits = logits + np.float32(initial.noise) * (noise @ sums)
@@ -256,21 +259,21 @@ class Circuit:
 
     @property
     def kernels(self) -> int:
-        """Perception kernels of each channel; 0 without perception."""
+        """Number of perception kernels, K; 0 without perception."""
         return int(self.perceive[0].shape[0]) if self.perceive else 0
 
     @property
     def outputs(self) -> int:
-        """Gates of the last layer: the channels of an automaton."""
+        """Number of gates of the last layer: the channels of an automaton."""
         return int(self.update[-1].shape[0])
 
     @property
     def patch(self) -> int:
-        """Values of each channel that a cell reads: 9, or 1 without perception."""
+        """Number of values that a cell reads of each channel: 9, or 1 without perception."""
         return wiring.PATCH if self.perceive else 1
 
     def require_automaton(self) -> None:
-        """Raises CircuitError where cells see only themselves: what follows needs an automaton."""
+        """Raise CircuitError if the circuit is feed-forward."""
         if not self.perceive:
             raise CircuitError(
                 "An automaton needs perception and one output per channel, but this circuit has no perception, "
@@ -279,22 +282,22 @@ class Circuit:
 
     @property
     def gates(self) -> int:
-        """Soft gates with logits of their own: those of a kernel count once, though every channel uses them."""
+        """Number of soft gates, G; the gates of a kernel count once, although all channels use them."""
         return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
 
     @property
     def candidates(self) -> int:
-        """Inputs among which each input of a gate is chosen, k; 1 if wiring is fixed."""
+        """Number of candidates for each input of a gate, k; 1 if wiring is fixed."""
         return 1 if self.wire_logits is None else int(self.wire_logits.shape[-1])
 
     @property
     def parameters(self) -> int:
-        """Rows of `flat_logits`, P: the gates, and with k candidates `2 * k * G / 16` rows more, rounded up."""
+        """Number of rows of `flat_logits`, P: the gates, and with k candidates another `2 * k * G / 16`, rounded up."""
         return self.gates + (0 if self.wire_logits is None else wiring.rows(self.wire_logits).shape[0])
 
     @cached_property
     def chosen(self) -> Circuit:
-        """The circuit whose wires are the most probable candidates, of equals the first; itself if wiring is fixed."""
+        """Circuit whose wires are the most probable candidates, the first of equals; itself if wiring is fixed."""
         if self.wire_logits is None:
             return self
         best, wires = self.wire_logits.argmax(axis=-1), self.wires
@@ -309,32 +312,30 @@ class Circuit:
 
     @property
     def logits(self) -> ArraysByNetwork:
-        """The logits as `from_arrays` takes them."""
+        """Logits as `from_arrays` takes them."""
         logits = {"perceive": list(self.perceive), "update": list(self.update)}
         return logits if self.wire_logits is None else logits | {WIRES: [self.wire_logits]}
 
     @property
     def wires(self) -> ArraysByNetwork:
-        """The wires as `from_arrays` takes them; perception `[K, 2, out]`."""
+        """Wires as `from_arrays` takes them; perception `[K, 2, out]`."""
         return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
 
     def flat_logits(self) -> Array:
-        """All logits `[P, 16]`: perception layer by layer (kernel, then gate), then update, then those of wires.
+        """Return all logits, `[P, 16]`: perception layer by layer (kernel, then gate), then update, then wires.
 
-        The logits of wires follow each other gate by gate, and zeros fill the last row.
+        The logits of wires are in the order of gates; zeros pad the last row.
         """
         rows = [] if self.wire_logits is None else [wiring.rows(self.wire_logits)]
         return np.concatenate([self.gate_logits, *rows])
 
     @property
     def gate_logits(self) -> Array:
-        """The logits of gates alone, `[G, 16]`: the first rows of `flat_logits`."""
+        """Logits of the gates, `[G, 16]`: the first rows of `flat_logits`."""
         return np.concatenate([layer.reshape(-1, gates.GATE_COUNT) for layer in (*self.perceive, *self.update)])
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
-        """Arrays in the logits' shapes from `[P, 16]`: the inverse of `flat_logits`, for gradients too."""
-        # Gradients and moments are kept flat, as `[P, 16]`: one array to send, to save and to update. The shapes of the
-        # layers come back only where somebody looks at one.
+        """Split `[P, 16]`, logits or gradients, into arrays in the shapes of `logits`: the inverse of `flat_logits`."""
         ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])
         *parts, wire_rows = np.split(np.asarray(flat), ends)
         count = len(self.perceive)
@@ -347,51 +348,51 @@ class Circuit:
         return arrays
 
     def with_logits(self, flat: Array) -> Circuit:
-        """A circuit of the same wiring with other logits `[P, 16]`."""
+        """Return the circuit with other logits, `[P, 16]`."""
         arrays = self.unflatten(flat)
         wires = arrays.get(WIRES, [None])[0]
         return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]), wire_logits=wires)
 
     def with_gate_logits(self, logits: Array) -> Circuit:
-        """A circuit of the same wiring and wires with other logits of gates, `[G, 16]`."""
+        """Return the circuit with other logits of the gates, `[G, 16]`."""
         return self.with_logits(np.concatenate([logits, self.flat_logits()[self.gates :]]))
 
 
 def _start(logit: float) -> Array:
-    """The logits `[16]` of a gate at the start."""
-    # A logit of 10 beside fifteen zeros is a probability of 0.9993: the circuit begins as wires, through which
-    # gradients pass nearly whole, however deep it is, and departs from them gate by gate.
+    """Return the initial logits of a gate, `[16]`."""
+    # With a logit of 10 and fifteen zeros the probability is 0.9993: the circuit begins as wires, through which
+    # gradients pass almost unchanged at any depth.
     start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
     start[gates.PASS_THROUGH] = logit
     return start
 
 
 def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
-    """The logits of an update network's layers; those that are narrower than the first begin lower."""
+    """Return the initial logits of the update network; layers narrower than the first begin with lower ones."""
     wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
 def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
-    """Lead these channels of a cell through the update network to themselves, in place, by a gate of each layer.
+    """Pass these channels of a cell through the update network unchanged, in place, by a fixed gate in each layer.
 
-    `logits[l]` float `[out, 16]`, `wires[l]` int `[2, out]`. The gates of a channel have its place in the list, from
-    the end; in the last layer it is the channel itself.
+    `logits[l]` are float `[out, 16]`, `wires[l]` int `[2, out]`. The k-th channel in the list uses the k-th gate from
+    the end; in the last layer it uses the gate of the channel itself.
     """
-    # With channels 1 and 2 of 8 held, and layers of 32, 32 and 8 gates:
+    # With fixed channels 1 and 2 of 8, and layers of 32, 32 and 8 gates:
     #     channel 1 -> gate 31 -> gate 31 -> gate 1        channel 2 -> gate 30 -> gate 30 -> gate 2
     for number, channel in enumerate(channels):
         read = channel
         for layer, pair in zip(logits, wires, strict=True):
             gate = channel if layer is logits[-1] else len(layer) - 1 - number
             pair[:, gate], read = read, gate
-            # Beside it the probability of each other gate is exp(-FIXED), which is 0 in float32, and so is the
-            # gradient of every logit: nothing is learned here, in any engine, and none needs a case of its own.
+            # The probability of any other function is exp(-FIXED), which is 0 in float32, and so are the gradients of
+            # the logits: no engine changes them, and none needs a special case.
             layer[gate, gates.PASS_THROUGH] = FIXED
 
 
 def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:
-    """The wires of a network's layers, one subkey each; the first layer reads these inputs alone."""
+    """Sample the wires of a network's layers, one subkey each; the first layer reads only the inputs `among`."""
     layers: list[Array] = []
     for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
         key, sub = prng.split(key)

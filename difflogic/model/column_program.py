@@ -1,14 +1,14 @@
-"""A cell of a hard circuit need not compute what the cell above it has just computed.
+"""Share values between the rows of a grid: a cell reuses what the cells above it have computed.
 
-A column of cells is walked downwards. Two gates that are one function of inputs one row apart are one node: the lower
-one is computed, the upper one is what the lower one was a row before. A gate of the patch's upper two rows is such a
-value of the row before, and one of its upper row of the row before that; an input is loaded once, and not three times.
+The cells of a column are computed from top to bottom. Two gates that are the same function of inputs one row apart
+become one node: only the lower one is computed, and the upper one is its value of the previous row. So an input is
+loaded once instead of three times.
 
-For example `g = in[0] XOR in[2]` and `h = in[6] XOR in[8]` are one node: `h` is its value now, `g` that of two rows
-before, delay 2. Gates of few inputs are compared by their truth tables, larger ones by how they are built.
+For example, `g = in[0] XOR in[2]` and `h = in[6] XOR in[8]` are one node: `h` is its current value, and `g` its value
+two rows before, delay 2. Gates of few inputs are compared by their truth tables, others by their structure.
 
-Life adds up its eight neighbours in any order, so which three of them an adder takes is free. Where a circuit is known
-to be symmetric in some inputs, they change places until most is shared.
+Life may add up its eight neighbours in any order, so that any three may enter an adder. If a circuit is symmetric in
+some inputs, they are permuted to share as much as possible.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, read_i
 
 AND, A_AND_NOT_B, NOT_A_AND_B, XOR, OR = 1, 2, 4, 6, 7
 MOST_SYMMETRIC = 12
-"""Inputs of a circuit whose symmetries are looked for, in its whole truth table."""
+"""Maximum number of inputs of a circuit whose symmetries are found, by its complete truth table."""
 MOST_TRIED_GATES = 60
+"""Maximum number of gates of a circuit whose symmetric inputs are permuted."""
 STARTS, SWAPS = 4, 150
 """Random orders of symmetric inputs, and attempts to improve each."""
 _FEW = 4
-"""Inputs of a gate that is compared by its truth table."""
+"""Maximum number of inputs of a gate that is compared by its truth table."""
 MOST_CARRIED = 20
-"""Values that stay in registers from row to row, of 32 registers; with more, the compiler puts some into memory."""
+"""Maximum number of values that stay in registers from row to row, of 32 registers; more would be spilled."""
 
 Value = tuple[int, int]
 """A node and its delay."""
 Cell = tuple[int, int, int]
-"""Channel, column of the patch, and how many rows above the lowest row."""
+"""Channel, column of the patch, and number of rows above the lowest row."""
 Function = tuple[tuple[Cell, ...], int]
-"""The cells that a node depends on, one of them in the lowest row, and its truth table."""
+"""Cells that a node depends on, one of them in the lowest row, and its truth table."""
 
 
 class Ref(NamedTuple):
-    """A node's value so many rows before, or its opposite."""
+    """Reference to a node's value `delay` rows before, or to its inverse."""
 
     node: int
     delay: int = 0
@@ -57,10 +58,10 @@ class Ref(NamedTuple):
 
 
 class ColumnNode(NamedTuple):
-    """A gate of two earlier nodes, or where `gate` is 0 the input of `channel` in the lowest row, column `dx`; the
-    constant 0 where `channel` is -1.
+    """Gate of two earlier nodes; if `gate` is 0, the input of `channel` in the lowest row and column `dx`, or constant
+    0.
 
-    All inputs 0 make every node 0, so that no node is another's opposite.
+    The constant has the channel -1. Every node is 0 if all inputs are 0, so that no node is the inverse of another.
     """
 
     gate: int
@@ -71,38 +72,39 @@ class ColumnNode(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """A function of the cells so many rows before."""
+    """Function of cells, `delay` rows before."""
 
     function: Function
     delay: int
 
 
 class ColumnProgram(NamedTuple):
-    """Nodes in an order in which they can be computed, and the outputs, one per channel."""
+    """Nodes in topological order, and the outputs, one per channel."""
 
     nodes: list[ColumnNode]
     outputs: list[Ref]
 
-    def computed(self, kept: Container[int] | None = None) -> list[list[int]]:
-        """Return by node the delays at which it is read, ascending, where a node of `kept` [all] is computed at the
-        first of them alone, and any other at each.
+    def computed(self, carried: Container[int] | None = None) -> list[list[int]]:
+        """Return the delays at which each node is read, ascending.
+
+        A node in `carried` (None for all) is computed only at the first of its delays, any other at each of them.
         """
-        found: list[set[int]] = [set() for _ in self.nodes]
+        reads: list[set[int]] = [set() for _ in self.nodes]
         for output in self.outputs:
-            found[output.node].add(output.delay)
+            reads[output.node].add(output.delay)
         for number in range(len(self.nodes) - 1, -1, -1):
-            node, delays = self.nodes[number], found[number]
+            node, delays = self.nodes[number], reads[number]
             if node.gate:
-                for delay in sorted(delays)[: 1 if kept is None or number in kept else None]:
-                    for read in (node.a, node.b):
-                        found[read.node].add(delay + read.delay)
-        return [sorted(delays) for delays in found]
+                for delay in sorted(delays)[: 1 if carried is None or number in carried else None]:
+                    for source in (node.a, node.b):
+                        reads[source.node].add(delay + source.delay)
+        return [sorted(delays) for delays in reads]
 
-    def kept(self) -> set[int]:
-        """The nodes whose values stay in registers from row to row.
+    def carried(self) -> set[int]:
+        """Return the nodes whose values stay in registers from row to row.
 
-        Where they would not all have one, a cell itself is loaded anew: that costs no more than to keep it in memory,
-        while its neighbours to the left and right are two loads and a shift.
+        If there are too few registers for all nodes, the cells of the middle column are loaded again: that costs no
+        more than spilling them, while a left or right neighbour takes two loads and a shift.
         """
         everything = set(range(len(self.nodes)))
         if len(_carried(self.computed(everything), everything)) <= MOST_CARRIED:
@@ -110,68 +112,66 @@ class ColumnProgram(NamedTuple):
         return {number for number in everything if self.nodes[number].gate or self.nodes[number].dx != 1}
 
     def cost(self) -> int:
-        """Gates and shifts of a step."""
-        found = self.computed()
-        return sum(bool(node.gate or node.dx != 1) for node, at in zip(self.nodes, found, strict=True) if at)
+        """Return the number of gates and shifts of a step."""
+        reads = zip(self.nodes, self.computed(), strict=True)
+        return sum(bool(node.gate or node.dx != 1) for node, delays in reads if delays)
 
 
 class ColumnLoop(NamedTuple):
-    """A program as a loop over the rows of a column, in lists of values in an order in which they can be computed.
+    """Program as a loop over the rows of a column; each list of values is in topological order.
 
-    A gate's value at a delay is made of its nodes' values at that much more delay; an input's is the cell so many rows
-    above the row below the one that is computed.
+    The value of a gate at a delay reads its inputs at their delays plus that one. An input at delay d is the cell d
+    rows above the row below the current one.
     """
 
     before: list[Value]
-    """What is computed before the first row."""
+    """Values that are computed before the first row."""
     row: list[Value]
-    """What is computed in each row."""
+    """Values that are computed in each row."""
     carried: list[Value]
-    """What a row takes over: of a value `(node, delay)` it is `(node, delay - 1)` of the row before."""
+    """Values from the previous row: `(node, delay)` is its `(node, delay - 1)`."""
 
 
 def column_loop(program: ColumnProgram) -> ColumnLoop:
-    """Every value as late as it can be, so that few wait in registers for what needs them."""
-    kept = program.kept()
-    delays = program.computed(kept)
-    carried = _carried(delays, kept)
+    """Schedule every value as late as possible, so that few values wait in registers for their readers."""
+    nodes = program.carried()
+    delays = program.computed(nodes)
+    carried = _carried(delays, nodes)
     outputs = [(output.node, output.delay) for output in program.outputs]
-    wanted = [(number, delay) for number, at in enumerate(delays) for delay in at[: 1 if number in kept else None]]
-    return ColumnLoop(
-        _in_order(program, carried, set()), _in_order(program, [*outputs, *wanted], set(carried)), carried
-    )
+    read = [(number, delay) for number, times in enumerate(delays) for delay in times[: 1 if number in nodes else None]]
+    return ColumnLoop(_in_order(program, carried, set()), _in_order(program, [*outputs, *read], set(carried)), carried)
 
 
-def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
-    """Return what a row takes over from the row above it."""
+def _carried(delays: list[list[int]], nodes: Container[int]) -> list[Value]:
+    """Return the values of these nodes that a row takes from the row above it."""
     return [
         (number, delay)
-        for number, at in enumerate(delays)
-        if number in kept and at
-        for delay in range(at[0] + 1, at[-1] + 1)
+        for number, read in enumerate(delays)
+        if number in nodes and read
+        for delay in range(read[0] + 1, read[-1] + 1)
     ]
 
 
-def _in_order(program: ColumnProgram, wanted: Sequence[Value], known: Container[Value]) -> list[Value]:
-    """The values that are wanted, and before each what it is made of, but for what is known."""
-    found: dict[Value, None] = {}
-    waiting = list(reversed(wanted))
+def _in_order(program: ColumnProgram, targets: Sequence[Value], available: Container[Value]) -> list[Value]:
+    """Return the targets and the values that they depend on, in topological order, without those available."""
+    order: dict[Value, None] = {}
+    waiting = list(reversed(targets))
     while waiting:
         number, delay = value = waiting[-1]
         node = program.nodes[number]
         reads = [(read.node, read.delay + delay) for read in (node.b, node.a) if node.gate]
-        missing = [read for read in reads if read not in found and read not in known]
-        if value in found or value in known or not missing:
+        missing = [read for read in reads if read not in order and read not in available]
+        if value in order or value in available or not missing:
             waiting.pop()
-            if value not in known:
-                found[value] = None
+            if value not in available:
+                order[value] = None
         else:
             waiting += missing
-    return list(found)
+    return list(order)
 
 
 def column_program(netlist: CellNetlist) -> ColumnProgram:
-    """The circuit with everything shared; symmetric inputs in the order that shares most."""
+    """Share the values of a circuit between rows, with symmetric inputs in the best order that was found."""
     gates = lines(netlist)
     best = _shared(netlist, gates, {})
     if len(gates) > MOST_TRIED_GATES:
@@ -186,7 +186,7 @@ def column_program(netlist: CellNetlist) -> ColumnProgram:
 def _improved(
     netlist: CellNetlist, gates: list[Assignment], group: list[int], rng: np.random.Generator
 ) -> ColumnProgram:
-    """Improve a random order of the group: one or two pairs change places as long as that costs no more."""
+    """Improve a random order of symmetric inputs by swaps of one or two pairs that do not raise the cost."""
     order = rng.permutation(group).tolist()
     best = _shared(netlist, gates, dict(zip(group, order, strict=True)))
     for _ in range(min(SWAPS, factorial(len(group)) - 1)):
@@ -194,14 +194,14 @@ def _improved(
         for _ in range(rng.integers(1, 3)):
             i, j = rng.integers(0, len(group), 2)
             swapped[i], swapped[j] = swapped[j], swapped[i]
-        found = _shared(netlist, gates, dict(zip(group, swapped, strict=True)))
-        if found.cost() <= best.cost():
-            best, order = found, swapped
+        program = _shared(netlist, gates, dict(zip(group, swapped, strict=True)))
+        if program.cost() <= best.cost():
+            best, order = program, swapped
     return best
 
 
 def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
-    """Groups of inputs, two at least, whose order changes no output. None where a circuit reads too many to be sure."""
+    """Return groups of at least two inputs whose order changes no output; none if the circuit reads too many inputs."""
     inputs = read_inputs(netlist)
     if len(inputs) > MOST_SYMMETRIC:
         return []
@@ -223,7 +223,7 @@ def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
 
 
 def _shared(netlist: CellNetlist, gates: list[Assignment], places: dict[int, int]) -> ColumnProgram:
-    """The gates as nodes, inputs read from other `places` where these say so."""
+    """Build a program of the gates, with inputs permuted by `places`."""
     table = _Table()
     inputs = {bit for line in gates for bit in line.reads} | set(netlist.outputs.tolist())
     refs = {bit: table.input(places.get(bit, bit)) for bit in sorted(inputs) if bit < netlist.inputs}
@@ -238,13 +238,13 @@ def _shared(netlist: CellNetlist, gates: list[Assignment], places: dict[int, int
 
 
 class _Table:
-    """Nodes, each once."""
+    """Builder of nodes that creates each node once (structural hashing)."""
 
     def __init__(self) -> None:
         self.nodes = [ColumnNode(0)]
         self._numbers: dict[object, int] = {((), 0): 0}
         self._functions: list[Function | None] = [((), 0)]
-        """By node, the cells that it depends on, and its truth table; None where these are too many."""
+        """Function of each node; None if it depends on too many cells."""
 
     def input(self, bit: int) -> Ref:
         channel, patch = divmod(bit, PATCH)
@@ -253,18 +253,18 @@ class _Table:
         return Ref(self._number(function, ColumnNode(0, channel=channel, dx=dx), function), 2 - dy)
 
     def gate(self, gate: int, a: Ref, b: Ref) -> Ref:
-        # Inverters go into the gate's table, and what is then 1 where both inputs are 0 is made as its opposite.
+        # Move inversions of inputs into the gate; a gate that is 1 for inputs 0 and 0 is built as its inverse.
         gate = (gate & 3) << 2 | gate >> 2 if a.inverted else gate
         gate = (gate & 5) << 1 | (gate & 10) >> 1 if b.inverted else gate
         inverted, gate = gate > OR, min(gate, TRUE - gate)
         a, b = (Ref(ref.node, ref.delay) if ref.inverted else ref for ref in (a, b))
         if gate == NOT_A_AND_B or (gate != A_AND_NOT_B and b < a):
             gate, a, b = A_AND_NOT_B if gate == NOT_A_AND_B else gate, b, a
-        found = self._known(gate, a, b)
-        return Ref(found.node, found.delay, True) if inverted else found
+        ref = self._node(gate, a, b)
+        return Ref(ref.node, ref.delay, True) if inverted else ref
 
-    def _known(self, gate: int, a: Ref, b: Ref) -> Ref:
-        """The node of an AND, `a` AND NOT `b`, XOR or OR."""
+    def _node(self, gate: int, a: Ref, b: Ref) -> Ref:
+        """Return the node of an AND, `a` AND NOT `b`, XOR or OR; an existing one if there is an equal one."""
         if a == b:
             return a if gate & 1 else Ref(0)
         if 0 in (a.node, b.node):
@@ -275,8 +275,8 @@ class _Table:
             function, above = placed
             if function in self._numbers:
                 return Ref(self._numbers[function], above)
-            # A gate may read lower rows than it depends on, as in `x AND (y XOR y)`: then it is known by how it is
-            # built.
+            # A gate may read lower rows than it depends on, as in `x AND (y XOR y)`: then it is identified by its
+            # inputs.
             if above <= lowest:
                 node = ColumnNode(gate, a.earlier(-above), b.earlier(-above))
                 return Ref(self._number(function, node, function), above)
@@ -293,17 +293,17 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """A gate of two functions, each of so many rows before; None where it reads too many cells."""
+    """Return a gate of two functions with delays as a function of cells; None if it reads too many cells."""
     if x is None or y is None:
         return None
     own = [
-        tuple((channel, dx, rows + before) for channel, dx, rows in known[0])
-        for known, before in ((x, before_x), (y, before_y))
+        tuple((channel, dx, rows + before) for channel, dx, rows in function[0])
+        for function, before in ((x, before_x), (y, before_y))
     ]
     cells = sorted({*own[0], *own[1]})
     if len(cells) > _FEW:
         return None
-    of_a, of_b = (tuple(map(cells.index, each)) for each in own)
+    of_a, of_b = (tuple(map(cells.index, own_cells)) for own_cells in own)
     used, table = _joined(gate, x[1], of_a, y[1], of_b, len(cells))
     lowest = min((cells[index][2] for index in used), default=0)
     return _Placed((tuple((*cells[index][:2], cells[index][2] - lowest) for index in used), table), lowest)
@@ -313,7 +313,7 @@ def _function(gate: int, x: Function | None, before_x: int, y: Function | None, 
 def _joined(
     gate: int, x: int, of_a: tuple[int, ...], y: int, of_b: tuple[int, ...], count: int
 ) -> tuple[tuple[int, ...], int]:
-    """A gate of two functions of some of `count` variables: the variables that it depends on, and its table.
+    """Combine two functions of some of `count` variables by a gate: return the variables it depends on, and its table.
 
     Bit `m` of a table is the value where variable `i` is bit `i` of `m`.
     """

@@ -1,4 +1,4 @@
-"""A controller is a function that acts: from an observation of an environment to the number of an action."""
+"""Controllers: functions from an observation of an environment to the number of an action."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_./:-]{0,100}")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controller(FunctionNetlist):
-    """A controller says what an agent does at each observation. `from_gates` makes one of gates that decide."""
+    """Hard circuit that chooses an agent's action at each observation; `from_gates` makes a checked one."""
 
     environment: str = ""
-    """The id of what it was trained in, `CartPole-v1`."""
+    """Gymnasium id of the environment it was trained in, such as `CartPole-v1`."""
     environment_version: str = ""
-    """The version of the package that has the environment."""
+    """Version of the package that contains the environment."""
 
     kind, buses = "controller", ("code", "action")
     words = Words("observation", "an observation", "observations", "action", "an action", "actions", "act")
@@ -41,16 +41,24 @@ class Controller(FunctionNetlist):
         environment_version: str = "",
         memory: int = 0,
     ) -> Controller:
-        """Make a controller of gates that decide: see `difflogic.model.decision`. Raises CircuitError.
+        """Make a checked controller.
 
-        Actions and the dimensions of an observation are numbered unless they are named. `environment`: the id of what
-        it was trained in, and the version of the package that has it. `memory`: so many bits, each a number of its own
-        behind the others, and an output behind the action's.
+        Args:
+            thermometer: Thresholds of the dimensions of an observation, followed by those of the memory bits.
+            gates: Gates, wires and outputs, as `difflogic.model.decision` makes them.
+            actions: Names of the actions, or their number.
+            observations: Names of the dimensions; None to number them.
+            environment: Gymnasium id of the environment.
+            environment_version: Version of the package that contains it.
+            memory: Number of memory bits: the last dimensions, and the outputs after those of the action.
+
+        Raises:
+            CircuitError: The parts do not fit each other.
         """
-        seen = numbered("observation", observations or thermometer.dimensions - memory)
+        names = numbered("observation", observations or thermometer.dimensions - memory)
         return cls(
             thermometer=thermometer,
-            observations=(*seen, *numbered("memory", memory)),
+            observations=(*names, *numbered("memory", memory)),
             choices=numbered("action", actions),
             environment=environment,
             environment_version=environment_version,
@@ -60,15 +68,14 @@ class Controller(FunctionNetlist):
 
     @property
     def reads_bits(self) -> bool:
-        # An observation is numbers, whatever the thresholds.
+        # Observations are numbers, even if each has the single threshold 0.5.
         return False
 
     def machine(self) -> LatchNetlist:
-        """The same with latches for what it remembers and reads."""
-        shown = [k for k in range(len(self.outputs)) if k < len(self.outputs) - self.memory]
-        kept = [*shown, *self.latches.values()]
-        gates = gate_arrays(self.gates, self.wires, self.outputs[kept])
-        names = tuple(self.output_names[k] for k in kept)
+        """Return the controller as a sequential netlist, with latches for the memory bits that it reads."""
+        places = [*range(len(self.outputs) - self.memory), *self.latches.values()]
+        gates = gate_arrays(self.gates, self.wires, self.outputs[places])
+        names = tuple(self.output_names[k] for k in places)
         return LatchNetlist(
             named_inputs=tuple(self.input_names), named_outputs=names, latches=len(self.latches), **gates
         )

@@ -1,16 +1,15 @@
-"""The decision of a policy as gates: the output bits of each action are counted, and the counts compared.
+"""Build the decision of a policy from gates: count the output bits of each action, and compare the counts.
 
-Bits are counted as in a multiplier: adders take bits of one weight to one of that weight and some of twice as much,
-until each weight has one bit. Most adders take a bit and two pairs, by eight gates, where two full adders have ten: a
-pair is a bit and the XOR of both, which each adder needs anyway. Five bits take eleven gates:
+Bits are counted as in a multiplier: adders reduce the bits of one weight to one bit, with carries of twice the weight.
+Most adders take a bit and two pairs, with eight gates instead of the ten of two full adders: a pair is one of two bits
+and the XOR of both, which an adder needs anyway. Five bits take eleven gates:
 
     weight 1: a b c d e     double(a, pair(b, c), pair(d, e)) = bit 0, a pair of weight 2
     weight 2: the pair      its XOR is bit 1, its AND is bit 2
 
-The actions are compared in order, each with the best so far: only a larger count takes its place, so that of equal ones
-the first is chosen.
-Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnikov, Kulikov and Yaroslavtsev, *New upper
-bounds on the Boolean circuit complexity of symmetric functions* (2010).
+The actions are compared in order, each with the best so far; only a larger count replaces it, so that the first of
+equal ones is chosen. Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnikov, Kulikov and
+Yaroslavtsev, *New upper bounds on the Boolean circuit complexity of symmetric functions* (2010).
 """
 
 from collections.abc import Sequence
@@ -24,9 +23,9 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.errors import CircuitError
 
 Layer = tuple[npt.ArrayLike, npt.ArrayLike]
-"""Wires int `[k, n]` into the layer before, and gate ids `[n]` of k = 2, or the outputs of look-up tables `[n, 2**k]`.
+"""Wires int `[k, n]` into the previous layer, and gate ids `[n]` if k is 2, or truth tables of k inputs `[n, 2**k]`.
 
-The first wire is the highest bit of an entry's number.
+The first wire is the most significant bit of the index in a truth table.
 """
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as a netlist has them."""
@@ -37,10 +36,17 @@ _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 
 
 def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
-    """All gates from `inputs` bits to the bits of the action's number; of no action, to the last layer's own.
+    """Build all gates from the input bits to the bits of the chosen action's number, the lowest first.
 
-    `memory`: so many bits of the last layer stand behind the groups, and are outputs behind the action's. Raises
-    CircuitError.
+    Args:
+        inputs: Number of input bits.
+        layers: Layers of the policy.
+        actions: Number of actions, which share the bits of the last layer in equal groups; 0 for none: then these bits
+            are the outputs.
+        memory: Number of last bits of the last layer that are in no group, and are outputs after those of the action.
+
+    Raises:
+        CircuitError: A layer reads or contains what it cannot, or the groups are not equal.
     """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))
@@ -48,16 +54,16 @@ def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0
         bits = circuit.layer(number, bits, np.asarray(wires), np.asarray(gates))
     if not actions:
         return circuit.gates, circuit.wires, bits
-    bits, kept = bits[: len(bits) - memory], bits[len(bits) - memory :]
+    bits, memory_bits = bits[: len(bits) - memory], bits[len(bits) - memory :]
     if not bits or len(bits) % actions:
         raise CircuitError(f"{len(bits)} output bits cannot be shared equally by {actions} actions.")
     size = len(bits) // actions
     counts = [circuit.count(bits[size * action : size * (action + 1)]) for action in range(actions)]
-    return circuit.gates, circuit.wires, circuit.first_largest(counts) + kept
+    return circuit.gates, circuit.wires, circuit.first_largest(counts) + memory_bits
 
 
 class _Circuit:
-    """Gates one after the other; each call returns the bits that it made."""
+    """Builder of gates; each method appends gates and returns their bits."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
@@ -72,7 +78,7 @@ class _Circuit:
     def layer(
         self, number: int, before: list[int], wires: npt.NDArray[np.generic], gates: npt.NDArray[np.generic]
     ) -> list[int]:
-        """The bits of a layer of a policy."""
+        """Append a layer of a policy, and return its bits."""
         ways = gates.shape[1].bit_length() - 1 if gates.ndim == 2 else 2
         fits = wires.shape == (ways, len(gates)) and gates.shape[1:] in ((), (1 << ways,))
         if not fits or not all(a.dtype.kind in "iu" for a in (wires, gates)):
@@ -89,22 +95,22 @@ class _Circuit:
             return [self.table(table, [before[wire] for wire in places], {}) for table, places in rows]
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
-    def table(self, entries: Sequence[int], bits: list[int], known: dict[tuple[int, ...], int]) -> int:
-        """Return the bit of a look-up table by Shannon's expansion; `known` are the bits of its parts so far."""
+    def table(self, entries: Sequence[int], bits: list[int], cache: dict[tuple[int, ...], int]) -> int:
+        """Return the bit of a truth table by Shannon expansion; `cache` holds the bits of its cofactors so far."""
         key, half = tuple(entries), len(entries) // 2
-        if key not in known:
+        if key not in cache:
             low, high, rest = key[:half], key[half:], bits[1:]
             if half <= 2:
-                rows = key if half == 2 else (*low, *low, *high, *high)  # of one input, which is read twice
-                known[key] = self.gate(sum(bit << 3 - row for row, bit in enumerate(rows)), bits[0], bits[-1])
+                rows = key if half == 2 else (*low, *low, *high, *high)  # a table of one input, which is read twice
+                cache[key] = self.gate(sum(bit << 3 - row for row, bit in enumerate(rows)), bits[0], bits[-1])
             elif low == high:
-                known[key] = self.table(low, rest, known)
-            elif all(one != other for one, other in zip(low, high, strict=True)):
-                known[key] = self.gate(_XOR, bits[0], self.table(low, rest, known))
+                cache[key] = self.table(low, rest, cache)
+            elif all(x != y for x, y in zip(low, high, strict=True)):
+                cache[key] = self.gate(_XOR, bits[0], self.table(low, rest, cache))
             else:
-                zero, one = (self.table(part, rest, known) for part in (low, high))
-                known[key] = self.gate(_XOR, zero, self.gate(_AND, bits[0], self.gate(_XOR, zero, one)))
-        return known[key]
+                if_0, if_1 = (self.table(cofactor, rest, cache) for cofactor in (low, high))
+                cache[key] = self.gate(_XOR, if_0, self.gate(_AND, bits[0], self.gate(_XOR, if_0, if_1)))
+        return cache[key]
 
     def count(self, bits: list[int]) -> list[int]:
         """Return the number of ones as bits, the lowest first."""
@@ -112,7 +118,7 @@ class _Circuit:
         while len(number) < len(bits).bit_length():  # higher carries are always 0
             carries, carried_pairs = list[int](), list[Pair]()
             while len(singles) + 2 * len(pairs) > 1:
-                # Sums go to the end, and some pairs begin sums of their own, so that the adders form no long chain.
+                # Sums go to the end of the list, and some pairs are used alone, so that adders form no long chain.
                 if len(singles) < max(1, isqrt(len(pairs))):
                     a, either = pairs.pop(0)
                     singles.append(either)
@@ -142,23 +148,23 @@ class _Circuit:
         total = self.gate(_XOR, bit, pair[1])
         return total, self.gate(_XOR, total, self.gate(_OR, pair[1], self.gate(_XOR, pair[0], bit)))
 
-    def double(self, bit: int, one: Pair, other: Pair) -> tuple[int, Pair]:
+    def double(self, bit: int, first: Pair, other: Pair) -> tuple[int, Pair]:
         """Return the sum of a bit and two pairs, and the pair of their carries (modified double full adder)."""
-        # The carry of the first pair is `half`, inverted unless its bits differ or `one` and `bit` do: `inverts`. That
-        # of the second pair is `half` if its bits differ, else either of them: so both carries differ if `inverts`
+        # The carry of the first pair is `half`, inverted unless its bits differ or `first` and `bit` do: `inverts`.
+        # That of the second pair is `half` if its bits differ, else either of them: so both carries differ if `inverts`
         # does from `half` against the second pair.
-        half = self.gate(_XOR, bit, one[1])
-        inverts = self.gate(_OR, one[1], self.gate(_XOR, one[0], bit))
+        half = self.gate(_XOR, bit, first[1])
+        inverts = self.gate(_OR, first[1], self.gate(_XOR, first[0], bit))
         against = self.gate(_A_AND_NOT_B, self.gate(_XOR, half, other[0]), other[1])
         return self.gate(_XOR, half, other[1]), (self.gate(_XOR, half, inverts), self.gate(_XOR, inverts, against))
 
     def first_largest(self, numbers: list[list[int]]) -> list[int]:
-        """The place of the largest number, of equal ones the first, as bits."""
+        """Return the index of the largest number, the first of equal ones, as bits."""
         best, place = numbers[0], list[int]()
         for index, number in enumerate(numbers[1:], 1):
             differs = [self.gate(_XOR, a, b) for a, b in zip(number[1:], best[1:], strict=True)]
             larger = self.larger(number, best, differs)
-            # Of the place so far and `index`, bit by bit: before the first choice it is 0, which no gate holds.
+            # Select the index so far or the new one, bit by bit; before the first choice it is 0, without a gate.
             place = [
                 self.chosen(larger, index >> bit & 1, old)
                 for bit, old in zip_longest(range((len(numbers) - 1).bit_length()), place)
@@ -172,14 +178,14 @@ class _Circuit:
 
     def larger(self, number: list[int], other: list[int], differs: list[int]) -> int:
         """Return whether a number is larger than another one; `differs` are the XORs of all bits but the lowest."""
-        # From the lowest bit: the bit of the first number decides if the bits differ, else what was found below does.
+        # From the lowest bit: if the bits differ, that of the first number decides, else the result of the lower bits.
         result = self.gate(_A_AND_NOT_B, number[0], other[0])
         for bit, either in zip(number[1:], differs, strict=True):
             result = self.gate(_XOR, result, self.gate(_AND, either, self.gate(_XOR, bit, result)))
         return result
 
     def chosen(self, condition: int, yes: int, no: int | None) -> int:
-        """A constant where the condition holds, else the bit, or 0 where there is none."""
+        """Return the constant `yes` if the condition holds, else the bit `no`, or 0 if that is None."""
         if no is None:
             return self.gate(_AND, condition, condition) if yes else self.gate(_FALSE, condition, condition)
         return self.gate(_OR, condition, no) if yes else self.gate(_NOT_A_AND_B, condition, no)

@@ -1,6 +1,6 @@
-"""A scenario says where an automaton was trained to run: its grid, start, number of steps, and fire rate.
+"""Scenarios: the grid, initial state, number of steps and fire rate that an automaton was trained for.
 
-A netlist is what a cell does; this is what one has to know besides to see it at work.
+A netlist defines only the cell; a scenario is what one needs besides to run it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,18 @@ STARTS = ("random", "seed", "zeros", "picture")
 
 @dataclass(frozen=True)
 class Scenario:
-    """The part of a task that belongs to its circuit: grid, start, steps and fire rate. Raises CircuitError for what
-    cannot be.
-    """
+    """Grid, initial state, steps and fire rate of a circuit. Raises CircuitError for impossible values."""
 
     start: str
-    """`random` bits; `seed`, the cell at (H//2, W//2) is 1 in every channel; `zeros`; or the `picture` below."""
+    """Initial state: `random` bits; `zeros`; `seed`, with 1 in all channels of cell (H//2, W//2); or `picture`."""
     height: int
     width: int
     steps: int
-    """After so many steps the picture is compared."""
+    """Number of steps after which the state is compared with the target."""
     fire_rate: float = 1.0
-    """Below 1, a cell takes its new state with this probability in each step."""
+    """Probability with which a cell takes its new state in a step."""
     picture: tuple[str, ...] = ()
-    """Rows of text as in `difflogic.core.text_picture`: the first channels of the start."""
+    """Image in the first channels of the initial state, rows of text as in `difflogic.core.text_picture`."""
 
     __repr__ = brief
 
@@ -57,17 +55,15 @@ class Scenario:
 
     @classmethod
     def of(cls, config: Config) -> Scenario:
-        """The scenario of a training job. Boards are random bits: on other grids than their own there is no list of
-        all.
-        """
+        """Return the scenario of a training job."""
         task = config.task
-        # A circuit that learned from all 3x3 boards is shown on larger grids, of which nobody could list all.
-        # And what begins with samples has no start of its own.
+        # A circuit that learned from all 3x3 boards also runs on larger grids, whose boards are too many to list. And a
+        # task of data samples has no initial state of its own.
         start = "random" if task.start == "boards" or task.target == "data" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 
     def grid(self, origin: Sequence[int]) -> npt.NDArray[np.uint8] | None:
-        """The start `[H, W, C]`, 0 or 1, in the channels of these names; None where it is drawn at random."""
+        """Return the initial state `[H, W, C]`, 0 or 1, in the channels with these numbers; None if it is random."""
         if self.start == "random":
             return None
         grid = np.zeros((self.height, self.width, len(origin)), dtype=np.uint8)
@@ -75,7 +71,7 @@ class Scenario:
             grid[self.height // 2, self.width // 2] = 1
         elif self.start == "picture":
             bits = self._bits()
-            # Simplification may have dropped channels: those that are left are found by the names they had.
+            # Simplification may have removed channels: the others are identified by their original numbers.
             for channel, name in enumerate(origin):
                 if name < text_picture.MAX_BITS:
                     grid[..., channel] = bits[..., name]

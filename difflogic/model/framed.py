@@ -1,14 +1,13 @@
-"""A circuit as notebooks show it: the page on which it lives, in a frame.
+"""Display a circuit in notebooks: an iframe with the page that runs it.
 
-Pages are made by the exports, floors above the circuits. So nobody on this floor knows who makes them: `difflogic`
-itself, which stands above all floors, says so here.
+The page is made by an export, in a higher layer that this one must not import: the package `difflogic` sets `page_of`.
 """
 
 import html
 from collections.abc import Callable
 
 HEIGHT = 720
-"""Pixels of a frame: the automaton and its controls; the page scrolls to the drawing of the circuit."""
+"""Height of the frame in pixels: the automaton and its controls; the diagram of the circuit is below."""
 
 
 def _unknown(circuit: object) -> str | None:
@@ -16,14 +15,14 @@ def _unknown(circuit: object) -> str | None:
 
 
 page_of: Callable[[object], str | None] = _unknown
-"""Makes the page of a circuit; None where nothing lives."""
+"""Function that makes the HTML page of a circuit; None if there is nothing to run."""
 
 
 def in_frame(circuit: object) -> str | None:
-    """HTML for the output of a cell; None where there is no page, so that the notebook shows the circuit as text."""
+    """Return HTML for a notebook; None if there is no page, so that the notebook shows text."""
     page = page_of(circuit)
     if page is None:
         return None
-    # A circuit may come from anybody: its page runs, but reaches neither the notebook nor what that may do.
+    # A circuit may be untrusted: the sandbox lets its page run without access to the notebook.
     frame = f'<iframe sandbox="allow-scripts" style="width: 100%; height: {HEIGHT}px; border: 0" srcdoc='
     return f'{frame}"{html.escape(page)}"></iframe>'

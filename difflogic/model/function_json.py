@@ -1,4 +1,4 @@
-"""function.json and controller.json: a function as text that people and other programs read.
+"""Read and write function.json and controller.json, functions as readable text.
 
 Version 1:
 
@@ -9,15 +9,15 @@ Version 1:
      "outputs": ["g17"]}                    the bits of the class's number, the lowest first, or one for each result
 
     {"format": "difflogic-controller", "version": 1, "difflogic": "0.1.0",
-     "environment": "CartPole-v1", "environment_version": "1.4.0",   "" where it is not known
+     "environment": "CartPole-v1", "environment_version": "1.4.0",   "" if unknown
      "observations": [{"name": "angle", "thresholds": [-0.25, 0.25]}, ...],
-     "memory": 2,                                                    where its last two observations are bits that
-     "actions": ["left", "right"],                                   its last two outputs were a step before
+     "memory": 2,                                                    if the last two observations are the last two
+     "actions": ["left", "right"],                                   outputs of the previous step
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "angle>=-0.25", "b": "angle>=0.25"}, ...],
      "outputs": ["g17"]}
 
-Thresholds are written so that they are read back as the same 64-bit floating-point numbers. Gates are as in
-circuit.json (`difflogic.model.netlist_json`).
+Thresholds are read back as the same 64-bit floating-point numbers. Gates are as in circuit.json
+(`difflogic.model.netlist_json`).
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ from difflogic.model.thermometer import Thermometer
 from difflogic.version import __version__
 
 NAME, FUNCTION = "controller.json", "function.json"
-"""Of the file in a run folder: that of an agent, and that of a classifier."""
+"""File names in a run folder: of an agent, and of a classifier."""
 FORMAT, FUNCTION_FORMAT = FORMATS = "difflogic-controller", "difflogic-function"
 VERSION = 1
 
 
 def to_json(function: FunctionNetlist) -> str:
-    """The text of the file, one gate per line."""
+    """Return a function as JSON text, one gate per line."""
     head: dict[str, Any] = {"format": FUNCTION_FORMAT, "version": VERSION, "difflogic": __version__}
     inputs, choices = "inputs", "classes"
     if isinstance(function, Controller):
@@ -56,17 +56,17 @@ def to_json(function: FunctionNetlist) -> str:
 
 
 def from_json(text: str) -> FunctionNetlist:
-    """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a function."""
+    """Parse a function from JSON text. Raise CircuitError if it is none."""
     return from_data(parse(text))
 
 
 def load(path: Path) -> FunctionNetlist:
-    """Read a file of either format. Raises CircuitError, which names the file."""
+    """Read a file of either format. Raise CircuitError, which names the file."""
     return load_as(from_data, path)
 
 
 def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
-    """A function from the parsed file. Raises CircuitError."""
+    """Make a function from parsed JSON. Raise CircuitError if it is none."""
     if data.get("format") == FUNCTION_FORMAT:
         check_format(data, FUNCTION_FORMAT, VERSION)
         names, thermometer = _inputs(typed(data, "inputs", list), "An input", may_be_bits=True)
@@ -92,11 +92,11 @@ def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
     return empty.with_gates(*read_gates(data, empty.input_names))
 
 
-def _inputs(rows: list[Any], what: str, may_be_bits: bool = False) -> tuple[tuple[str, ...], Thermometer]:
-    """Names and thresholds; where no row has any, they are bits if they may be."""
+def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[tuple[str, ...], Thermometer]:
+    """Return names and thresholds; if `may_be_bits` and no row has thresholds, the inputs are bits."""
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            raise CircuitError(f"{what} is an object with a name and thresholds, got {shown(row)}.")
+            raise CircuitError(f"{subject} is an object with a name and thresholds, got {shown(row)}.")
     names = tuple(row["name"] for row in rows)
     if may_be_bits and not any("thresholds" in row for row in rows):
         return names, Thermometer.of_bits(len(rows))
@@ -113,7 +113,7 @@ def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
 def _thresholds(row: Mapping[str, Any]) -> tuple[float, ...]:
     values = typed(row, "thresholds", list)
     try:
-        # A whole number may be larger than any floating-point number.
+        # A JSON integer may be too large for a float.
         if all(type(value) in (int, float) for value in values):
             return tuple(map(float, values))
     except OverflowError:

@@ -1,13 +1,12 @@
-"""A function as gates: from the bits of a sample to bits of its own, or to the number of a class.
+"""Functions as gates: from the bits of a sample to output bits, or to the number of a class.
 
-A sample is bits as they are, or numbers, which thresholds turn into bits (`difflogic.model.thermometer`). Inputs are
-called by what they say: `edge` where that is a bit, `angle>=0.25` where it is a threshold of a number. Outputs have
-names too or, where groups of them are counted and compared, are the bits of the number of a class, the lowest first:
-`class[0]` alone for two classes, `class[0]` and `class[1]` for three or four. A number in binary is what hardware takes
-as an address, a multiplexer's selection, or a register's value; one line per class would take more gates.
+A sample consists of bits, or of numbers that thresholds convert to bits (`difflogic.model.thermometer`). An input is
+named after its bit, `edge`, or its threshold, `angle>=0.25`. Outputs are named bits, or the binary number of a class,
+the lowest bit first: `class[0]` for two classes, `class[0]` and `class[1]` for three or four. Hardware takes a binary
+number as an address, a multiplexer's selection or a register's value; one line per class would take more gates.
 
-A controller is a function that knows what it acts in: `difflogic.model.controller`. The files of both are read and
-written by `difflogic.model.function_json`.
+A controller is a function with an environment: `difflogic.model.controller`. `difflogic.model.function_json` reads and
+writes the files of both.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _GATE = re.compile(r"g\d+")
 
 
 class Words(NamedTuple):
-    """What a kind of function calls its samples and classes, in prose, and what exported programs call deciding."""
+    """Words for the samples, inputs and classes of a kind of function, and the verb of its exported programs."""
 
     sample: str
     a_sample: str
@@ -47,9 +46,9 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionNetlist(Netlist):
-    """A circuit of gates for samples that do not depend on each other: a trained layer, a classifier, a policy.
+    """Hard circuit for independent samples: a trained layer, a classifier, a policy.
 
-    Make one with `from_circuit`, and call it with samples.
+    `from_circuit` makes one; call it with samples.
 
         >>> layer = difflogic.Circuit.feed_forward([28, 64, 40], seed=0)
         >>> classifier = difflogic.FunctionNetlist.from_circuit(layer, classes=["cat", "dog"])
@@ -58,15 +57,15 @@ class FunctionNetlist(Netlist):
     """
 
     thermometer: Thermometer
-    """The thresholds of each number of a sample; `Thermometer.of_bits` where it is bits."""
+    """Thresholds of each number of a sample; `Thermometer.of_bits` if samples are bits."""
     observations: tuple[str, ...]
-    """What the numbers or bits of a sample are called."""
+    """Names of the numbers or bits of a sample."""
     choices: tuple[str, ...] = ()
-    """What the classes are called, by their numbers; none where the outputs are bits of their own."""
+    """Names of the classes; empty if the result is the output bits."""
     named_outputs: tuple[str, ...] = ()
-    """What those are called."""
+    """Names of the output bits; empty if there are classes."""
     memory: int = 0
-    """So many of the last numbers are bits of a controller's memory: its last outputs of a step before, 0 at first."""
+    """Number of memory bits of a controller: the last numbers of a sample are its last outputs of the step before."""
 
     kind, buses = "function", ("code", "result")
     words: ClassVar[Words] = Words("sample", "a sample", "inputs", "class", "a class", "classes", "classify")
@@ -81,18 +80,18 @@ class FunctionNetlist(Netlist):
         classes: int | Sequence[str] | None = None,
         thermometer: Thermometer | None = None,
     ) -> FunctionNetlist:
-        """The discrete gates of a feed-forward circuit: of each the function with the largest logit.
+        """Discretise a feed-forward circuit: each gate becomes its function with the largest logit.
 
         Args:
             circuit: A circuit without perception.
-            inputs: Names of its inputs, or of the numbers that `thermometer` codes; None: `x0, x1, ...`.
-            outputs: Names of its outputs; None: `y0, y1, ...`.
-            classes: The outputs are shared out among so many classes, or these, in equal groups, and the class whose
-                group has the most ones is the result, of equals the first. None: the outputs are the result.
-            thermometer: The thresholds that make the circuit's inputs of numbers; None: they are bits already.
+            inputs: Names of its inputs, or of the numbers that `thermometer` codes; None for `x0, x1, ...`.
+            outputs: Names of its outputs; None for `y0, y1, ...`.
+            classes: Names of classes, or their number. They share the outputs in equal groups, and the result is the
+                class whose group has the most ones, the first of equals. None: the result is the outputs.
+            thermometer: Thresholds that convert numbers to the circuit's inputs; None if samples are bits.
 
         Returns:
-            A netlist with every gate of the circuit and, for classes, those that count and compare.
+            A netlist with all gates of the circuit and, for classes, the gates that count and compare.
 
         Raises:
             CircuitError: The circuit is an automaton, or names or classes do not fit it.
@@ -114,7 +113,7 @@ class FunctionNetlist(Netlist):
         outputs: Sequence[str] | None = None,
         classes: int | Sequence[str] | None = None,
     ) -> FunctionNetlist:
-        """The same of layers of gates, `(wires [2, n], ids [n])` each, that read so many bits or these thresholds."""
+        """Make a function from layers of gates; `reads` is the number of input bits, or their thresholds."""
         code = Thermometer.of_bits(reads) if isinstance(reads, int) else reads
         if classes is not None and outputs is not None:
             raise CircuitError("Where outputs are counted for classes, the classes are named, and not the outputs.")
@@ -130,11 +129,11 @@ class FunctionNetlist(Netlist):
 
     @property
     def reads_bits(self) -> bool:
-        """Whether a sample is bits, each an input, and not numbers."""
+        """True if a sample consists of bits, each of which is an input."""
         return self.thermometer == Thermometer.of_bits(self.thermometer.dimensions)
 
     def validated(self) -> Self:
-        """Return the same, checked. Raises CircuitError."""
+        """Return the function itself after `validate`. Raise CircuitError."""
         self.validate()
         return self
 
@@ -178,36 +177,44 @@ class FunctionNetlist(Netlist):
         return (*shown, *self.observations[len(self.observations) - self.memory :])
 
     def __call__(self, samples: npt.ArrayLike) -> Integers:
-        """The number of the class, int64 `[N]`, of each sample of `[N, D]`; without classes the bits `[N, outputs]`.
+        """Compute the class of each sample.
 
-        Behind the bits of the number stand those that are remembered.
+        Args:
+            samples: Numbers or bits, `[N, D]`.
+
+        Returns:
+            The numbers of the classes, int64 `[N]`; without classes the output bits, `[N, outputs]`. Memory bits are
+            higher bits of the number.
+
+        Raises:
+            CircuitError: The samples have another shape.
         """
         return self.decide(self.thermometer.code(samples))
 
     def decide_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
-        """The same of samples in fixed point, `form.of(samples)`."""
+        """Compute the class of each sample in fixed point, `form.of(samples)`."""
         return self.decide(form.code(fixed))
 
     def decide(self, code: Bits) -> Integers:
-        """The same at each code, uint8 `[bits, N]`."""
+        """Compute the class for each code, uint8 `[bits, N]`."""
         bits: Integers = self.result_bits(code).astype(np.int64)
         return (bits << np.arange(len(bits))[:, None]).sum(axis=0) if self.choices else bits.T
 
     def result_bits(self, code: Bits) -> Bits:
-        """The outputs, uint8 `[outputs, N]`."""
+        """Return the output bits for each code, uint8 `[outputs, N]`."""
         return unpack_bits(self.evaluate(pack_bits(code)), code.shape[1])
 
     @property
     def latches(self) -> dict[int, int]:
-        """Of the memory that is read: the bit that is read, and the output that it becomes."""
-        shown, seen = len(self.outputs) - self.memory, len(self.observations) - self.memory
-        return {bit: shown + d - seen for bit, (d, _) in enumerate(self.thermometer.places) if d >= seen}
+        """Input bit of each memory bit that is read, with the index of the output that it becomes."""
+        shown, first = len(self.outputs) - self.memory, len(self.observations) - self.memory
+        return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
 
     def on(self, thermometer: Thermometer) -> Self:
-        """The frame of gates that read another thermometer; those that it holds are not valid any more."""
+        """Return a copy with another thermometer, whose gates must be replaced by `with_gates`."""
         return replace(self, thermometer=thermometer)
 
 
 def numbered(stem: str, names: int | Sequence[str]) -> tuple[str, ...]:
-    """The names, or so many of a stem and a number."""
+    """Return the names, or as many made of a stem and a number."""
     return tuple(f"{stem}{i}" for i in range(names)) if isinstance(names, int) else tuple(names)

@@ -1,7 +1,7 @@
-"""A whole automaton of one size: what hardware holds, and what a model checker walks through.
+"""Complete automata of a fixed size, as hardware contains them and model checkers explore them.
 
-Its state is a vector of bits, `C*(W*y + x) + channel`. As a `LatchNetlist` it is one netlist from a state to the
-next: the cell's gates once for each place, between latches.
+The state is a vector of bits, `C*(W*y + x) + channel`. A `LatchNetlist` is one netlist from a state to the next one:
+the gates of the cell once for each place, between latches.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.system.brief import brief
 
 MOST_VALUES = 1 << 16
-"""Values of a state: several times what the largest FPGA has room for as cells."""
+"""Maximum number of bits of a state: several times what the largest FPGA can hold."""
 MOST_GATES = 400_000
-"""Of a machine, in whose file each stands on its own."""
+"""Maximum number of gates of a machine, which are listed one by one in its file."""
 
 _FALSE, _AND, _NOT_A_AND_B, _OR, _A_OR_NOT_B, _TRUE = 0, 1, 4, 7, 11, 15
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """`cell` at so many places; with `target`, uint8 `[H, W, L]`, the claim that from every start, after `steps` steps
-    and ever after, its first channels show that.
+    """Automaton with one cell netlist at all places of a grid.
 
-    Raises CircuitError for a grid that does not fit.
+    With `target`, uint8 `[H, W, L]`, it includes the claim that for every initial state, after `steps` steps and from
+    then on, the first L channels equal the target. Raises CircuitError for a grid that is too large.
     """
 
     cell: CellNetlist
@@ -54,17 +54,17 @@ class Grid:
 
     @property
     def values(self) -> int:
-        """The number of bits of a state."""
+        """Number of bits of a state."""
         return self.height * self.width * self.cell.channels
 
     @property
     def start(self) -> Bits:
-        """`[H, W, C]`: the start of the circuit's scenario, where that has one of this size, else zeros."""
+        """Initial state `[H, W, C]`: that of the circuit's scenario if it has one of this size, else zeros."""
         scenario, shape = self.cell.scenario, (self.height, self.width)
         if scenario is not None and (scenario.height, scenario.width) == shape:
-            found = scenario.grid(self.cell.origin)
-            if found is not None:
-                return found.astype(np.uint8)
+            grid = scenario.grid(self.cell.origin)
+            if grid is not None:
+                return grid.astype(np.uint8)
         return np.zeros((*shape, self.cell.channels), dtype=np.uint8)
 
     def with_cell(self, cell: CellNetlist) -> Grid:
@@ -72,11 +72,11 @@ class Grid:
         return replace(self, cell=cell)
 
     def machine(self) -> LatchNetlist:
-        """One step as a netlist, whose latches all begin at 0: inputs give the start in the first step.
+        """Return one step as a sequential netlist, with latches that are all 0 at first.
 
-        Its outputs are the visible values of the state that it is in or, where something is claimed, 1 in a state
-        that contradicts it; then what the latches become. Latches are the state, and the age: `age[k]` is 1 after k
-        steps. Raises CircuitError for more gates than a file should have.
+        Inputs give the initial state in the first step. Latches are the state and the age: `age[k]` is 1 after k steps.
+        The outputs are the visible bits of the current state or, with a target, one bit that is 1 in a state that
+        contradicts the claim; then the next values of the latches. Raises CircuitError for too many gates.
         """
         count, gates = len(self.cell.gates), self.height * self.width * len(self.cell.gates)
         if gates > MOST_GATES:
@@ -89,7 +89,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LatchNetlist(NamedNetlist):
-    """A netlist whose last inputs, so many, are latches, and whose last outputs are what these hold next."""
+    """Sequential netlist: the last `latches` inputs are the state, the last outputs its next value."""
 
     latches: int
 
@@ -98,12 +98,12 @@ class LatchNetlist(NamedNetlist):
 
     @property
     def first_latch(self) -> int:
-        """The number of the inputs that are none."""
+        """Number of the first latch, which is the number of inputs that are no latches."""
         return self.inputs - self.latches
 
 
 class _Parts:
-    """A machine as it is built: gates are appended, and known by the number of their bit."""
+    """Builder of a machine: gates are appended and referred to by the number of their bit."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -114,12 +114,12 @@ class _Parts:
         self.size = self.inputs
 
     def gate(self, gate: int, a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The bits of as many gates of a kind as there are pairs of bits."""
+        """Append a gate for each pair of bits, and return their bits."""
         pairs = np.stack(np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b)), axis=-1).astype(np.int64)
         return self.append(np.full(len(pairs), gate), pairs)
 
     def append(self, gates: npt.ArrayLike, wires: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The bits of these gates."""
+        """Append gates, and return their bits."""
         self.gates.append(np.asarray(gates, dtype=np.uint8))
         self.wires.append(wires)
         self.size += len(wires)
@@ -130,7 +130,7 @@ class _Parts:
         ages = self.inputs - self.ages + np.arange(self.ages)
         start = np.arange(grid.values)
         false = self.gate(_FALSE, 0, 0)
-        # In the first step no age is set: the inputs are the state. For example `age[1] ? state[5] : start[5]`.
+        # In the first step all ages are 0, and the inputs are the state. For example `age[1] ? state[5] : start[5]`.
         chosen = self.gate(_AND, grid.values + start, ages[0]), self.gate(_NOT_A_AND_B, ages[0], start)
         state = self.gate(_OR, *chosen)
         following = self._stepped(state, int(false[0]))
@@ -150,9 +150,9 @@ class _Parts:
         )
 
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
-        """Return what each value of the state becomes: the cell's gates at each place, all places at once."""
+        """Append the gates of the cell at all places, and return the bits of the next state."""
         cell = self.grid.cell
-        # The patches of a grid of bit numbers are, cell by cell, the bits that it reads; 0 stands for the outside.
+        # The patches of a grid of bit numbers are the bits that each cell reads; 0 marks places outside the grid.
         numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)
         read = patches(numbers, cell.periodic).T - 1
         read[read < 0] = false
@@ -165,8 +165,8 @@ class _Parts:
     def _differs(
         self, shown: npt.NDArray[np.int64], target: Bits, differs: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        for bit, wanted in zip(shown.tolist(), target.tolist(), strict=True):
-            differs = self.gate(_A_OR_NOT_B if wanted else _OR, differs, bit)
+        for bit, value in zip(shown.tolist(), target.tolist(), strict=True):
+            differs = self.gate(_A_OR_NOT_B if value else _OR, differs, bit)
         return differs
 
     def _shown_names(self, places: Sequence[str]) -> list[str]:

@@ -1,18 +1,16 @@
-"""The flat layout: a circuit as levels of gate instances over one vector of nodes per cell.
+"""Flat layout of a circuit: levels of gate instances on one vector of nodes per cell, the same for every engine.
 
-Every cell owns `nodes` values: first the patch, `channel * 9 + f`; then the output of every gate
-*instance*. An update gate is one instance; a perception gate is C instances, one per channel
-(channel fastest), that share coefficients. A level is a set of instances that only read nodes of
-earlier levels, so a step is: patches, level after level, and the last C nodes are the new state.
+Every cell has `nodes` values: first the patch, `channel * 9 + f`, then the output of every gate *instance*. An update
+gate is one instance; a perception gate is C instances, one per channel (channel fastest), which share coefficients. The
+instances of a level read only nodes of earlier levels. A CA step computes the patches, then level after level, and the
+last C nodes are the next state.
 
-Backward, an instance sends its two input adjoints to two *slots*. Slots are numbered so that those of
-one node lie side by side: a node's adjoint is the sum over `[start, end)`, a gather without indices.
-Slots of a level are read while the level is processed and are then free, so levels alternate between
-two regions; the slots of the patch nodes have a region of their own.
+In the backward pass an instance writes the adjoints of its two inputs to two *slots*. The slots of one node are
+adjacent: the adjoint of a node is the sum over `[start, end)`, a gather without indices. The slots of a level are free
+again when the level has been processed, so that levels alternate between two regions; the patch nodes have a region of
+their own.
 
 A circuit without perception has a patch of one value per channel, and its last nodes are the outputs.
-
-Everything here is NumPy, made once per circuit, and the same for every engine.
 """
 
 import itertools
@@ -33,7 +31,7 @@ Index = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Level:
-    """`count` instances from `first_instance` on; instance `i` of the level is gate `first_gate + i // replicas`."""
+    """Level of `count` instances from `first_instance` on; instance `i` of it is gate `first_gate + i // replicas`."""
 
     first_instance: int
     count: int
@@ -43,18 +41,18 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Flat wiring of one circuit; `patch_nodes = patch*C`, node of instance `i` is `patch_nodes + i`."""
+    """Flat wiring of one circuit; the node of instance `i` is `patch_nodes + i`."""
 
     channels: int
     gates: int
     levels: tuple[Level, ...]
     wires: Index
-    """uint32 `[instances, 2]`: the nodes that input a and input b read; of k candidates `[instances, 2, k]`."""
+    """uint32 `[instances, 2]`: nodes of inputs a and b; with k candidates `[instances, 2, k]`."""
     kernels: int = 1
     perception_levels: int = 0
-    """How many of the levels are perception; theirs come first."""
+    """Number of perception levels, which come first."""
     patch: int = wiring.PATCH
-    """Values of each channel that a cell reads: 9, or 1 without perception."""
+    """Number of values that a cell reads of each channel: 9, or 1 without perception."""
 
     @property
     def patch_nodes(self) -> int:
@@ -62,7 +60,7 @@ class Layout:
 
     @property
     def outputs(self) -> int:
-        """Instances of the last level: the last nodes are the next state, or what a feed-forward circuit gives."""
+        """Number of instances of the last level: the next state, or the outputs of a feed-forward circuit."""
         return self.levels[-1].count
 
     @property
@@ -75,7 +73,7 @@ class Layout:
 
     @property
     def parameters(self) -> int:
-        """Rows of 16 parameters, P: of gates, and of the logits of wires."""
+        """Number of rows of 16 parameters, P: those of gates, and those of the logits of wires."""
         return self.gates + (-(-2 * self.candidates * self.gates // 16) if self.candidates > 1 else 0)
 
     @property
@@ -83,12 +81,12 @@ class Layout:
         return self.wires.shape[2] if self.wires.ndim > 2 else 1
 
     def wire_logits(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-        """Return those of `flat [P, 16]`, `[G, 2, k]`; None if wiring is fixed."""
+        """Return the logits of candidates, `[G, 2, k]`, in `flat [P, 16]`; None if wiring is fixed."""
         shape = (self.gates, 2, self.candidates)
         return None if self.candidates == 1 else flat[self.gates :].reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def chosen(self, flat: npt.NDArray[Any]) -> "Layout":
-        """The layout of the most probable candidates by the logits `flat [P, 16]`; itself if wiring is fixed."""
+        """Return the layout with the most probable candidates by logits `flat [P, 16]`; itself if wiring is fixed."""
         logits = self.wire_logits(flat)
         if logits is None:
             return self
@@ -97,27 +95,27 @@ class Layout:
 
     @cached_property
     def instance_gates(self) -> Index:
-        """uint32 `[instances]`: the gate whose coefficients an instance uses."""
+        """uint32 `[instances]`: gate of each instance."""
         return np.concatenate(
             [level.first_gate + np.arange(level.count, dtype=np.uint32) // level.replicas for level in self.levels]
         ).astype(np.uint32)
 
     @cached_property
     def slots(self) -> Index:
-        """uint32, of the shape of `wires`: where an instance's input adjoints go."""
+        """uint32 in the shape of `wires`: slot for the adjoint of each input."""
         return self._fanout[0]
 
     @cached_property
     def fanout(self) -> Index:
-        """uint32 `[nodes, 2]`: the slots `[start, end)` whose sum is a node's adjoint."""
+        """uint32 `[nodes, 2]`: slots `[start, end)` whose sum is the adjoint of each node."""
         return self._fanout[1]
 
     @property
     def slot_count(self) -> int:
-        """Slots per cell: the patch region and two regions that levels take in turn."""
+        """Number of slots per cell: the region of the patch, and two regions between which levels alternate."""
         return int(self.fanout.max(initial=1))
 
-    # Only what trains has to know the slots: they are found when they are asked for, both at once.
+    # Only training needs slots, so that they are computed on first use, both at once.
     @cached_property
     def _fanout(self) -> tuple[Index, Index]:
         firsts = [self.patch_nodes + level.first_instance for level in self.levels]
@@ -126,29 +124,34 @@ class Layout:
 
 
 def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
-    """Slots, uint32 `[edges]`, of edges that read these nodes, and `[start, end)` of each node's, uint32 `[nodes, 2]`.
+    """Number the slots of all edges, an edge being an input of an instance.
 
-    `firsts`: the first node of each level, and the number of nodes.
+    Example: patch nodes 0 and 1; level one with node 2 = (0, 1) and node 3 = (1, 1); level two with node 4 = (2, 3);
+    level three with node 5 = (4, 4); level four with node 6 = (5, 5). The edges read 0 1 1 1 2 3 4 4 5 5, in slots
 
-    For example, with two patch nodes 0 and 1, level one of node 2, which reads (0, 1), and node 3, which reads
-    (1, 1), level two of node 4, which reads (2, 3), level three of node 5, which reads (4, 4), and level four of
-    node 6, which reads (5, 5), the edges are 0 1 1 1 2 3 4 4 5 5, and their slots
-
-        of node   0 1 1 1   2 3         4 4         5 5
+        node      0 1 1 1   2 3         4 4         5 5
         slot      0 1 2 3   4 5         6 7         4 5
-        of level  patch     one         two         three
+        level     patch     one         two         three
 
-    Level three takes the region of level one: backward, its slots are read before level two writes those of level
-    one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`, and node 6, which nobody reads, none.
+    Level three uses the region of level one, since the backward pass reads its slots before level two writes those of
+    level one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`, and node 6, which has no reader, none.
+
+    Args:
+        read: Node that each edge reads, ints `[edges]`.
+        patch_nodes: Number of patch nodes.
+        firsts: First node of each level, and the number of nodes.
+
+    Returns:
+        The slot of each edge, uint32 `[edges]`, and `[start, end)` of each node's slots, uint32 `[nodes, 2]`.
     """
     read = read.astype(np.int64)
-    # Sorted by the node that is read, the edges of one node lie side by side; stable, so that sums have one order.
+    # Sorted by the node that they read, the edges of a node are adjacent; stable, so that the order of sums is fixed.
     order = np.argsort(read, kind="stable")
     degree = np.bincount(read, minlength=firsts[-1])
     ends = np.cumsum(degree)
     starts = ends - degree
-    # Nodes of a level lie side by side too, so that a level's slots move to their region by one shift. The two
-    # regions are as large as the widest level needs.
+    # The nodes of a level are adjacent too, so that one shift moves its slots to their region. Both regions are as
+    # large as the widest level needs.
     shift = np.zeros(len(degree), dtype=np.int64)
     spans = [(first, last, int(starts[first]), int(ends[last - 1])) for first, last in itertools.pairwise(firsts)]
     widest = max(end - start for _, _, start, end in spans)
@@ -162,7 +165,7 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
 
 
 def flat_layout(circuit: Circuit) -> Layout:
-    """The flat layout of a circuit: perception instanced per channel, then the update network."""
+    """Lay out a circuit: perception with an instance per channel, then the update network."""
     channels, kernels = circuit.channels, circuit.kernels
     patch_nodes = circuit.patch * channels
     levels: list[Level] = []
@@ -172,9 +175,9 @@ def flat_layout(circuit: Circuit) -> Layout:
     # With two channels, and one kernel of two gates, the nodes of a cell are
     #     0 .. 8  the patch of channel 0        18, 19  perception gate 0 on channels 0 and 1
     #     9 .. 17 the patch of channel 1        20, 21  perception gate 1 on channels 0 and 1
-    # and the update network reads, centres first, then channel by channel: 4 13, 18 20, 19 21.
+    # and the update network reads the centres first, then channel by channel: 4 13, 18 20, 19 21.
 
-    # nodes[k, c, j]: node that input j of perception kernel k reads for channel c
+    # nodes[k, c, j]: the node that is value j for perception kernel k and channel c
     patch = np.arange(channels)[:, None] * circuit.patch + np.arange(circuit.patch)
     nodes = np.broadcast_to(patch, (kernels, channels, circuit.patch))
     for pairs in circuit.perceive_wires:  # [K, 2, out], or [K, 2, out, k] with candidates, which stay the last axis
@@ -189,7 +192,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
         instance, gate = instance + count, gate + kernels * n_out
 
-    # The notebook concatenates in this order, and a seed's wires are drawn for it: no other one gives its circuits.
+    # The order of the notebook, for which the wires of a seed are sampled.
     centre = patch[:, circuit.patch // 2]
     inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
     for pairs in circuit.update_wires:  # [2, out], or [2, out, k]

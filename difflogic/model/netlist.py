@@ -1,10 +1,10 @@
-"""Hard circuits as a list of gates in topological order between named inputs and outputs, 64 samples evaluated at once.
+"""Hard circuits as lists of gates in topological order, with named inputs and outputs, evaluated on 64 samples at once.
 
-A circuit computes on a vector of bits: first its inputs, then one bit per gate, in order. A gate reads two earlier bits
-and is one of the sixteen (`difflogic.core.gates`: the id is the truth table). Its outputs are some of the bits.
+A circuit computes a vector of bits: first its inputs, then one bit per gate, in order. A gate reads two earlier bits
+and has one of sixteen functions (`difflogic.core.gates`: the id is the truth table). The outputs are some of the bits.
 
-What inputs and outputs mean is said by those who have them: the cell of an automaton
-(`difflogic.model.cell_netlist.CellNetlist`), or a controller (`difflogic.model.controller.Controller`).
+Subclasses give inputs and outputs a meaning: the cell of an automaton (`difflogic.model.cell_netlist.CellNetlist`), or
+a controller (`difflogic.model.controller.Controller`), for example.
 """
 
 from abc import ABC, abstractmethod
@@ -24,12 +24,12 @@ from difflogic.model.framed import in_frame
 from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
-"""`evaluate` holds the bits of all gates for so much input at a time: what a cache and a small machine bear."""
+"""Bytes of intermediate bits that `evaluate` holds at a time, chosen for caches and small machines."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Netlist(ABC):
-    """Gates between inputs and outputs, in topological order. A bit is the number of an input, or of a gate after them.
+    """Gates between inputs and outputs, in topological order. Bits are numbered: first the inputs, then the gates.
 
     `gates`, uint8 `[n]`, are truth tables. `wires`, int32 `[n, 2]`, and `outputs`, int32 `[outputs]`, are numbers of
     bits.
@@ -44,9 +44,9 @@ class Netlist(ABC):
     outputs: Index
 
     kind: ClassVar[str]
-    """What it is a netlist of, in a word."""
+    """Kind of netlist, in one word."""
     buses: ClassVar[tuple[str, str]]
-    """What languages call the inputs together, and the outputs."""
+    """Names of the buses of all inputs and of all outputs in exported code."""
 
     __repr__ = brief
     _repr_html_ = in_frame
@@ -54,21 +54,21 @@ class Netlist(ABC):
     @property
     @abstractmethod
     def input_names(self) -> Sequence[str]:
-        """Return what the inputs are called, in their order; each name is a word without blanks."""
+        """Names of the inputs in order; none contains blanks."""
 
     @property
     @abstractmethod
     def output_names(self) -> Sequence[str]:
-        """Return what the outputs are called, in their order."""
+        """Names of the outputs in order."""
 
     @property
     def shown(self) -> Sequence[str]:
-        """The names of the outputs that it is for; the others are its own memory."""
+        """Names of the visible outputs; the others are hidden state."""
         return self.output_names
 
     def validate(self) -> None:
-        """Raises CircuitError where the gates are not what the class says of them."""
-        # What reads only earlier bits can have no cycle, and one walk from first to last evaluates it.
+        """Raise CircuitError if gates, wires or outputs are out of range or not in topological order."""
+        # If gates read only earlier bits, there is no cycle, and one pass from first to last evaluates them.
         count = len(self.gates)
         before = self.inputs + np.arange(count)
         if len(self.wires) != count or (count and self.gates.max() >= gates.GATE_COUNT):
@@ -79,24 +79,24 @@ class Netlist(ABC):
             raise CircuitError("An output must be an input or a gate.")
 
     def with_gates(self, gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> Self:
-        """Other gates between the same inputs and outputs. Raises CircuitError."""
-        made = replace(self, **gate_arrays(gates, wires, outputs))
-        made.validate()
-        return made
+        """Return a netlist with the same inputs and outputs, and other gates. Raise CircuitError."""
+        netlist = replace(self, **gate_arrays(gates, wires, outputs))
+        netlist.validate()
+        return netlist
 
     @cached_property
     def inputs(self) -> int:
-        """Return how many there are: the number of the first gate's bit."""
+        """Number of inputs, which is the bit of the first gate."""
         return len(self.input_names)
 
     @cached_property
     def program(self) -> BitProgram:
-        """The gates alone, without their meaning."""
+        """Program that evaluates the gates."""
         return BitProgram(self.inputs, self.gates, self.wires)
 
     def evaluate(self, words: Words) -> Words:
-        """The outputs uint64 `[outputs, N]` for inputs uint64 `[inputs, N]`, 64 samples per word."""
-        # All bits of all gates are held at once, so the samples go through in parts that a cache can bear.
+        """Return the outputs, uint64 `[outputs, N]`, for inputs uint64 `[inputs, N]`, 64 samples per word."""
+        # The bits of all gates are in memory at once, so that samples are evaluated in chunks that fit a cache.
         chunk = max(1, _CHUNK_BYTES // (8 * (self.inputs + len(self.gates))))
         result = np.empty((len(self.outputs), words.shape[1]), dtype=np.uint64)
         for start in range(0, words.shape[1], chunk):
@@ -105,13 +105,13 @@ class Netlist(ABC):
         return result
 
     def bit_name(self, bit: int) -> str:
-        """The name of an input, or `g` and the number of a gate."""
+        """Return the name of an input, or `g` and the number of a gate."""
         return self.input_names[bit] if bit < self.inputs else f"g{bit - self.inputs}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NamedNetlist(Netlist):
-    """Gates between inputs and outputs that are no more than their names."""
+    """Netlist whose inputs and outputs have names, but no other meaning."""
 
     kind, buses = "circuit", ("input", "output")
     __repr__ = brief
@@ -129,7 +129,7 @@ class NamedNetlist(Netlist):
 
 
 def gate_arrays(gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> dict[str, Any]:
-    """The fields of a netlist, in the types that it holds them in."""
+    """Return the array fields of a netlist with their types and shapes."""
     return {
         "gates": np.asarray(gates, dtype=np.uint8).reshape(-1),
         "wires": np.asarray(wires, dtype=np.int32).reshape(-1, 2),

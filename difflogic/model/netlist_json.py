@@ -1,20 +1,20 @@
-"""circuit.json: a netlist as text that people and other programs read.
+"""Read and write circuit.json, a cell netlist as readable text.
 
 Version 1:
 
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
-     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its other side when periodic
-     "neighbourhood": "hex",                           only where it is not moore: von-neumann, hex or line
-     "colours": [[0, 0, 0], [255, 0, 0]],              only of a rule that names them: red, green, blue of each state
-     "origin": [0, 3],                                 only where channels were dropped: the names of the others
-     "habitat": {"start": "seed", "height": 20,        only where it is known what it was trained on: the start random,
-      "width": 20, "steps": 12, "fire_rate": 1.0},     seed, zeros or picture, and then its "picture" in rows of text
+     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its opposite side if periodic
+     "neighbourhood": "hex",                           only if not moore: von-neumann, hex or line
+     "colours": [[0, 0, 0], [255, 0, 0]],              only if a rule specifies them: red, green, blue of each state
+     "origin": [0, 3],                                 only if channels were removed: original numbers of the others
+     "habitat": {"start": "seed", "height": 20,        only if its training is known: start is random, seed, zeros or
+      "width": 20, "steps": 12, "fire_rate": 1.0},     picture, and then "picture" contains rows of text
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 
-`gate` decides, the id that is the truth table; `name` is for people. `visible`, all channels where it is
-absent: the first so many are the picture. Written in topological order as `g0, g1, ...`; read with any
-ids, each once, in any order without a cycle.
+`gate` is the id, which is the truth table; `name` is for people and is not read. `visible` is the number of channels
+that are shown, the first ones; all if it is absent. Gates are written in topological order as `g0, g1, ...`, and read
+with any unique ids and in any order without a cycle.
 """
 
 import json
@@ -37,25 +37,25 @@ T = TypeVar("T")
 FORMAT = "difflogic-circuit"
 VERSION = 1
 
-MOST_SAID = 400
-"""Characters of a message about a file: its names and values may be of any length."""
+MOST_CHARACTERS = 400
+"""Maximum length of a message about a file, whose names and values may be of any length."""
 
 MAX_BYTES = 1 << 29
-"""A larger file is refused before it is parsed: some five million gates, and Python would take ten times its size."""
+"""Maximum size of a file, some five million gates: Python needs ten times its size to parse it."""
 
 KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list", dict: "a JSON object"}
-"""Types of JSON in a reader's words."""
+"""Names of JSON types in messages."""
 
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
 
 
 def to_json(netlist: CellNetlist) -> str:
-    """The text of circuit.json, one gate per line."""
+    """Return a netlist as JSON text, one gate per line."""
     return with_gates(head(netlist), netlist)
 
 
 def head(netlist: CellNetlist) -> dict[str, Any]:
-    """What circuit.json says before its gates."""
+    """Return the fields of circuit.json that come before the gates."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.neighbourhood != "moore":
@@ -70,8 +70,9 @@ def head(netlist: CellNetlist) -> dict[str, Any]:
 
 
 def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
-    """The text of a JSON object: `head`, and then the gates and outputs of the netlist by name."""
-    # One gate a line, which a person can read and a diff can show; `json.dumps` puts all on one line, or each number.
+    """Return the text of a JSON object: the fields of `head`, then the gates and outputs of the netlist by name."""
+    # One gate per line, for readers and diffs; `json.dumps` would write everything in one line, or each value in its
+    # own.
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
         f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
@@ -82,32 +83,32 @@ def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
 
 
 def from_json(text: str) -> CellNetlist:
-    """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a circuit."""
+    """Parse a netlist from JSON text. Raise CircuitError if it is none."""
     return from_data(parse(text))
 
 
 def load(path: Path) -> CellNetlist:
-    """Read a circuit.json. Raises CircuitError, which names the file."""
+    """Read a circuit.json. Raise CircuitError, which names the file."""
     return load_as(from_data, path)
 
 
-def load_as(made: Callable[[dict[str, Any]], T], path: Path) -> T:
-    """Return what is made of the JSON object in a file. Raises CircuitError, which names the file."""
+def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
+    """Read a JSON object from a file and convert it. Raise CircuitError, which names the file."""
     text = read_text(path)
     try:
-        return made(parse(text))
+        return convert(parse(text))
     except (CircuitError, DataError) as error:
         raise refusal(path, error) from error
 
 
 def refusal(path: Path, error: Exception) -> CircuitError:
-    """Return what is wrong with a file, in one sentence of bounded length, whatever the file holds."""
-    said = " ".join(str(error).split())
-    return CircuitError(f"{path}: {said if len(said) <= MOST_SAID else f'{said[:MOST_SAID]}...'}")
+    """Return an error that names the file, with a message in one line of bounded length."""
+    message = " ".join(str(error).split())
+    return CircuitError(f"{path}: {message if len(message) <= MOST_CHARACTERS else f'{message[:MOST_CHARACTERS]}...'}")
 
 
 def read_text(path: Path) -> str:
-    """Return a text file that is small enough to parse. Raises CircuitError."""
+    """Read a text file that is small enough to parse. Raise CircuitError."""
     try:
         return read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -115,7 +116,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file that is small enough to parse. Raises CircuitError."""
+    """Read a file that is small enough to parse. Raise CircuitError."""
     try:
         return files.read_bounded(path, MAX_BYTES)
     except OSError as error:
@@ -123,7 +124,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """A JSON object. Raises CircuitError for all else."""
+    """Parse a JSON object. Raise CircuitError for any other text."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -134,8 +135,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
-    """A netlist from the parsed circuit.json. Raises CircuitError."""
-    # Every sentence below quotes what came, cut short: a circuit may come from anybody, also through the service.
+    """Make a netlist from parsed JSON. Raise CircuitError if it is none."""
+    # The messages below quote values in shortened form, since circuits may be untrusted, for example in the service.
     check_format(data, FORMAT, VERSION)
     channels = _whole(data, "channels", least=1)
     visible = _whole(data, "visible", least=1) if "visible" in data else None
@@ -151,35 +152,35 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     gate_ids, wires, ends = read_gates(data, names)
     scenario = _scenario(typed(data, "habitat", dict)) if "habitat" in data else None
     colours = typed(data, "colours", list) if "colours" in data else []
-    if not all(type(each) is list and len(each) == 3 and all(type(x) is int for x in each) for each in colours):
+    if not all(type(rgb) is list and len(rgb) == 3 and all(type(x) is int for x in rgb) for rgb in colours):
         raise CircuitError(f"colours must be red, green and blue of each state, got {shown(colours)}.")
     about = (visible, origin, scenario, neighbourhood, colours)
     return CellNetlist.build(channels, periodic, gate_ids, wires, ends, *about)
 
 
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
-    """Raises CircuitError where a file is of another format or version."""
+    """Raise CircuitError if a file has another format or version."""
     if data.get("format") != form or data.get("version") != version or data["version"] is True:
         writer = f", written by difflogic {data['difflogic']}" if "difflogic" in data else ""
-        got = " ".join(f"{each} {data[each]}" for each in ("format", "version") if each in data) or "neither"
+        got = " ".join(f"{key} {data[key]}" for key in ("format", "version") if key in data) or "neither"
         raise CircuitError(f"Expected format {form} version {version}, got {got}{writer}.")
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
-    """Gate ids, wires and outputs in topological order, between inputs of these names. Raises CircuitError."""
+    """Return gate ids, wires and outputs in topological order, for inputs with these names. Raise CircuitError."""
     rows = typed(data, "gates", list)
     bits = _bits(rows, inputs)
     gate_ids, wires = _gates(rows, bits)
     ends = [_bit(bits, name, "an output") for name in typed(data, "outputs", list)]
-    # People and other programs write gates in any order. Ours come sorted, and are left exactly as they are.
+    # Other programs may write gates in any order; gates that are sorted already keep their order.
     order, wires, ends = topological_sort(len(inputs), wires, ends, [row["id"] for row in rows])
     return [gate_ids[index] for index in order], wires, ends
 
 
 def _scenario(data: Mapping[str, Any]) -> Scenario:
-    known = [field.name for field in fields(Scenario)]
-    if unknown := sorted(data.keys() - set(known)):
-        raise CircuitError(f"Unknown field {shown(unknown[0])} in habitat: expected {', '.join(known)}.")
+    names = [field.name for field in fields(Scenario)]
+    if unknown := sorted(data.keys() - set(names)):
+        raise CircuitError(f"Unknown field {shown(unknown[0])} in habitat: expected {', '.join(names)}.")
     rate = data.get("fire_rate", 1.0)
     if type(rate) not in (int, float):
         raise CircuitError(f"fire_rate must be a number, got {shown(rate)}.")
@@ -191,8 +192,8 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
 
 
 def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
-    """Every name with its bit, gates numbered as they come."""
-    # Names lead to numbers: inputs first, then gates as they come. A gate may be named before it is described.
+    """Return the bit of every name: inputs first, then gates in the order of the file."""
+    # All at once, since a gate may read one that comes later in the file.
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
@@ -230,7 +231,7 @@ def _whole(data: Mapping[str, Any], key: str, least: int) -> int:
 
 
 def typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
-    """The value of a key, which must be there and of that kind. Raises CircuitError."""
+    """Return the value of a required key. Raise CircuitError if it is missing or of another type."""
     value = data.get(key)
     if not isinstance(value, kind):
         raise CircuitError(f"{key} must be {KINDS[kind]}, got {shown(value)}.")
@@ -238,6 +239,6 @@ def typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as text, short enough for a sentence."""
+    """Return a value as text, shortened for a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""The gates of a circuit, layer by layer: what they are, and how sure of it."""
+"""Count the gates of a circuit by layer: their most probable functions, and those that have not converged."""
 
 from dataclasses import dataclass, replace
 
@@ -9,20 +9,20 @@ from difflogic.core import gates
 from difflogic.model.circuit import NETWORKS, Circuit
 
 DECIDED = 0.9
-"""A gate is decided where one of the sixteen has at least this probability."""
+"""Minimum probability of the most probable function of a converged gate."""
 CERTAIN = 0.99
-"""The probability that a gate is given where it is decided for good."""
+"""Minimum probability of a gate's function after `decided`."""
 WIRE_GATES = (gates.NAMES.index("A"), gates.NAMES.index("B"))
-"""Gates that only pass an input on: the others are the active ones."""
+"""Ids of the gates that only pass on an input; all others are active."""
 
 
 def active_gates(logits: npt.NDArray[np.floating]) -> int:
-    """Return how many gates of `logits [G, 16]` compute something: argmax neither A nor B."""
+    """Return the number of gates of `logits [G, 16]` whose most probable function is neither A nor B."""
     return int((~np.isin(logits.argmax(axis=1), WIRE_GATES)).sum())
 
 
 def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floating] | None = None) -> int:
-    """Return the number of gates of which no function, or no candidate of a wire, has a probability of DECIDED.
+    """Return the number of unconverged gates: no function, or no candidate of a wire, has the probability DECIDED.
 
     `logits` are `[G, 16]`, those of candidates `wires [G, 2, k]`.
     """
@@ -31,20 +31,20 @@ def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floa
 
 
 def _most(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """The largest probability of each row of logits `[..., n]`."""
-    # The largest logit becomes exp(0) = 1, so its probability is 1 over the sum of the row.
+    """Return the largest probability of each row of logits `[..., n]`."""
+    # The largest logit becomes exp(0) = 1, so that its probability is 1 divided by the sum of the row.
     return np.asarray(1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1))
 
 
 def decided(circuit: Circuit) -> Circuit:
-    """The circuit with its undecided gates nearly certain to be what they most probably were; hard it is the same."""
+    """Return the circuit with its most probable functions and wires at probability CERTAIN; hard it is the same."""
     wires = None if circuit.wire_logits is None else _certain(circuit.wire_logits)
     return replace(circuit.with_gate_logits(_certain(circuit.gate_logits)), wire_logits=wires)
 
 
 def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Logits `[..., n]` of which the largest has at least the probability CERTAIN."""
-    # For a probability p the logit must lie log(p / (1 - p)) above the log of the others' sum of exponentials.
+    """Raise the largest of logits `[..., n]` to at least the probability CERTAIN."""
+    # For a probability p the logit must be log(p / (1 - p)) above the log-sum-exp of the others.
     is_best = np.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
     rest = np.logaddexp.reduce(np.where(is_best, -np.inf, logits), axis=-1, keepdims=True)
     return np.where(is_best, np.maximum(logits, rest + np.log(CERTAIN / (1 - CERTAIN))), logits).astype(logits.dtype)
@@ -52,25 +52,24 @@ def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
 
 @dataclass(frozen=True)
 class Layer:
-    """The gates of one layer. A perception gate counts once per perception kernel, not once per channel."""
+    """Counts of the gates of one layer. A perception gate counts once per kernel, not once per channel."""
 
     name: str
-    """`update 3`, counted from 0."""
+    """Network and number of the layer, from 0: `update 3`."""
     gates: int
     active: int
-    """Whose most probable gate is neither A nor B."""
+    """Number of gates whose most probable function is neither A nor B."""
     undecided: int
-    """Where none of the sixteen has a probability of 0.9."""
+    """Number of unconverged gates: no function has the probability 0.9."""
     kinds: tuple[int, ...]
-    """How many are each of the sixteen."""
+    """Number of gates of each of the sixteen functions."""
 
 
 def census(circuit: Circuit) -> tuple[Layer, ...]:
-    """Every layer, perception first."""
+    """Count the gates of every layer, perception first."""
     layers = []
     for network in NETWORKS:
         for index, logits in enumerate(circuit.logits[network]):
-            # The logits of K kernels count K times, since each kernel has its own.
             flat = logits.reshape(-1, gates.GATE_COUNT)
             kinds = np.bincount(flat.argmax(axis=1), minlength=gates.GATE_COUNT)
             layers.append(

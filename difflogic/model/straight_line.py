@@ -1,7 +1,7 @@
-"""A netlist as straight-line code: one assignment per gate, in the operators `~ & | ^`.
+"""Convert netlists to straight-line code: one assignment per gate, with the operators `~ & | ^`.
 
-C, WGSL, JavaScript, Verilog and NumPy share these operators, so that one table of expressions serves them all, on
-single bits and on words of many cells. An interpreter has no names: it runs a `RegisterProgram`.
+C, WGSL, JavaScript, Verilog and NumPy share these operators, so that one table of expressions serves them all, for
+single bits and for words of many cells. Interpreters run a `RegisterProgram` instead.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ Index = npt.NDArray[np.int64]
 FALSE, A, B, NOT_B, NOT_A, TRUE = 0, 3, 5, 10, 12, 15
 
 READS = (0, 2, 2, 1, 2, 1, 2, 2, 2, 2, 1, 2, 1, 2, 2, 0)
-"""How many inputs each of the sixteen gates depends on."""
+"""Number of inputs that each of the sixteen gates depends on."""
 
 EXPRESSIONS = (
     "", "{a} & {b}", "{a} & ~{b}", "{a}", "~{a} & {b}", "{b}", "{a} ^ {b}", "{a} | {b}",
     "~({a} | {b})", "~({a} ^ {b})", "~{b}", "{a} | ~{b}", "~{a}", "~{a} | {b}", "~({a} & {b})", "",
 )  # fmt: skip
-"""The sixteen gates of `{a}` and `{b}`; the two constants are written otherwise in each language."""
+"""Expressions of the sixteen gates of `{a}` and `{b}`; languages write the two constants differently."""
 
 
 class Assignment(NamedTuple):
-    """The gate that makes a bit of a cell. It truly reads `a`, or `a` and a different `b`, or nothing."""
+    """Gate that computes a bit. It depends on `a`, on `a` and a different bit `b`, or on nothing."""
 
     bit: int
     gate: int
@@ -37,33 +37,32 @@ class Assignment(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The bits that it depends on: none, one or two."""
+        """Bits that the gate depends on: none, one or two."""
         return (self.a, self.b)[: READS[self.gate]]
 
 
 def lines(netlist: Netlist) -> list[Assignment]:
-    """The gates that an output depends on, in order."""
-    # From the outputs backwards: a gate that nobody wants is left out, and with it all that it alone would read. A
-    # gate that ignores an input does not want it, so that what looks connected may fall away too.
-    wanted = bytearray(netlist.inputs + len(netlist.gates))
+    """Return the gates that an output depends on, in topological order (dead gate elimination)."""
+    # From the outputs back to the inputs. An input that a gate does not depend on is not live through that gate.
+    is_live = bytearray(netlist.inputs + len(netlist.gates))
     for output in netlist.outputs.tolist():
-        wanted[output] = 1
-    found = []
+        is_live[output] = 1
+    assignments = []
     rows = list(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True))
-    for bit in range(len(wanted) - 1, netlist.inputs - 1, -1):  # from the last: who reads a gate comes after it
-        if wanted[bit]:
+    for bit in range(len(is_live) - 1, netlist.inputs - 1, -1):
+        if is_live[bit]:
             gate, (a, b) = rows[bit - netlist.inputs]
             line = _line(bit, gate, a, b)
             for read in line.reads:
-                wanted[read] = 1
-            found.append(line)
-    return found[::-1]
+                is_live[read] = 1
+            assignments.append(line)
+    return assignments[::-1]
 
 
 def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
-    """Return the same value: a gate of one input reads `a`, and a gate whose inputs are one bit becomes such a gate."""
-    # Where both inputs are one bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, can come up: XOR of a
-    # bit with itself is FALSE, AND is the bit.
+    """Normalise a gate: one that depends on one input reads it as `a`."""
+    # If both inputs are the same bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, are possible: XOR of
+    # a bit with itself is FALSE, AND is the bit.
     if a == b:
         gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
     elif gate in (B, NOT_B):
@@ -72,13 +71,13 @@ def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
 
 
 def read_inputs(netlist: Netlist) -> list[int]:
-    """The inputs that an output depends on, ascending: those that the lines and the outputs read."""
+    """Return the inputs that an output depends on, ascending."""
     bits = {bit for line in lines(netlist) for bit in line.reads} | set(netlist.outputs.tolist())
     return sorted(bit for bit in bits if bit < netlist.inputs)
 
 
 def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str) -> str:
-    """The line's right side; `name` gives the variable of a bit, `zero` and `one` are the two constants."""
+    """Return the right side of an assignment; `name` gives the variable of a bit, `zero` and `one` are constants."""
     if line.gate in (FALSE, TRUE):
         return one if line.gate == TRUE else zero
     return EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
@@ -86,37 +85,36 @@ def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str
 
 @dataclass(frozen=True, eq=False)
 class RegisterProgram:
-    """A netlist as a short program over few registers: what an interpreter of gates runs.
+    """Netlist as a program with few registers, for interpreters of gates.
 
-    Input `patches[i]`, `9*channel + patch`, goes to register `i`; then the gates in order; then `outputs` are read.
-    Only gates that an output depends on are computed, and a register is used again once its value has been read for
-    the last time.
+    Register `i` is loaded with input `patches[i]`, `9*channel + patch`; then the gates are computed in order; then
+    `outputs` are read. Dead gates are removed, and a register is reused after the last read of its value.
 
     For example, two inputs, `g = in0 AND in1`, `h = g XOR in1`, and the output `h` need two registers:
 
         r0 = in0, r1 = in1          patches
-        r0 = r0 AND r1              in0 is not read again: its register takes g
-        r1 = r0 XOR r1              g and in1 are read for the last time: h takes the register that was freed last
+        r0 = r0 AND r1              the last read of in0: g takes its register
+        r1 = r0 XOR r1              the last read of g and in1: h takes the register that was freed last
         output r1
     """
 
     patches: Index
-    """int64 `[p]`."""
+    """int64 `[p]`: inputs that are loaded into the first registers."""
     code: Index
-    """int64 `[n, 4]`: gate id, the registers of a and b, and the register that its value goes to, maybe one of them."""
+    """int64 `[n, 4]`: gate id, registers of a and b, and register of the result, which may be one of these."""
     outputs: Index
-    """int64 `[C]`: registers."""
+    """int64 `[C]`: registers of the outputs."""
     registers: int
 
 
 def register_program(netlist: Netlist) -> RegisterProgram:
-    """Registers are handed out in order, the one freed last first."""
+    """Allocate registers for the live gates of a netlist, the one that was freed last first."""
     patches, gates = read_inputs(netlist), lines(netlist)
     last_read = {bit: line.bit for line in gates for bit in line.reads}
     last_read |= dict.fromkeys(netlist.outputs.tolist(), len(netlist.gates) + netlist.inputs)
     register = {bit: index for index, bit in enumerate(patches)}
-    # A bit's last reader gives its register back before its own value takes one: the value may then overwrite an
-    # input in place. What an output shows is read after the last gate, and so is never given back.
+    # The last reader of a bit frees its register before it allocates its own, so that its value may overwrite an input.
+    # Outputs are read after the last gate, and so are never freed.
     free: list[int] = []
     registers = len(patches)
     code = []
