@@ -1,4 +1,4 @@
-"""Circuits as functions that JAX differentiates and compiles around. Needs the extra `jax`.
+"""Circuits as functions in JAX, with gradients. Requires the extra `jax`.
 
 layer = difflogic.jax.circuit_function(difflogic.Circuit.feed_forward([64, 256, 100], seed=0), (32,))
 gradients = jax.grad(lambda logits: layer(logits, bits).sum())(circuit.flat_logits())
@@ -30,17 +30,30 @@ def circuit_function(
     every_state: bool = False,
     device: Device | str = "cpu",
 ) -> Callable[[Any, Any], Any]:
-    """`y = f(logits, x)`, of logits `[G, 16]` and `x` `[*grid, C]`: see `CircuitFunction`.
+    """Make a JAX function `y = f(logits, x)` of a circuit, which `jax.grad`, `jax.jit` and `jax.vmap` accept.
 
-    Its gradients with respect to both are known to `jax.grad`, and it may stand within `jax.jit` and `jax.vmap`;
-    difflogic computes on `device`, whatever device JAX's arrays are on. Raises as `Engine.open_function` does; the
-    function raises DataError for other shapes, and UsageError for derivatives other than the first, backward.
+    Args:
+        circuit: Its wiring is used; logits are an argument of the function.
+        grid: `[B, H, W]` for an automaton, any shape of samples for a feed-forward circuit.
+        steps: Number of steps, T; 1 for a feed-forward circuit.
+        hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
+        every_state: True to return the states after all steps.
+        device: Device on which difflogic computes, independent of the device of JAX's arrays.
+
+    Returns:
+        The function. `logits` is float32 `[P, 16]`, `x` `[*grid, C]`, and `y` `[*grid, outputs]`, or with `every_state`
+        `[T, *grid, C]`. It raises DataError for other shapes, and UsageError for forward or second derivatives.
+
+    Raises:
+        DataError: The circuit does not run on this grid, or for this number of steps.
+        DeviceError: The device cannot be used.
+        LimitError: The states do not fit the memory.
     """
     function = Device(str(device)).open().open_function(circuit, grid, steps, hard, every_state)
     logits_shape = jax.ShapeDtypeStruct(circuit.flat_logits().shape, np.float32)
     x_shape = jax.ShapeDtypeStruct((*function.grid, circuit.channels), np.float32)
     y_shape = jax.ShapeDtypeStruct(function.y_shape, np.float32)
-    lock = Lock()  # JAX may call from several threads
+    lock = Lock()  # JAX may call the function from several threads
 
     def forward(logits: Any, x: Any) -> Any:
         with lock:
@@ -48,7 +61,7 @@ def circuit_function(
             return function.forward(np.asarray(x))
 
     def backward(logits: Any, x: Any, d_y: Any) -> Any:
-        # Traced code has no state, so that nothing says whether the buffers still hold this pass: it is done again.
+        # Traced code has no state, so that the buffers may belong to another call: the forward pass is repeated.
         with lock:
             function.update(np.asarray(logits))
             function.forward(np.asarray(x))
@@ -60,21 +73,21 @@ def circuit_function(
     def pulled_back(logits: Any, x: Any, d_y: Any) -> Any:
         return jax.pure_callback(backward, (logits_shape, x_shape), logits, x, d_y, vmap_method="sequential")
 
-    # Second derivatives differentiate what the first ones are made of.
+    # A second derivative would differentiate these functions, and is refused.
     first, back = jax.custom_jvp(computed), jax.custom_jvp(pulled_back)
     first.defjvp(_refused)
     back.defjvp(_refused)
     differentiable = jax.custom_jvp(computed)
 
-    def pushed(given: Any, tangents: Any) -> Any:
-        return first(*given), _TANGENT.bind(*given, *tangents, shape=y_shape.shape, back=back)
+    def pushed(primals: Any, tangents: Any) -> Any:
+        return first(*primals), _TANGENT.bind(*primals, *tangents, shape=y_shape.shape, back=back)
 
     differentiable.defjvp(pushed)
 
     def layer(logits: Any, x: Any) -> Any:
-        for name, given, right in (("logits", logits, logits_shape.shape), ("x", x, x_shape.shape)):
-            if np.shape(given) != right:
-                raise DataError(f"{name} must have shape {list(right)}, got {list(np.shape(given))}.")
+        for name, array, shape in (("logits", logits, logits_shape.shape), ("x", x, x_shape.shape)):
+            if np.shape(array) != shape:
+                raise DataError(f"{name} must have shape {list(shape)}, got {list(np.shape(array))}.")
         return differentiable(logits, x)
 
     return layer
@@ -87,9 +100,9 @@ def _refused(*_: Any, **__: Any) -> Any:
     ) from None
 
 
-# How an output changes with logits and inputs. JAX's backward pass only transposes it. Whoever computes it asks for a
-# forward derivative: of `jax.custom_vjp` JAX would say so in its own words, out of compiled code, where nobody could
-# catch them.
+# The derivative of an output with respect to logits and inputs, which JAX's backward pass only transposes. Evaluating
+# it means a forward derivative, which raises UsageError; with `jax.custom_vjp` JAX would raise its own error from
+# compiled code, which could not be caught.
 _TANGENT = Primitive("circuit_tangent")
 _TANGENT.def_impl(_refused)
 _TANGENT.def_abstract_eval(lambda *_, shape, back: jax.core.ShapedArray(shape, np.float32))
@@ -98,15 +111,15 @@ ad.primitive_jvps[_TANGENT] = _refused
 
 
 def _transposed(d_y: Any, logits: Any, x: Any, *changes: Any, shape: tuple[int, ...], back: Any) -> list[Any]:
-    found = back(logits, x, ad.instantiate_zeros(d_y))
-    asked = (d if ad.is_undefined_primal(change) else None for d, change in zip(found, changes, strict=True))
-    return [None, None, *asked]
+    adjoints = back(logits, x, ad.instantiate_zeros(d_y))
+    needed = (d if ad.is_undefined_primal(change) else None for d, change in zip(adjoints, changes, strict=True))
+    return [None, None, *needed]
 
 
 def _batched(arrays: Sequence[Any], axes: Sequence[Any], *, shape: tuple[int, ...], back: Any) -> tuple[Any, int]:
-    size = next(each.shape[axis] for each, axis in zip(arrays, axes, strict=True) if axis is not None)
-    every = [batching.bdim_at_front(each, axis, size) for each, axis in zip(arrays, axes, strict=True)]
-    return _TANGENT.bind(*every, shape=(size, *shape), back=jax.vmap(back)), 0
+    size = next(array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None)
+    batched = [batching.bdim_at_front(array, axis, size) for array, axis in zip(arrays, axes, strict=True)]
+    return _TANGENT.bind(*batched, shape=(size, *shape), back=jax.vmap(back)), 0
 
 
 ad.primitive_transposes[_TANGENT] = _transposed

@@ -1,4 +1,4 @@
-"""Circuits as layers of PyTorch. Needs the extra `torch`.
+"""Circuits as layers in PyTorch. Requires the extra `torch`.
 
 layer = difflogic.torch.CircuitModule(difflogic.Circuit.feed_forward([64, 256, 100], seed=0), hard=True)
 scores = layer(bits).reshape(-1, 10, 10).sum(-1)
@@ -18,16 +18,22 @@ except ImportError as error:
     raise MissingPackagesError.of("difflogic.torch", "torch", error.name) from error
 
 GRIDS = 4
-"""Grids whose buffers a layer keeps: those of training and of evaluation, and the rest of either."""
+"""Maximum number of grids with cached buffers: training, evaluation, and the last, smaller batch of either."""
 
 
 class CircuitModule(torch.nn.Module):
-    """A circuit as a layer: `y = layer(x)`, `x` `[*grid, C]`, `y` `[*grid, outputs]`; see `CircuitFunction`.
+    """Circuit as a layer with one parameter, `logits`, `[P, 16]`.
 
-    Its one parameter is `logits`, `[G, 16]`. `y` has the dtype of `x`, or float32 where that is of whole numbers.
-    `hard`, which may be set at any time, computes by the hard gates, with the gradients of the soft ones. `device` is
-    where difflogic computes, whatever device torch's tensors are on: they are copied there and back. Raises as
-    `Engine.open_function` does.
+    Args:
+        circuit: Its wiring, and the initial logits.
+        steps: Number of steps, T; 1 for a feed-forward circuit.
+        hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through). The
+            attribute may be changed at any time.
+        every_state: True to return the states after all steps.
+        device: Device on which difflogic computes; tensors on any device are copied there and back.
+
+    Raises:
+        DeviceError: The device cannot be used.
     """
 
     def __init__(
@@ -46,13 +52,25 @@ class CircuitModule(torch.nn.Module):
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit with its present logits."""
+        """Circuit with the current logits."""
         return self._circuit.with_logits(_array(self.logits))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """`y`; see CircuitFunction.forward for what is refused."""
+        """Compute the layer.
+
+        Args:
+            x: Input, `[*grid, C]`: `[B, H, W, C]` for an automaton, any shape of samples for a feed-forward circuit.
+
+        Returns:
+            The output, `[*grid, outputs]`, or with `every_state` `[T, *grid, C]`, with the dtype of `x`; float32 if
+            that is an integer type.
+
+        Raises:
+            DataError: `x` has another shape, is not finite, or does not consist of bits in a hard layer.
+            LimitError: The states do not fit the memory.
+        """
         grid = tuple(x.shape[:-1])
-        if 0 in grid and x.shape[-1] == self._circuit.channels:  # a batch of none, for which no engine has buffers
+        if 0 in grid and x.shape[-1] == self._circuit.channels:  # an empty batch, for which no engine has buffers
             states = (self.steps,) if self.every_state else ()
             nothing: torch.Tensor = 0 * (x.sum() + self.logits.sum())
             return nothing.to(_dtype(x)).expand(*states, *grid, self._circuit.outputs)
@@ -60,7 +78,7 @@ class CircuitModule(torch.nn.Module):
         return y
 
     def _function(self, grid: tuple[int, ...]) -> CircuitFunction:
-        # Autograd may still hold what is dropped here, and frees it when it is done.
+        # Autograd may still reference a function that is dropped here.
         key = (grid, self.hard)
         if key not in self._functions:
             self._functions[key] = self._engine.open_function(
@@ -83,27 +101,27 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_y: torch.Tensor) -> Any:
-        # Gradients of gradients are refused: what is computed here is no part of torch's graph.
+        # Second derivatives are refused, since the backward pass is not part of torch's graph.
         return torch.autograd.function.once_differentiable(_pull_back)(ctx, d_y)
 
 
 def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, None]:
     x, logits = ctx.saved_tensors
     function: CircuitFunction = ctx.function
-    if function.current != ctx.number:  # another pass has used its buffers since
+    if function.current != ctx.number:  # another forward pass has used the buffers since
         function.update(_array(logits))
         function.forward(_array(x))
     gradients, d_x = function.backward(_array(d_y))
-    # Bits that came as whole numbers have no gradient.
-    d_given = torch.from_numpy(d_x.copy()).to(x) if ctx.needs_input_grad[0] else None
-    return d_given, torch.from_numpy(gradients).to(logits), None
+    # Inputs of an integer type have no gradient.
+    d_input = torch.from_numpy(d_x.copy()).to(x) if ctx.needs_input_grad[0] else None
+    return d_input, torch.from_numpy(gradients).to(logits), None
 
 
 def _dtype(x: torch.Tensor) -> torch.dtype:
-    """The dtype of what is computed from `x`: shares would be cut off to whole numbers."""
+    """Return the dtype of results for `x`: soft values would be truncated to integers."""
     return x.dtype if x.is_floating_point() else torch.float32
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    # Float32 before NumPy sees it, which does not know bfloat16.
+    # Converted to float32 first, since NumPy has no bfloat16.
     return tensor.detach().to("cpu", torch.float32).numpy()

@@ -1,7 +1,6 @@
-"""The model in JAX as a reader of the paper writes it: gathers, `scan` over the steps, gradients by autodiff.
+"""The model in JAX as in the paper: gathers, `scan` over the steps, gradients by automatic differentiation.
 
-Only one thing is better than the paper's own code: a soft gate is four coefficients, not a mixture of sixteen
-gates for every cell.
+Unlike in the paper's code, a soft gate is four coefficients instead of a mixture of sixteen gates for every cell.
 """
 
 from functools import partial
@@ -19,39 +18,39 @@ Logits = dict[str, list[Any]]
 
 
 def coefficients(logits: Any, hard: bool) -> Any:
-    """`[..., out, 16]` -> `[..., out, 4]`."""
+    """Return the coefficients `[..., out, 4]` of logits `[..., out, 16]`."""
     weights = jax.nn.one_hot(logits.argmax(-1), 16) if hard else jax.nn.softmax(logits)
-    # On a card JAX else multiplies with ten bits of mantissa, and the first loss is 230.83 in place of 231.27.
+    # By default JAX multiplies on a GPU with ten bits of mantissa: the first loss is 230.83 instead of 231.27.
     return jnp.matmul(weights, TABLE, precision="highest")
 
 
 def gates(coef: Any, wires: Any, x: Any) -> Any:
-    """`[out, 4]`, `[2, out]`, `[n_in]` -> `[out]`."""
+    """Compute a layer, `[out]`, from coefficients `[out, 4]`, wires `[2, out]` and inputs `[n_in]`."""
     a, b = x[wires[0]], x[wires[1]]
     return coef[:, 0] + coef[:, 1] * a + coef[:, 2] * b + coef[:, 3] * a * b
 
 
 def make_rollout(circuit: Circuit, steps: int) -> Any:
-    """A function `(logits, x [B, H, W, C], masks [T, H, W, 1], hard) -> [B, H, W, C]`, the last state."""
+    """Make a function `(logits, x [B, H, W, C], masks [T, H, W, 1], hard)` that returns the last state."""
     wires = {name: [jnp.asarray(layer) for layer in layers] for name, layers in circuit.wires.items()}
 
     def perceive_one(coef: list[Any], pairs: list[Any], patch: Any) -> Any:
-        """One perception kernel on one channel's patch `[9]` -> `[S]`."""
+        """Apply one perception kernel to the patch of one channel, `[9]` -> `[S]`."""
         for layer, pair in zip(coef, pairs, strict=True):
             patch = gates(layer, pair, patch)
         return patch
 
     def cell(coef: dict[str, list[Any]], patch: Any) -> Any:
-        """`[9, C]` -> `[C]`, the cell's new state."""
+        """Return the next state of a cell, `[C]`, from its patch `[9, C]`."""
         by_kernel = jax.vmap(perceive_one, in_axes=(0, 0, None))
         by_channel = jax.vmap(by_kernel, in_axes=(None, None, 1))
-        seen = by_channel(coef["perceive"], wires["perceive"], patch)  # [C, K, S]
-        values = jnp.concatenate([patch[4], seen.transpose(0, 2, 1).reshape(-1)])
+        perceived = by_channel(coef["perceive"], wires["perceive"], patch)  # [C, K, S]
+        values = jnp.concatenate([patch[4], perceived.transpose(0, 2, 1).reshape(-1)])
         for layer, pair in zip(coef["update"], wires["update"], strict=True):
             values = gates(layer, pair, values)
         return values
 
-    # Over the batch, the rows and the columns: a cell knows nothing but its patch.
+    # Over the batch, the rows and the columns.
     cells = jax.vmap(jax.vmap(jax.vmap(cell, in_axes=(None, 0)), in_axes=(None, 0)), in_axes=(None, 0))
 
     def rollout(logits: Logits, x: Any, masks: Any, hard: bool = False) -> Any:
@@ -67,7 +66,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
 
 
 def patches(state: Any, periodic: bool) -> Any:
-    """`[B, H, W, C]` -> `[B, H, W, 9, C]`."""
+    """Return the patches `[B, H, W, 9, C]` of a state `[B, H, W, C]`."""
     height, width = state.shape[1:3]
     padded = jnp.pad(state, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap" if periodic else "constant")
     shifted = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
@@ -75,12 +74,12 @@ def patches(state: Any, periodic: bool) -> Any:
 
 
 def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, masks: Any = None) -> Any:
-    """The sum of squares over the loss channels after the last step."""
+    """Return the sum of squares over the loss channels after the last step."""
     return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
 
 
 def gradients(circuit: Circuit, batch: Batch, rollout_of: Any = make_rollout) -> tuple[float, ArraysByNetwork]:
-    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them."""
+    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does."""
     rollout = rollout_of(circuit, batch.steps)
     masks = None if batch.masks is None else jnp.asarray(batch.masks)
     y = np.asarray(batch.y)[..., : batch.loss_channels]
@@ -90,5 +89,5 @@ def gradients(circuit: Circuit, batch: Batch, rollout_of: Any = make_rollout) ->
 
 
 def as_arrays(circuit: Circuit) -> Logits:
-    """The logits in float32."""
+    """Return the logits as JAX arrays, float32."""
     return {name: [jnp.asarray(layer, jnp.float32) for layer in layers] for name, layers in circuit.logits.items()}

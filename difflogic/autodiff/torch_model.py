@@ -1,4 +1,4 @@
-"""The model in PyTorch: cells last, gradients by autograd."""
+"""The model in PyTorch, with cells as the last axis and gradients by autograd."""
 
 import numpy as np
 import torch
@@ -11,18 +11,18 @@ Tensors = list[torch.Tensor]
 
 
 def coefficients(logits: torch.Tensor, hard: bool) -> torch.Tensor:
-    """`[..., out, 16]` -> `[..., out, 4, 1]`."""
+    """Return the coefficients `[..., out, 4, 1]` of logits `[..., out, 16]`."""
     weights = torch.nn.functional.one_hot(logits.argmax(-1), 16).float() if hard else logits.softmax(-1)
     return (weights @ torch.tensor(TABLE, device=logits.device)).unsqueeze(-1)
 
 
 def gates(coef: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """`[..., out, 4, 1]` and both inputs `[..., out, cells]` -> the same."""
+    """Compute gates `[..., out, cells]` from coefficients `[..., out, 4, 1]` and both inputs `[..., out, cells]`."""
     return coef[..., 0, :] + coef[..., 1, :] * a + (coef[..., 2, :] + coef[..., 3, :] * a) * b
 
 
 class Rollout:
-    """A circuit on a device; `compiled` says whether its CA step is compiled, or why not."""
+    """Rollout of a circuit on a device, with a compiled CA step if `compile_step`."""
 
     def __init__(self, circuit: Circuit, steps: int, device: str, compile_step: bool) -> None:
         self._circuit, self._steps, self._count = circuit, steps, len(circuit.perceive)
@@ -31,25 +31,25 @@ class Rollout:
         self._step = torch.compile(self._eager_step) if compile_step else self._eager_step
 
     def _eager_step(self, coef: Tensors, state: torch.Tensor) -> torch.Tensor:
-        """`[C, B, H, W]` -> the same, a step later."""
+        """Return the next state of a state `[C, B, H, W]`."""
         patch = self._patches(state)
         kernels = self._circuit.kernels
-        # All channels and cells are one axis here: a perception kernel does the same to each of them.
+        # Channels and cells are one axis, since a perception kernel is the same for all of them.
         values = patch.reshape(1, 9, -1).expand(kernels, -1, -1)
         for layer, pairs in zip(coef[: self._count], self._perceive, strict=True):
             index = pairs.unsqueeze(-1).expand(-1, -1, -1, values.shape[-1])
             values = gates(layer, values.gather(1, index[:, 0]), values.gather(1, index[:, 1]))
         channels = self._circuit.channels
-        seen = values.reshape(kernels, values.shape[1], channels, -1).permute(2, 1, 0, 3)
-        # The update network reads the centres, then channel by channel the outputs of all kernels.
-        values = torch.cat([state.reshape(channels, -1), seen.reshape(-1, seen.shape[-1])])
+        perceived = values.reshape(kernels, values.shape[1], channels, -1).permute(2, 1, 0, 3)
+        # The update network reads the centres, then the outputs of all kernels channel by channel.
+        values = torch.cat([state.reshape(channels, -1), perceived.reshape(-1, perceived.shape[-1])])
         for layer, pairs in zip(coef[self._count :], self._update, strict=True):
-            # `index_select` in place of the brackets took six times as long on a CPU
+            # `index_select` instead of brackets took six times as long on a CPU
             values = gates(layer, values[pairs[0]], values[pairs[1]])
         return values.reshape(state.shape)
 
     def _patches(self, state: torch.Tensor) -> torch.Tensor:
-        """`[C, B, H, W]` -> `[9, C, B, H, W]`"""
+        """Return the patches `[9, C, B, H, W]` of a state `[C, B, H, W]`."""
         height, width = state.shape[2:]
         mode = "circular" if self._circuit.periodic else "constant"
         padded = torch.nn.functional.pad(state, (1, 1, 1, 1), mode=mode)
@@ -58,7 +58,7 @@ class Rollout:
     def __call__(
         self, logits: Tensors, x: torch.Tensor, masks: torch.Tensor | None = None, hard: bool = False
     ) -> torch.Tensor:
-        """The last state `[B, H, W, C]` from the first."""
+        """Return the last state `[B, H, W, C]` of a rollout from `x`."""
         coef = [coefficients(layer, hard) for layer in logits]
         state = x.movedim(-1, 0)
         for step in range(self._steps):
@@ -68,18 +68,18 @@ class Rollout:
 
 
 def gradients(circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them; not compiled."""
+    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does; not compiled."""
     logits = as_tensors(circuit, "cpu")
     masks = None if batch.masks is None else torch.tensor(batch.masks)
     channels = batch.loss_channels
     last = Rollout(circuit, batch.steps, "cpu", compile_step=False)(logits, torch.tensor(batch.x), masks)
     loss = (last[..., :channels] - torch.tensor(np.asarray(batch.y)[..., :channels])).square().sum()
-    found = [each.numpy() for each in torch.autograd.grad(loss, logits)]
+    grads = [gradient.numpy() for gradient in torch.autograd.grad(loss, logits)]
     count = len(circuit.perceive)
-    return float(loss.detach()), {"perceive": found[:count], "update": found[count:]}
+    return float(loss.detach()), {"perceive": grads[:count], "update": grads[count:]}
 
 
 def as_tensors(circuit: Circuit, device: str) -> Tensors:
-    """The logits, perception's layers first."""
+    """Return the logits as tensors, perception layers first."""
     layers = [*circuit.logits["perceive"], *circuit.logits["update"]]
     return [torch.tensor(layer, dtype=torch.float32, device=device, requires_grad=True) for layer in layers]

@@ -124,7 +124,7 @@ class Layout:
 
 
 def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
-    """Number the slots of all edges, an edge being an input of an instance.
+    """Assign slots to all edges, an edge being an input of an instance.
 
     Example: patch nodes 0 and 1; level one with node 2 = (0, 1) and node 3 = (1, 1); level two with node 4 = (2, 3);
     level three with node 5 = (4, 4); level four with node 6 = (5, 5). The edges read 0 1 1 1 2 3 4 4 5 5, in slots

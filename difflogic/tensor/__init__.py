@@ -1,7 +1,7 @@
-"""Tensors on devices, with gradients: what policies, critics and losses of one's own are written in.
+"""Tensors on devices, with automatic differentiation, for policies, critics and your own losses.
 
-`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has the layers, `optim` the optimiser, and
-`to_device` moves any of these.
+`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has layers, `optim` the optimiser, and
+`to_device` moves any of these to another device.
 """
 
 from difflogic.tensor import nn as nn

@@ -1,4 +1,4 @@
-"""Tensors keep their numbers in arrays: what every device offers, and the processor, which uses NumPy."""
+"""Arrays of tensors: the interface of all devices, and its implementation for the processor, by NumPy."""
 
 from functools import cache
 from typing import Any, Protocol
@@ -22,14 +22,14 @@ from difflogic.tensor.kernels.unary import unary
 
 Shape = tuple[int, ...]
 DeviceArray = Any
-"""An array of a device: it has a `shape`, `dtype`, `size` and `ndim`, and only its device's Arrays look into it."""
+"""Array on a device: it has a `shape`, `dtype`, `size` and `ndim`, and is otherwise opaque to all but its Arrays."""
 
 
 class Arrays(Protocol):
-    """The eleven kernels on one device, and how numbers come there and back.
+    """Kernels on one device, and copies to and from it.
 
-    The kernels take what their twins take, see `difflogic.tensor.kernels`. Only `adam` and `assign` change an array,
-    and `assign_rows` a part of it.
+    The kernels have the parameters of their NumPy reference, see `difflogic.tensor.kernels`. Only `adam`, `assign` and
+    `assign_rows` change an array in place.
     """
 
     def put(self, values: Array) -> DeviceArray: ...
@@ -66,7 +66,7 @@ class Arrays(Protocol):
 
 
 class HostArrays:
-    """Arrays of NumPy: the twins themselves."""
+    """Arrays on the processor: NumPy and the reference kernels."""
 
     unary = staticmethod(unary)
     d_unary = staticmethod(d_unary)
@@ -82,7 +82,7 @@ class HostArrays:
 
     @staticmethod
     def put(values: Array) -> Array:
-        # A copy: a tensor's numbers are its own.
+        # A copy, since a tensor owns its numbers.
         return np.array(values)
 
     get = put
@@ -99,8 +99,8 @@ class HostArrays:
     def assign_rows(first: int, x: Array, rows: Array) -> None:
         x[first : first + len(rows)] = rows
 
-    # Both are views and copy nothing: the gradient of a sum is one number, seen many times. So no kernel may write into
-    # what it is given, but for `adam` and `assign` into the arrays that parameters own.
+    # Both return views: the gradient of a sum is one number, repeated. So no kernel may write to its arguments, except
+    # `adam` and `assign` to arrays that parameters own.
 
     @staticmethod
     def reshape(shape: Shape, x: Array) -> Array:
@@ -113,7 +113,7 @@ class HostArrays:
 
 @cache
 def arrays_of(device: Device) -> Arrays:
-    """The arrays of a device, opened the first time. Raises DeviceError."""
+    """Return the arrays of a device; open it on first use. Raise DeviceError."""
     if device.adapter is None:
         return HostArrays()
     from difflogic.gpu.arrays import GpuArrays
@@ -124,21 +124,21 @@ def arrays_of(device: Device) -> Arrays:
 
 @cache
 def device_of(selector: str) -> Device:
-    """The device that is meant by an engine's word."""
+    """Return the device of a selector, such as `cpu` or `gpu:0`."""
     return Device(selector)
 
 
 def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
-    """The adjoint of operand a or b, in the shape of the result."""
+    """Return the adjoint of operand a or b of a binary operation, in the shape of the result."""
     if op == "add" or (op == "subtract" and side == "a"):
         return d_y
     return arrays.unary("negate", d_y) if op == "subtract" else arrays.d_binary(f"{op} {side}", d_y, a, b)
 
 
 def summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
-    """An adjoint summed over the axes along which an operand of that shape was repeated."""
-    # Shapes are matched from the last axis. An operand (3, 1) in a result (4, 3, 5) was repeated along a new axis 0,
-    # and along axis 2, where its 1 became 5: the sum is over the axes 0 and 2, and its shape (3,) becomes (3, 1) again.
+    """Sum an adjoint over the axes along which an operand of this shape was broadcast."""
+    # Shapes are aligned at the last axis. An operand (3, 1) in a result (4, 3, 5) was broadcast along a new axis 0, and
+    # along axis 2, from 1 to 5: the sum over axes 0 and 2 has the shape (3,), which is reshaped to (3, 1).
     if d.shape == shape:
         return d
     new = len(d.shape) - len(shape)

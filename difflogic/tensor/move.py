@@ -1,4 +1,4 @@
-"""Tensors and layers on another device, several at once."""
+"""Move several tensors and layers to another device."""
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
@@ -12,18 +12,27 @@ T = TypeVar("T")
 
 
 def to_device(values: T, device: Device | str) -> T:
-    """The same on another device: a tensor or layer, or a list, tuple or dict of what may stand here.
+    """Copy tensors and layers to another device.
 
     >>> moved = to_device({"x": Tensor([1.0]), "layers": [nn.Dense(1, 2)]}, "reference")
     >>> str(moved["layers"][0].weights.device)
     'reference'
 
-    Raises UsageError for anything else, DeviceError.
+    Args:
+        values: A tensor, a layer, or a nested list, tuple or dict of them.
+        device: Value of `--engine`, or a Device.
+
+    Returns:
+        The same structure with copies.
+
+    Raises:
+        UsageError: There is anything else in `values`.
+        DeviceError: The device cannot be used.
     """
     if isinstance(values, (Tensor, Module)):
         return cast(T, values.to(device))
     if isinstance(values, Mapping):
-        return cast(T, {name: to_device(each, device) for name, each in values.items()})
+        return cast(T, {name: to_device(value, device) for name, value in values.items()})
     if isinstance(values, (list, tuple)):
-        return cast(T, (list if isinstance(values, list) else tuple)(to_device(each, device) for each in values))
+        return cast(T, (list if isinstance(values, list) else tuple)(to_device(value, device) for value in values))
     raise UsageError(f"to_device moves tensors and layers, and lists, tuples and dicts of them, not {values!r:.80}.")

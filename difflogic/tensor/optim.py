@@ -1,4 +1,4 @@
-"""The optimiser."""
+"""Optimisers of tensors."""
 
 import functools
 import math
@@ -13,16 +13,17 @@ from difflogic.tensor.tensor import Tensor
 
 
 class Adam:
-    """Adam on parameters of one device.
+    """Adam for parameters on one device.
 
     Args:
-        parameters: tensors with `requires_grad`.
-        lr: the learning rate; it may be set again between steps.
-        beta1, beta2, epsilon: as Kingma & Ba 2015 name them.
-        max_norm: where the gradients of all parameters together are longer, they are shortened to it.
+        parameters: Tensors with `requires_grad`.
+        lr: Learning rate; it may be changed between steps.
+        beta1, beta2, epsilon: Hyperparameters as in Kingma & Ba 2015.
+        max_norm: Maximum global norm, to which the gradients are clipped; None for no clipping.
 
     Raises:
-        DeviceMismatchError: where the parameters are on two devices.
+        UsageError: There is no parameter.
+        DeviceMismatchError: The parameters are on several devices.
 
         >>> x = Tensor([3.0], requires_grad=True)
         >>> adam = Adam([x], lr=0.5)
@@ -45,13 +46,13 @@ class Adam:
         if not parameters:
             raise UsageError("Adam needs at least one parameter.")
         self.parameters = list(parameters)
-        same_device("Adam", **{f"parameters[{k}]": each.device for k, each in enumerate(parameters)})
+        same_device("Adam", **{f"parameters[{k}]": parameter.device for k, parameter in enumerate(parameters)})
         self._hyper = AdamSettings(beta1, beta2, epsilon, math.inf if max_norm is None else max_norm)
         first = self.parameters[0]
         self._rate = Tensor(lr, first.device, dtype=first.dtype)
         self._count = Tensor(0, first.device, dtype=first.dtype)
-        self._mu = [_zeros(each) for each in self.parameters]
-        self._nu = [_zeros(each) for each in self.parameters]
+        self._mu = [_zeros(parameter) for parameter in self.parameters]
+        self._nu = [_zeros(parameter) for parameter in self.parameters]
         self.lr = lr
 
     @property
@@ -65,30 +66,30 @@ class Adam:
 
     @property
     def state(self) -> list[Tensor]:
-        """All that a step depends on besides parameters and gradients, to be saved, and by `assign` restored."""
+        """Number of steps and moments, which can be saved, and restored by `assign`."""
         return [self._count, *self._mu, *self._nu]
 
     def step(self) -> None:
-        """Change the parameters by their gradients, and forget these. A parameter without one stays as it is."""
+        """Update the parameters by their gradients, and reset these. A parameter without a gradient stays the same."""
         arrays = self.parameters[0]._arrays
-        moved = [(k, each, each.grad.data) for k, each in enumerate(self.parameters) if each.grad is not None]
-        if not moved:
+        updates = [(k, x, x.grad.data) for k, x in enumerate(self.parameters) if x.grad is not None]
+        if not updates:
             return
         self._count.assign(self._count + 1)
-        # The kernel takes an array here even where nothing bounds the norm: then any does, for it is not looked at.
+        # Without a maximum norm the kernel needs an array here too, but does not use it.
         square = self._count.data
         if self._hyper.max_norm < math.inf:
-            squares = [arrays.reduce("squares", tuple(range(g.ndim)), g) for _, _, g in moved]
+            squares = [arrays.reduce("squares", tuple(range(g.ndim)), g) for _, _, g in updates]
             square = functools.reduce(functools.partial(arrays.binary, "add"), squares)
-        for k, parameter, gradient in moved:
+        for k, parameter, gradient in updates:
             moments = self._mu[k].data, self._nu[k].data
             arrays.adam(self._hyper, self._rate.data, self._count.data, square, gradient, parameter.data, *moments)
         self.zero_grad()
 
     def zero_grad(self) -> None:
-        """Forget the gradients: those that another loss left here."""
-        for each in self.parameters:
-            each.grad = None
+        """Reset the gradients of all parameters, for example those of another loss."""
+        for parameter in self.parameters:
+            parameter.grad = None
 
 
 def _zeros(like: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A tensor: an array on a device that knows how it was computed, so that gradients can be taken back through it."""
+"""Tensors: arrays on a device that record how they were computed, for reverse-mode automatic differentiation."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from difflogic.tensor.arrays import DeviceArray, Shape, arrays_of, d_operand, de
 from difflogic.tensor.checks import axes_of, check_dtype, new_shape, numbers, unpacked
 
 Pull = Callable[[DeviceArray], tuple[DeviceArray | None, ...]]
-"""From the adjoint of a result to the adjoints of what it was computed from; None where nobody asks for one."""
+"""Function from the adjoint of a result to the adjoints of its inputs; None for inputs that need none."""
 
 _MADE = itertools.count()
 
 
 class Tensor:
-    """Numbers on a device, float32 or, on the processor alone, float64.
+    """Numbers on a device, float32 or, only on the processor, float64.
 
-    Every operation is carried out at once and remembered where a gradient may be asked for: `backward` goes the way
-    back and leaves in `grad` of each tensor that was made with `requires_grad` what it contributed.
+    Operations are computed at once, and recorded if a gradient may be needed: `backward` adds gradients to `grad` of
+    each tensor that was made with `requires_grad`.
 
     Args:
-        values: anything that NumPy makes an array of; it is copied.
-        device: what `--engine` takes, or a Device.
-        requires_grad: whether `backward` is to leave a gradient here.
+        values: Numbers that NumPy can convert to an array; they are copied.
+        device: Value of `--engine`, or a Device.
+        requires_grad: True if `backward` shall compute a gradient for this tensor.
         dtype: float32 or float64.
 
         >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -40,13 +40,13 @@ class Tensor:
         [2.0, 4.0, 6.0]
 
     Raises:
-        UsageError: for what holds no numbers, for another dtype, or float64 on a GPU.
-        ShapeError: for more than eight axes.
-        DeviceError: where the device cannot be used.
+        UsageError: `values` are no numbers, or the device does not support the dtype.
+        ShapeError: There are more than eight axes.
+        DeviceError: The device cannot be used.
     """
 
     __slots__ = ("_arrays", "_inputs", "_made", "_pull", "data", "device", "grad", "requires_grad")
-    __array_ufunc__ = None  # else NumPy would take `array + tensor` apart, entry by entry
+    __array_ufunc__ = None  # else NumPy would compute `array + tensor` for each entry separately
 
     def __init__(
         self,
@@ -70,19 +70,17 @@ class Tensor:
         self._made = next(_MADE)
 
     def _like(self, data: DeviceArray) -> Tensor:
-        """A tensor beside this one, which comes from nowhere."""
-        made = Tensor.__new__(Tensor)
-        made.device, made._arrays, made.data = self.device, self._arrays, data
-        made._remember(False, (), None)
-        return made
+        """Make a tensor on the same device, without inputs."""
+        tensor = Tensor.__new__(Tensor)
+        tensor.device, tensor._arrays, tensor.data = self.device, self._arrays, data
+        tensor._remember(False, (), None)
+        return tensor
 
     def _result(self, data: DeviceArray, inputs: tuple[Tensor, ...], pull: Pull) -> Tensor:
-        made = self._like(data)
-        for each in inputs:
-            if each.requires_grad:
-                made.requires_grad, made._inputs, made._pull = True, inputs, pull
-                break
-        return made
+        result = self._like(data)
+        if any(tensor.requires_grad for tensor in inputs):
+            result.requires_grad, result._inputs, result._pull = True, inputs, pull
+        return result
 
     @property
     def shape(self) -> Shape:
@@ -104,11 +102,11 @@ class Tensor:
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, device={str(self.device)!r})"
 
     def numpy(self) -> Array:
-        """A copy on the host; waits until it is computed."""
+        """Return a copy on the host, as soon as it is computed."""
         return self._arrays.get(self.data)
 
     def item(self) -> float:
-        """The one number that it holds. Raises ShapeError where it holds none, or several."""
+        """Return the value of a tensor with one number. Raise ShapeError if it has another size."""
         if self.size != 1:
             raise ShapeError(f"A tensor of the shape {self.shape} is not one number: read them by a.numpy().")
         return float(self.numpy().item())
@@ -119,7 +117,7 @@ class Tensor:
     def __bool__(self) -> bool:
         return bool(self.item())
 
-    # As NumPy has it, and read from the device: entry by entry, without a gradient.
+    # Element by element as in NumPy, on the host and without gradients.
 
     def __eq__(self, other: object) -> Array:  # type: ignore[override]
         return np.asarray(self.numpy() == (other.numpy() if isinstance(other, Tensor) else other))
@@ -130,51 +128,59 @@ class Tensor:
     __hash__ = object.__hash__
 
     def assign(self, values: Tensor | npt.ArrayLike) -> None:
-        """Put other numbers of the same shape here: weights that were loaded, a target network that follows another.
+        """Replace the numbers by others of the same shape, such as loaded weights, or those of a target network.
 
-        Not between a forward pass and its `backward`, which may need the old ones.
+        Do not call it between a forward pass and its `backward`, which may need the old numbers.
+
+        Raises:
+            ShapeError: `values` have another shape.
+            DeviceMismatchError: They are a tensor on another device.
         """
-        given = self._operand("assign", values) if isinstance(values, Tensor) else numbers("assign", values, self.dtype)
-        if given.shape != self.shape:
-            raise ShapeError(f"assign needs values of the shape {self.shape}, not {given.shape}.")
-        self._arrays.assign(self.data, given.data if isinstance(given, Tensor) else given)
+        new = self._operand("assign", values) if isinstance(values, Tensor) else numbers("assign", values, self.dtype)
+        if new.shape != self.shape:
+            raise ShapeError(f"assign needs values of the shape {self.shape}, not {new.shape}.")
+        self._arrays.assign(self.data, new.data if isinstance(new, Tensor) else new)
 
     def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
-        """Put other numbers into some rows, from the row `first` on; as `assign`."""
-        given = numbers("assign_rows", rows, self.dtype)
-        if not (given.ndim == self.ndim > 0 and given.shape[1:] == self.shape[1:]):
-            raise ShapeError(f"assign_rows needs rows as {self.shape} has them, not the shape {given.shape}.")
-        if first < 0 or first + len(given) > self.shape[0]:
-            raise ShapeError(f"Rows {first} to {first + len(given) - 1} do not fit into {self.shape}.")
-        self._arrays.assign_rows(first, self.data, given)
+        """Replace rows from `first` on, as `assign`. Raise ShapeError if they do not fit."""
+        new = numbers("assign_rows", rows, self.dtype)
+        if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
+            raise ShapeError(f"assign_rows needs rows as {self.shape} has them, not the shape {new.shape}.")
+        if first < 0 or first + len(new) > self.shape[0]:
+            raise ShapeError(f"Rows {first} to {first + len(new) - 1} do not fit into {self.shape}.")
+        self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:
-        """The same numbers on another device, to the bit; gradients find their way back."""
-        there = device_of(device) if isinstance(device, str) else device
-        if there == self.device:
+        """Copy the tensor to another device, bit for bit; gradients flow back to this one.
+
+        Raises:
+            UsageError: The device does not support the dtype.
+            DeviceError: The device cannot be used.
+        """
+        target = device_of(device) if isinstance(device, str) else device
+        if target == self.device:
             return self
-        check_dtype(self.dtype, there)
-        here, arrays = self._arrays, arrays_of(there)
-        made = self._result(arrays.put(here.get(self.data)), (self,), lambda d_y: (here.put(arrays.get(d_y)),))
-        made.device, made._arrays = there, arrays
-        return made
+        check_dtype(self.dtype, target)
+        source, arrays = self._arrays, arrays_of(target)
+        moved = self._result(arrays.put(source.get(self.data)), (self,), lambda d_y: (source.put(arrays.get(d_y)),))
+        moved.device, moved._arrays = target, arrays
+        return moved
 
     def stop_gradient(self) -> Tensor:
-        """The same numbers, through which no gradient flows back."""
+        """Return a tensor with the same numbers through which no gradient flows back."""
         return self._like(self.data)
 
     # Gradients
 
     def backward(self, adjoint: Tensor | npt.ArrayLike | None = None) -> None:
-        """Add to `grad` of each tensor with `requires_grad` the gradient of this one.
+        """Compute gradients, and add them to `grad` of each tensor with `requires_grad`.
 
         Args:
-            adjoint: the gradient of what matters by this tensor, of its shape; without it this is what matters, and
-                a single number.
+            adjoint: Gradient of the loss with respect to this tensor; None if this tensor is the loss, a single number.
 
         Raises:
-            ShapeError: without an adjoint where this is more than one number, or for an adjoint of another shape.
-            UsageError: where this was computed from no tensor with `requires_grad`.
+            ShapeError: There is no adjoint, but more than one number, or the adjoint has another shape.
+            UsageError: This tensor was computed from no tensor with `requires_grad`.
         """
         if not self.requires_grad:
             raise UsageError(
@@ -185,38 +191,39 @@ class Tensor:
                 f"backward begins at a single number, and this tensor has the shape {self.shape}: sum it up, or hand "
                 "backward the adjoint, the gradient by each entry."
             )
-        given = self._operand("backward", 1.0 if adjoint is None else adjoint)
-        d_self = self._arrays.expand(self.shape, given.data) if adjoint is None else given.data
+        seed = self._operand("backward", 1.0 if adjoint is None else adjoint)
+        d_self = self._arrays.expand(self.shape, seed.data) if adjoint is None else seed.data
         if d_self.shape != self.shape:
             raise ShapeError(f"backward needs an adjoint of the shape {self.shape}, not {d_self.shape}.")
         self._pull_back(d_self)
 
     def _pull_back(self, d_self: DeviceArray) -> None:
-        # Whatever is computed from a tensor is made after it, and has the larger number. So of the tensors that wait,
-        # the newest has all of its adjoint, and each is gone through once. With y = x * x and z = y * x, at x = 3:
-        #     z: adjoint 1    gives y the adjoint x = 3, and x the adjoint y = 9
-        #     y: adjoint 3    gives x twice 3 * 3, so that x has 27, which is 3 x^2
-        #     x: adjoint 27   is what it was asked for
-        # A walk from input to input would go on from x with the 9 alone, and once more for every other way to it: of
-        # thirty sums y + y in a row, a billion ways. The heap gives the smallest number first, hence the minus.
-        found, adjoints, order = {self._made: self}, {self._made: d_self}, [-self._made]
+        # A result has a larger number than its inputs. So the tensor with the largest number has received its complete
+        # adjoint, and each tensor is processed once, in reverse topological order. With y = x * x and z = y * x, at x =
+        # 3:
+        #     z: adjoint 1    adds x = 3 to the adjoint of y, and y = 9 to that of x
+        #     y: adjoint 3    adds 3 * 3 twice to the adjoint of x, which is then 27 = 3 x^2
+        #     x: adjoint 27   is the gradient
+        # A depth-first walk would process x with the 9 alone, and again for every other path: after thirty sums y + y
+        # in a row there are a billion paths. The heap returns the smallest number first, hence the minus.
+        waiting, adjoints, order = {self._made: self}, {self._made: d_self}, [-self._made]
         while order:
-            made = -heapq.heappop(order)
-            tensor, adjoint = found.pop(made), adjoints.pop(made)
+            number = -heapq.heappop(order)
+            tensor, adjoint = waiting.pop(number), adjoints.pop(number)
             if tensor._pull is None:
-                tensor._keep(adjoint)
+                tensor._accumulate(adjoint)
                 continue
-            for given, d_given in zip(tensor._inputs, tensor._pull(adjoint), strict=True):
-                if d_given is None or not given.requires_grad:
+            for source, d_source in zip(tensor._inputs, tensor._pull(adjoint), strict=True):
+                if d_source is None or not source.requires_grad:
                     continue
-                key = given._made
-                if key in found:
-                    adjoints[key] = given._arrays.binary("add", adjoints[key], d_given)
+                key = source._made
+                if key in waiting:
+                    adjoints[key] = source._arrays.binary("add", adjoints[key], d_source)
                 else:
-                    found[key], adjoints[key] = given, d_given
+                    waiting[key], adjoints[key] = source, d_source
                     heapq.heappush(order, -key)
 
-    def _keep(self, gradient: DeviceArray) -> None:
+    def _accumulate(self, gradient: DeviceArray) -> None:
         if self.requires_grad:
             self.grad = self._like(
                 gradient if self.grad is None else self._arrays.binary("add", self.grad.data, gradient)
@@ -224,15 +231,15 @@ class Tensor:
 
     # Two operands
 
-    def _operand(self, op: str, given: Tensor | npt.ArrayLike) -> Tensor:
-        """The other operand, on this device."""
-        if isinstance(given, Tensor):
-            if given._arrays is not self._arrays:
-                same_device(op, a=self.device, b=given.device)
-            return given
-        if isinstance(given, (int, float)):
-            return self._like(self._arrays.constant(given, self.dtype))
-        return self._like(self._arrays.put(numbers(op, given, self.dtype)))
+    def _operand(self, op: str, value: Tensor | npt.ArrayLike) -> Tensor:
+        """Return the other operand as a tensor on this device. Raise DeviceMismatchError if it is on another one."""
+        if isinstance(value, Tensor):
+            if value._arrays is not self._arrays:
+                same_device(op, a=self.device, b=value.device)
+            return value
+        if isinstance(value, (int, float)):
+            return self._like(self._arrays.constant(value, self.dtype))
+        return self._like(self._arrays.put(numbers(op, value, self.dtype)))
 
     def _binary(self, op: str, other: Tensor | npt.ArrayLike) -> Tensor:
         b = self._operand(op, other)
@@ -299,7 +306,7 @@ class Tensor:
     def __rmatmul__(self, other: npt.ArrayLike) -> Tensor:
         return self._operand("matmul", other) @ self
 
-    # Entry by entry
+    # Element-wise operations
 
     def __neg__(self) -> Tensor:
         arrays = self._arrays
@@ -315,7 +322,7 @@ class Tensor:
         return self._unary("exp")
 
     def log(self) -> Tensor:
-        """The natural logarithm."""
+        """Return the natural logarithm."""
         return self._unary("log")
 
     def sqrt(self) -> Tensor:
@@ -325,42 +332,42 @@ class Tensor:
         return self._unary("tanh")
 
     def sigmoid(self) -> Tensor:
-        """`1 / (1 + exp(-x))`."""
+        """Return `1 / (1 + exp(-x))`."""
         return self._unary("sigmoid")
 
     def relu(self) -> Tensor:
-        """The larger of x and 0. So `a - (a - b).relu()` is the smaller of a and b."""
+        """Return the maximum of x and 0; `a - (a - b).relu()` is the minimum of a and b."""
         return self._unary("relu")
 
     # Along axes
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """The sum over one axis, over several, or over all; `keepdims` leaves them there with size 1."""
+        """Return the sum over one axis, several, or all; with `keepdims` they stay, with size 1."""
         axes, shape, arrays = axes_of("sum", axis, self.ndim), self.shape, self._arrays
-        kept = tuple(1 if k in axes else size for k, size in enumerate(shape))
+        aligned = tuple(1 if k in axes else size for k, size in enumerate(shape))
         y = arrays.reduce("sum", axes, self.data)
-        y = arrays.reshape(kept, y) if keepdims else y
-        return self._result(y, (self,), lambda d_y: (arrays.expand(shape, arrays.reshape(kept, d_y)),))
+        y = arrays.reshape(aligned, y) if keepdims else y
+        return self._result(y, (self,), lambda d_y: (arrays.expand(shape, arrays.reshape(aligned, d_y)),))
 
     def mean(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """The mean over the same; of no values it is NaN."""
+        """Return the mean over one axis, several, or all; NaN if there are no values."""
         total = self.sum(axis, keepdims)
         return total / (self.size / total.size if total.size else 1.0)
 
     def softmax(self, axis: int = -1) -> Tensor:
-        """`exp(x) / sum exp(x)` along an axis; large numbers do not overflow."""
+        """Return `exp(x) / sum exp(x)` along an axis, without overflow."""
         (axis,), arrays = axes_of("softmax", axis, self.ndim), self._arrays
         y = arrays.softmax(axis, self.data)
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """The same numbers in another shape; one size may be -1, and follows from the others."""
+        """Return the numbers in another shape, in which one size may be -1. Raise ShapeError if it does not fit."""
         arrays, before = self._arrays, self.shape
         y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
-        """Axis k of the result is axis `axes[k]` of this; without any, the order is reversed."""
+        """Permute the axes: axis k of the result is axis `axes[k]` of this; without arguments, reverse them."""
         order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
             raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
@@ -374,18 +381,24 @@ class Tensor:
 
 
 def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
-    """The same rows of several tensors of one device, by their numbers; no gradient goes back through them.
+    """Return the same rows of several tensors on one device, without gradients.
 
-    Raises ShapeError for a number that one of them does not have, DeviceMismatchError for tensors of two devices.
+    Args:
+        tensors: Tensors with at least one axis.
+        places: Numbers of the rows, each of which may occur several times.
+
+    Raises:
+        ShapeError: A tensor has no row with one of these numbers, or no axis.
+        DeviceMismatchError: The tensors are on several devices.
     """
-    if not tensors or not all(each.ndim for each in tensors):
+    if not tensors or not all(tensor.ndim for tensor in tensors):
         raise ShapeError("gathered takes rows: it needs at least one tensor, and each of at least one axis.")
-    same_device("gathered", **{f"tensors[{k}]": each.device for k, each in enumerate(tensors)})
-    wanted, rows = np.asarray(places), min(each.shape[0] for each in tensors)
-    if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+    same_device("gathered", **{f"tensors[{k}]": tensor.device for k, tensor in enumerate(tensors)})
+    indices, rows = np.asarray(places), min(tensor.shape[0] for tensor in tensors)
+    if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
         raise ShapeError("gathered needs the numbers of rows in a list of whole numbers.")
-    if wanted.size and not 0 <= wanted.min() <= wanted.max() < rows:
-        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {wanted.min()} to {wanted.max()}.")
+    if indices.size and not 0 <= indices.min() <= indices.max() < rows:
+        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {indices.min()} to {indices.max()}.")
     arrays = tensors[0]._arrays
-    chosen = arrays.put(wanted.astype(np.uint32))
-    return [each._like(arrays.gather(chosen, each.data)) for each in tensors]
+    chosen = arrays.put(indices.astype(np.uint32))
+    return [tensor._like(arrays.gather(chosen, tensor.data)) for tensor in tensors]

@@ -1,5 +1,5 @@
-"""Eleven kernels in NumPy compute tensors, each the twin of the WGSL file of its name in `shaders/tensor/`.
+"""Kernels of tensors in NumPy, each the reference of the WGSL file of its name in `shaders/tensor/`.
 
-A twin takes what the kernel reads, by the same names and in the same order, with the operation's name in front; it
-returns what the kernel writes, but for `adam`, which works in place. On the processor they are what computes.
+A function has the inputs of the kernel as parameters, with the same names and in the same order, after the name of the
+operation. It returns the output of the kernel, except `adam`, which works in place. The processor uses these functions.
 """

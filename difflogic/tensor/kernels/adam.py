@@ -1,6 +1,6 @@
-"""Adam, with the gradient shortened where all gradients together are longer than a bound. Twin of `adam.wgsl`.
+"""Adam with gradients clipped by their global norm. Reference of `adam.wgsl`.
 
-Source: Kingma & Ba 2015, as PyTorch computes it: epsilon outside the root.
+Source: Kingma & Ba 2015, as in PyTorch: epsilon is outside the root.
 """
 
 import math
@@ -12,13 +12,13 @@ from difflogic.engine.shape import Array
 
 
 class AdamSettings(NamedTuple):
-    """Hyperparameters stay the same over a training."""
+    """Hyperparameters that are constant during a training."""
 
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
     max_norm: float = np.inf
-    """The bound on the root of `square`."""
+    """Maximum global norm of the gradients."""
 
 
 def adam(
@@ -31,10 +31,10 @@ def adam(
     mu: Array,
     nu: Array,
 ) -> None:
-    """The step number `count` on parameter, mu and nu, in place; `square`: the sum of all gradients' squares."""
+    """Do step number `count` on parameter, mu and nu, in place; `square` is the sum of the squares of all gradients."""
     beta1, beta2, epsilon, max_norm = hyper
     norm, step = math.sqrt(square), int(count)
-    if norm > max_norm:  # not in place: a gradient may be a view of one number
+    if norm > max_norm:  # not in place, since a gradient may be a broadcast view of one number
         gradient = gradient * (max_norm / norm)
     mu *= beta1
     mu += (1 - beta1) * gradient
@@ -43,8 +43,8 @@ def adam(
     change *= 1 - beta2
     nu += change
     # With c1 = 1 - beta1^t and c2 = 1 - beta2^t, Adam's change is rate * (mu / c1) / (sqrt(nu / c2) + epsilon).
-    # Numerator and denominator times sqrt(c2), it is (rate * sqrt(c2) / c1) * mu / (sqrt(nu) + epsilon * sqrt(c2)).
-    # There no array is divided by a correction: two passes over memory fewer.
+    # Expanded by sqrt(c2), it is (rate * sqrt(c2) / c1) * mu / (sqrt(nu) + epsilon * sqrt(c2)), in which no array is
+    # divided by a correction: two passes over memory fewer.
     root = math.sqrt(1 - beta2**step)
     np.sqrt(nu, out=change)
     change += epsilon * root

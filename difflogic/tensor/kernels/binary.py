@@ -1,4 +1,4 @@
-"""`y = f(a, b)`, entry by entry, where axes of size 1 are repeated as needed. Twin of `binary.wgsl`."""
+"""Element-wise binary operations `y = f(a, b)` with broadcasting. Reference of `binary.wgsl`."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 
 def power(a: Array, b: Array) -> Array:
-    """`a ** b`; squares, which are what is mostly asked for, without logarithms."""
+    """Return `a ** b`; squares, the most frequent case, are computed without logarithms."""
     return np.square(a) if b.ndim == 0 and b == 2 else np.power(a, b)
 
 
@@ -19,13 +19,13 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "divide": np.divide,
     "power": power,
 }
-"""In the order of `OP` in the shader."""
+"""Operations, in the order of `OP` in the shader."""
 _QUIET = ("divide", "power")
-"""What is rightly infinite or no number for some operands."""
+"""Operations that may yield infinity or NaN, without warnings."""
 
 
 def binary(op: str, a: Array, b: Array) -> Array:
-    """One of OPS. Raises ValueError where the shapes do not broadcast."""
+    """Compute one of OPS. Raise ValueError if the shapes do not broadcast."""
     if op not in _QUIET:
         return np.asarray(OPS[op](a, b))
     with np.errstate(all="ignore"):

@@ -1,5 +1,6 @@
-"""`d_a = d_y * df/da` or `d_b = d_y * df/db`, entry by entry, before what was repeated is summed. Twin of
-`d_binary.wgsl`.
+"""Adjoints of binary operations, `d_y * df/da` or `d_y * df/db`, before broadcast axes are summed.
+
+Reference of `d_binary.wgsl`.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,12 @@ from difflogic.tensor.kernels.binary import power
 
 
 def _power_d_a(d_y: Array, a: Array, b: Array) -> Array:
-    # The power of order 0 is flat, at 0 as well, where the formula has 0 times infinity.
+    # The power 0 has the derivative 0, also at a = 0, where the formula is 0 times infinity.
     return d_y * np.where(b == 0, 0, b * power(a, b - 1))
 
 
 def _power_d_b(d_y: Array, a: Array, b: Array) -> Array:
-    # The logarithm of a base that is not positive is no number, but the power of 0 is flat.
+    # The logarithm of a base that is not positive is NaN, but the derivative at base 0 is 0.
     return d_y * np.where(a == 0, 0, power(a, b) * np.log(a))
 
 
@@ -28,11 +29,11 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "power a": _power_d_a,
     "power b": _power_d_b,
 }
-"""In the order of `OP` in the shader: the operation, and the operand whose adjoint is asked for."""
+"""Operation and operand of each adjoint, in the order of `OP` in the shader."""
 
 
 def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
-    """One of OPS, in the shape of `d_y`."""
+    """Compute one of OPS, in the shape of `d_y`."""
     if op.startswith("multiply"):
         return np.asarray(OPS[op](d_y, a, b))
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""`d_x = d_y * f'(x)`, entry by entry. Twin of `d_unary.wgsl`."""
+"""Adjoints of unary operations, `d_x = d_y * f'(x)`. Reference of `d_unary.wgsl`."""
 
 from collections.abc import Callable
 
@@ -22,12 +22,12 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "sigmoid": lambda d_y, y: d_y * (y * (1 - y)),
     "relu": lambda d_y, y: np.where(y > 0, d_y, 0),
 }
-"""In the order of `OP` in the shader."""
+"""Operations, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
 
 
 def d_unary(op: str, d_y: Array, saved: Array) -> Array:
-    """The adjoint of `x`; `saved` is `y`, of which all but the logarithm's follows, or for that `x`."""
+    """Return the adjoint of `x`; `saved` is `x` for the logarithm, else `y`."""
     if op not in _QUIET:
         return np.asarray(OPS[op](d_y, saved))
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
-"""`y[i, ...] = x[places[i], ...]`. Twin of `gather.wgsl`."""
+"""Selection of rows, `y[i, ...] = x[places[i], ...]`. Reference of `gather.wgsl`."""
 
 from difflogic.engine.shape import Array
 
 
 def gather(places: Array, x: Array) -> Array:
-    """Rows of `x` by their numbers, uint32, each as often as it is named."""
+    """Return rows of `x` by their numbers, uint32, which may repeat."""
     return x[places]

@@ -1,23 +1,23 @@
-"""`y = a @ b`, each operand as it lies or transposed. Twin of `matmul.wgsl`."""
+"""Matrix product `y = a @ b`, in which either operand may be transposed. Reference of `matmul.wgsl`."""
 
 import numpy as np
 
 from difflogic.engine.shape import Array
 
 ALONE = 1 << 18
-"""Multiplications up to which OpenBLAS does a product on the calling thread."""
+"""Maximum number of multiplications that OpenBLAS does in the calling thread."""
 SHORT = 1 << 22
-"""Below, about 0.1 ms, a product is done in pieces of that size."""
+"""Maximum number of multiplications, about 0.1 ms, of a product that is divided into pieces of that size."""
 
 
 def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """The product of two matrices that fit each other."""
+    """Return the product of two matrices."""
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     rows = len(a)
     if not ALONE < rows * b.size <= SHORT:
         return a @ b
-    # Threads that are woken for a few microseconds of work cost more than they save, and on a busy machine the caller
-    # waits for one that has no processor: a training step of small matrices then takes five times as long.
+    # Waking threads for a few microseconds of work costs more than it saves, and on a busy machine the caller waits for
+    # a thread that gets no core: a training step with small matrices then takes five times as long.
     y = np.empty((rows, b.shape[1]), np.result_type(a, b))
     piece = max(1, ALONE // b.size)
     for first in range(0, rows, piece):

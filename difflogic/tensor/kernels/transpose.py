@@ -1,4 +1,4 @@
-"""`y[i, j, ...] = a` with its axes in another order. Twin of `transpose.wgsl`."""
+"""Permutation of axes. Reference of `transpose.wgsl`."""
 
 import numpy as np
 
@@ -6,5 +6,5 @@ from difflogic.engine.shape import Array
 
 
 def transpose(axes: tuple[int, ...], a: Array) -> Array:
-    """Axis k of the result is axis `axes[k]` of `a`."""
+    """Return `a` with permuted axes: axis k of the result is axis `axes[k]`."""
     return np.transpose(a, axes)

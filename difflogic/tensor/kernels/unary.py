@@ -1,4 +1,4 @@
-"""`y = f(x)`, entry by entry. Twin of `unary.wgsl`."""
+"""Element-wise unary operations `y = f(x)`. Reference of `unary.wgsl`."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 
 def _sigmoid(x: Array) -> Array:
-    # By the exponential of what is never positive: it cannot overflow, and small results keep their digits.
+    # Only exponentials of negative numbers, which do not overflow, so that small results stay precise.
     small: Array = np.exp(-np.abs(x))
     y: Array = np.where(x < 0, small, 1) / (1 + small)
     return y
@@ -23,14 +23,14 @@ OPS: dict[str, Callable[[Array], Array]] = {
     "sigmoid": _sigmoid,
     "relu": lambda x: np.maximum(x, 0),
 }
-"""In the order of `OP` in the shader."""
+"""Operations, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
-"""What is rightly infinite or no number for some x."""
+"""Operations that may yield infinity or NaN, without warnings."""
 
 
 def unary(op: str, x: Array) -> Array:
-    """One of OPS of every entry; infinity and NaN where IEEE arithmetic has them."""
-    # NumPy makes numbers of its own of arrays without axes: what is returned is an array, which can be written to.
+    """Compute one of OPS for every entry, with infinity and NaN as in IEEE arithmetic."""
+    # NumPy returns scalars for arrays without axes: the result must be an array, which can be written to.
     if op not in _QUIET:
         return np.asarray(OPS[op](x))
     with np.errstate(all="ignore"):
