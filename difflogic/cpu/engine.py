@@ -51,11 +51,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compile what is not cached yet, with a warning that it takes time.
-
-        Args:
-            threads: Number of threads; None for NUMBA_NUM_THREADS, else one per processor.
-        """
+        """Compile the kernels unless they are cached; `threads` is None for NUMBA_NUM_THREADS, else all processors."""
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}

@@ -62,34 +62,11 @@ def run(
     history: Array,
     counters: Array,
 ) -> None:
-    """Do this thread's part of the phases in every epoch.
+    """Do this thread's part of `phases [n, 2]`, kind and CA step, in each epoch of `history`.
 
-    Args:
-        thread: Number of the thread, which selects its scratch memory.
-        phases: int64 `[n, 2]`, kind and CA step of each phase.
-        program: The circuit.
-        grid: Tables of the complete grid.
-        steps: Tables of the steps that are computed on fewer cells.
-        buffers: All arrays that the phases read and write.
-        history: float32 `[epochs, 2]`, to which each epoch writes `(loss, skipped)`.
-        counters: The counters of `atomics.take`, 0 at first.
+    An epoch writes `(loss, skipped)` to `history`, float32 `[epochs, 2]`. `counters` are those of `atomics.take`.
     """
     before = flush_denormals()  # restored at the end: the thread may be the caller's
-    _work(thread, phases, program, grid, steps, buffers, history, counters)
-    restore(before)
-
-
-@inlined
-def _work(
-    thread: int,
-    phases: Array,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-    history: Array,
-    counters: Array,
-) -> None:
     # One call runs many epochs: nothing between two epochs, or two steps, needs Python.
     items, count = grid.blocks, len(phases)
     total = len(history) * count * items
@@ -97,12 +74,13 @@ def _work(
         # A ticket encodes the number of a phase and an item of it, so that one counter orders the work of all epochs.
         ticket = take(counters, items, total)
         if ticket >= total:
-            return
+            break
         number, item = ticket // items, ticket % items
         kind, step = phases[number % count, 0], phases[number % count, 1]
         step_grid = _on_step(grid, steps, step)
         _item(thread, kind, step, item, program, step_grid, steps, buffers, history[number // count])
         fetch_add(counters, DONE, 1)
+    restore(before)
 
 
 @inlined
@@ -196,7 +174,7 @@ def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None
     # steps. No share depends on another one of this phase.
     if buffers.pool.size:
         first, last = _share(grid.batch, item, grid.blocks)
-        draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
+        draw_pool(grid, channels, first, last, buffers)
         start = buffers.fresh  # for the worst samples, which are replaced after the train step
     seed_grid(grid, buffers.start, channels, item, grid.blocks, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
@@ -234,9 +212,7 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             metrics[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             metrics[1] = buffers.control[c.NONFINITE]
             if buffers.pool.size and not buffers.pool_stays:
-                last_state, targets = buffers.states[grid.steps], buffers.targets[0]
-                losses, worst = buffers.sample_losses, buffers.worst
-                rank(grid, program.channels, buffers.pool_reset, last_state, targets, losses, worst)
+                rank(grid, buffers)
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
         if buffers.squares.size:
@@ -247,9 +223,8 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
         adamw(first, last, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
         adamw(first_row, last_row, program.gates, optimizer, control, table, buffers.gradients, logits, mu, nu)
         if buffers.pool.size and not buffers.pool_stays:
-            first, end = _share(grid.batch, item, grid.blocks)
-            state, fresh = buffers.states[grid.steps], buffers.fresh
-            write_back(grid, program.channels, first, end, state, fresh, buffers.worst, buffers.places, buffers.pool)
+            first, last = _share(grid.batch, item, grid.blocks)
+            write_back(grid, program.channels, first, last, buffers)
 
 
 @inlined

@@ -119,17 +119,10 @@ class StepGrids(NamedTuple):
 
 
 def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) -> tuple[StepGrids, Array, Array]:
-    """Find the smaller grids of rollouts from one initial state; the last state is always complete.
+    """Find the smaller grids of rollouts from `start [H, W, C]`; with None, all steps use the complete grid.
 
-    Args:
-        grid: Tables of the complete grid.
-        shape: Sizes of the rollout.
-        patch: Number of cells that a cell reads, 9 or 1.
-        start: Initial state of every rollout, `[H, W, C]`; None if there are several: all steps use the complete grid.
-
-    Returns:
-        The grids, and int64 `[n]`, the cells of the initial state that step 0 reads, and `[H*W]`, which of these each
-        cell of the grid equals.
+    Return them with int64 `[n]`, the cells of the initial state that step 0 reads, and `[H*W]`, which of these each
+    cell equals. The last state is always complete.
     """
     of_step, spread = np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
     if start is None:

@@ -43,17 +43,11 @@ class SoftWorkspace:
         has_adjoints: bool = False,
         start: Array | None = None,
     ) -> None:
-        """Allocate the buffers.
+        """Allocate the buffers; `set_logits` sets the logits.
 
-        Args:
-            circuit: Its wiring is encoded; logits are set later.
-            shape: Sizes of the batch.
-            threads: Maximum number of threads.
-            hyper: Hyperparameters of the optimiser, for train steps.
-            asynchronous: True if cells fire by masks.
-            job: The training job by which epochs sample initial states, masks and damage; None if the caller sets them.
-            has_adjoints: True if the caller sets adjoints of the states, and no loss is computed.
-            start: The initial state of all rollouts, from `shared_start`; None if there are several.
+        With a `job`, epochs sample initial states, masks and damage; otherwise the caller sets them. `has_adjoints`:
+        the caller sets adjoints of the states, and no loss is computed. `start`: initial state of all rollouts, from
+        `shared_start`.
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)

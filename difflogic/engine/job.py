@@ -339,16 +339,7 @@ def judges(config: Config) -> str:
 
 
 def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:
-    """Make the job that trains `circuit` by `config`.
-
-    Args:
-        config: Task, training and seed.
-        circuit: The circuit to be trained.
-        data: Data samples, if the task is made of them.
-
-    Raises:
-        DataError: The samples are missing, or do not fit the configuration.
-    """
+    """Make the job that trains `circuit`. Raise DataError if the task's data samples are missing or do not fit."""
     task, train_data, held_out = config.task, None, None
     if task.target == "data":
         if data is None:

@@ -64,14 +64,10 @@ class LocalSearch(Protocol):
     """Local search for one job on an engine."""
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
-        """Do one epoch, in place; nothing changes if no value is wrong.
+        """Do one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`, in place.
 
-        Args:
-            gates: Functions of the gates, `[G]`.
-            costs: Cost of each wrong value, uint32 `[J, loss_channels, P*H*W]`.
-            words: Random words, `[rounds, LANES, DRAWN]`.
-            rises: True if the costs of wrong values rise after the epoch, provided that it is `stuck`.
-            guide: Changes to test, from `promising`.
+        `gates [G]` change, and, if it `rises` and the epoch is stuck, the costs of wrong values, `costs`, uint32
+        `[J, loss_channels, P*H*W]`. Nothing changes if no value is wrong.
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:

@@ -22,18 +22,10 @@ def network(
     n_out: int | None,
     tail: tuple[int, ...] = (),
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Check one network, and return the logits and wires of its layers.
+    """Check the logits and wires `[..., out, *tail]` of one network with `n_in` inputs and `n_out` outputs, None for
+    any.
 
-    Args:
-        name: `perceive` or `update`.
-        logits: Arrays of the layers, `[K, out, 16]` or `[out, 16]`.
-        wires: Arrays of the layers, `[..., 2, out, *tail]`.
-        n_in: Number of values that the first layer reads.
-        n_out: Number of gates that the last layer must have; None for any.
-        tail: `(k,)` with k candidates, else empty.
-
-    Raises:
-        CircuitError: A shape, type or value is wrong.
+    Return them as arrays. Raise CircuitError if a shape, type or value is wrong.
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(

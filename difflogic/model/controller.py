@@ -41,19 +41,10 @@ class Controller(FunctionNetlist):
         environment_version: str = "",
         memory: int = 0,
     ) -> Controller:
-        """Make a checked controller.
+        """Make a checked controller from the gates of `difflogic.model.decision`. Raise CircuitError.
 
-        Args:
-            thermometer: Thresholds of the dimensions of an observation, followed by those of the memory bits.
-            gates: Gates, wires and outputs, as `difflogic.model.decision` makes them.
-            actions: Names of the actions, or their number.
-            observations: Names of the dimensions; None to number them.
-            environment: Gymnasium id of the environment.
-            environment_version: Version of the package that contains it.
-            memory: Number of memory bits: the last dimensions, and the outputs after those of the action.
-
-        Raises:
-            CircuitError: The parts do not fit each other.
+        Actions and the dimensions of an observation are numbered unless they are named. The `memory` bits are the last
+        dimensions of the thermometer, and the outputs after those of the action.
         """
         names = numbered("observation", observations or thermometer.dimensions - memory)
         return cls(

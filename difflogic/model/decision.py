@@ -38,15 +38,8 @@ _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
     """Build all gates from the input bits to the bits of the chosen action's number, the lowest first.
 
-    Args:
-        inputs: Number of input bits.
-        layers: Layers of the policy.
-        actions: Number of actions, which share the bits of the last layer in equal groups; 0 for none: then these bits
-            are the outputs.
-        memory: Number of last bits of the last layer that are in no group, and are outputs after those of the action.
-
-    Raises:
-        CircuitError: A layer reads or contains what it cannot, or the groups are not equal.
+    The actions share the bits of the last layer in equal groups; without actions these bits are the outputs. The last
+    `memory` bits are in no group, and are outputs after those of the action. Raise CircuitError if that is impossible.
     """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))

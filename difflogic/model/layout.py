@@ -124,7 +124,9 @@ class Layout:
 
 
 def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
-    """Assign slots to all edges, an edge being an input of an instance.
+    """Return slots of edges that read these nodes, uint32 `[edges]`, and `[start, end)` of each node, `[nodes, 2]`.
+
+    An edge is an input of an instance. `firsts` are the first node of each level, and the number of nodes.
 
     Example: patch nodes 0 and 1; level one with node 2 = (0, 1) and node 3 = (1, 1); level two with node 4 = (2, 3);
     level three with node 5 = (4, 4); level four with node 6 = (5, 5). The edges read 0 1 1 1 2 3 4 4 5 5, in slots
@@ -135,14 +137,6 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
 
     Level three uses the region of level one, since the backward pass reads its slots before level two writes those of
     level one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`, and node 6, which has no reader, none.
-
-    Args:
-        read: Node that each edge reads, ints `[edges]`.
-        patch_nodes: Number of patch nodes.
-        firsts: First node of each level, and the number of nodes.
-
-    Returns:
-        The slot of each edge, uint32 `[edges]`, and `[start, end)` of each node's slots, uint32 `[nodes, 2]`.
     """
     read = read.astype(np.int64)
     # Sorted by the node that they read, the edges of a node are adjacent; stable, so that the order of sums is fixed.

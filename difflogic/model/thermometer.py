@@ -54,13 +54,9 @@ class Thermometer:
     def around(
         cls, mean: npt.ArrayLike, spread: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH
     ) -> Thermometer:
-        """Place thresholds at quantiles of a normal distribution.
+        """Place `bits` thresholds per dimension at quantiles of normal distributions, stretched around the mean.
 
-        Args:
-            mean: Means of the dimensions, `[D]`.
-            spread: Standard deviations, `[D]`; 0 counts as 1.
-            bits: Number of thresholds of every dimension, or of each.
-            stretch: Factor of the distance to the mean.
+        `mean` and `spread` are `[D]`, the spread being the standard deviation; 0 counts as 1.
         """
         pairs = np.stack([np.asarray(mean), np.asarray(spread)], axis=1).tolist()
         counts = [bits] * len(pairs) if isinstance(bits, int) else bits
@@ -142,14 +138,7 @@ class Thermometer:
         return Thermometer(rows, self.fraction_bits)
 
     def fixed_point(self, fraction_bits: int | None = None) -> FixedPoint:
-        """Return the fixed-point form for hardware.
-
-        Args:
-            fraction_bits: Number of bits after the point; None for the thermometer's own choice.
-
-        Raises:
-            CircuitError: The thresholds need too many bits.
-        """
+        """Return the fixed-point form for hardware. Raise CircuitError if the thresholds need too many bits."""
         fraction_bits = self.fraction_bits if fraction_bits is None else fraction_bits
         if fraction_bits is None:
             gaps = [high - low for values in self.thresholds for low, high in pairwise(values)]

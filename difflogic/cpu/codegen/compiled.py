@@ -81,19 +81,12 @@ def is_cached(module: str = "runner") -> bool:
     return any(cache_folder().rglob(f"{module}.*.nbi"))
 
 
-def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]) -> None:
-    """Call `warm_up`, which compiles entry points, and warn if that takes `seconds`.
-
-    Args:
-        first: One of the entry points; the cache of its module decides whether there is anything to compile.
-        what: Name of the code in the warning.
-        seconds: Expected time if nothing is cached.
-        warm_up: Function that calls all entry points on small inputs.
-    """
+def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]) -> None:
+    """Call `warm_up`, which compiles the entry point `first` and others; warn, unless `first` is cached."""
     if not is_cached(first.__module__.rpartition(".")[2]):
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
-        warn(f"compiling {what} for this processor, which takes some {seconds} seconds, once{why}.")
+        warn(f"compiling {code} for this processor, which takes some {seconds} seconds, once{why}.")
     with _one_compiler(first.__module__), _no_collection():
         try:
             warm_up()

@@ -97,17 +97,10 @@ class Pass(NamedTuple):
 def simulate(
     sheet: Sheet, thread: int, mode: int, parity: int, first_step: int, steps: int, masks: Array, counters: Array
 ) -> None:
-    """Do this thread's part of `steps` steps.
+    """Do this thread's part of `steps` steps, the first of which is number `first_step`.
 
-    Args:
-        sheet: Grid and buffers.
-        thread: Number of the thread.
-        mode: 0, DRAWN or GIVEN.
-        parity: Half of the edges that the first pass reads, 0 or 1.
-        first_step: Number of the first step, for the random numbers of masks.
-        steps: Number of steps.
-        masks: uint64 `[T, H, words]` in the mode GIVEN, else `[1, 0, 0]`.
-        counters: int64 `[bands * APART]`, 0 at first.
+    The first pass reads the half `parity` of the edges. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
+    `[1, 0, 0]`, and `counters` int64 `[bands * APART]`, 0 at first.
     """
     looks, own = 0, _bands(sheet) // len(sheet.fronts)
     depth = 1 if mode else sheet.depth  # with masks, loading rows from memory does not dominate the time

@@ -24,15 +24,9 @@ OUTSIDE_FIRST = LINE // 8
 
 
 class HardWorkspace:
-    """Buffers of hard rollouts of one shape, 64 samples per word.
+    """Buffers of hard rollouts on the grid of `shape`, with `groups` words of 64 samples per cell and channel.
 
-    Args:
-        circuit: Its wiring is encoded; `run` takes the logits.
-        shape: Sizes of a rollout.
-        groups: Number of words for each cell and channel.
-        stored_states: Number of states that are stored, the last ones.
-        threads: Maximum number of threads.
-        asynchronous: True if cells fire by masks.
+    The last `stored_states` states are stored. `run` takes the logits.
     """
 
     def __init__(

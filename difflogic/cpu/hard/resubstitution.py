@@ -37,15 +37,7 @@ SPARE = 4
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """Make a graph and its scratch memory.
-
-    Args:
-        inputs: Number of inputs.
-        gates: int64 `[n, 3]`: 1 for an XOR or 0 for an AND, and two literals.
-        outputs: Literals of the outputs.
-        words: Values of the inputs on the samples, uint64 `[inputs, W]`.
-        seed: Seed of the random generator.
-    """
+    """Make a graph of `gates` int64 `[n, 3]`, XOR or not and two literals, on samples uint64 `[inputs, W]`."""
     _compiled()
     return _allocate(inputs, gates, outputs, words, seed)
 

@@ -133,38 +133,30 @@ def _gates_backward(
     program: Program, coefficients: Array, shares: Array, nodes: Array, slots: Array, moments: Array
 ) -> None:
     """Process all gates, segment by segment from the last to the first."""
-    segments, records = program.segments, program.records
+    segments = program.segments
     into = slots if program.candidates == 1 else nodes
     for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
-        record, first = RECORD * segments[segment + FIRST_INSTANCE], 4 * segments[segment + FIRST_GATE]
-        end, replicas = first + 4 * segments[segment + GATES], segments[segment + REPLICAS]
         # Two specialised loops, so that `alone` is not tested for every instance.
         if segments[segment + ALONE]:
-            _segment(records, record, first, end, replicas, True, coefficients, nodes, slots, into, moments)
+            _segment(program, segment, True, coefficients, nodes, slots, into, moments)
         else:
-            _segment(records, record, first, end, replicas, False, coefficients, nodes, slots, slots, moments)
+            _segment(program, segment, False, coefficients, nodes, slots, slots, moments)
         if program.candidates > 1:
             choose_backward(program, segment, shares, nodes, slots, moments)
 
 
 @inlined
 def _segment(
-    records: Array,
-    record: int,
-    first: int,
-    end: int,
-    replicas: int,
-    alone: bool,
-    coefficients: Array,
-    nodes: Array,
-    slots: Array,
-    into: Array,
+    program: Program, segment: int, alone: bool, coefficients: Array, nodes: Array, slots: Array, into: Array,
     moments: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Add `d*(ca + cab*b)` and `d*(cb + cab*a)` to the slots of the inputs, in `into`; d is the adjoint of the gate."""
     # The coefficients of a gate are loaded once for all its replicas, and their moments stay in registers: sums over 32
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.
+    segments, records = program.segments, program.records
+    record, first = RECORD * segments[segment + FIRST_INSTANCE], 4 * segments[segment + FIRST_GATE]
+    end, replicas = first + 4 * segments[segment + GATES], segments[segment + REPLICAS]
     for gate in range(first, end, 4):
         ca, cb = splat_part(peek(coefficients, gate + 1)), splat_part(peek(coefficients, gate + 2))
         cab, zero = splat_part(peek(coefficients, gate + 3)), splat_part(np.float32(0))

@@ -4,26 +4,21 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import POOL_STREAM
-from difflogic.engine.shape import Array
 
 DATA_KEY = c.DATA_KEY.start
 
 
 @inlined
-def draw_pool(
-    grid: TileGrid, channels: int, first: int, last: int, control: Array, pool: Array, places: Array, state: Array
-) -> None:
-    """Sample `first` to `last` of the batch: copy grids of `pool [pool, H*W * C]` to `state [C * stride]`.
-
-    Their indices in the pool are stored in `places [B]`.
-    """
+def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buffers) -> None:
+    """Sample `first` to `last` of the batch: copy grids of the pool to the initial states, and store their indices."""
     # Each sample has its own part of the pool, so that a batch contains no grid twice: with 16 grids and a batch of 4,
     # sample 1 takes one of grids 4 to 7. The size of a part is a power of two, so that a bit mask selects one.
-    part = len(pool) // grid.batch
-    _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])
+    part = len(buffers.pool) // grid.batch
+    _, _, sub0, sub1 = split(buffers.control[DATA_KEY], buffers.control[DATA_KEY + 1])
     pool0, pool1 = threefry2x32(sub0, sub1, np.uint32(0), np.uint32(POOL_STREAM))
     _, _, key0, key1 = split(pool0, pool1)
     half = (grid.batch + 1) // 2
@@ -32,21 +27,18 @@ def draw_pool(
         # costs little.
         low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
         word = np.int64(low if sample < half else high)
-        places[sample] = sample * part + (word & (part - 1))
-        _copy(grid, channels, sample, pool[places[sample]], state)
+        buffers.places[sample] = sample * part + (word & (part - 1))
+        values, begin = buffers.pool[buffers.places[sample]], grid.guard + sample * grid.cells_per_grid
+        for cell in range(grid.cells_per_grid):
+            for channel in range(channels):
+                value = np.float32(values[cell * channels + channel])
+                buffers.states[0][channel * grid.stride + begin + cell] = value
 
 
 @inlined
-def _copy(grid: TileGrid, channels: int, sample: int, values: Array, state: Array) -> None:
-    begin = grid.guard + sample * grid.cells_per_grid
-    for cell in range(grid.cells_per_grid):
-        for channel in range(channels):
-            state[channel * grid.stride + begin + cell] = np.float32(values[cell * channels + channel])
-
-
-@inlined
-def rank(grid: TileGrid, channels: int, resets: int, state: Array, targets: Array, losses: Array, worst: Array) -> None:
-    """Mark in `worst [B]` the `resets` samples with the largest loss after the last step; `losses [B]` is scratch."""
+def rank(grid: TileGrid, buffers: Buffers) -> None:
+    """Mark in `worst` the `pool_reset` samples with the largest loss after the last step."""
+    losses, state, targets = buffers.sample_losses, buffers.states[grid.steps], buffers.targets[0]
     for sample in range(grid.batch):
         losses[sample] = 0
         # In one thread and in the order of cells, since rounding may decide which of two samples is replaced.
@@ -60,27 +52,17 @@ def rank(grid: TileGrid, channels: int, resets: int, state: Array, targets: Arra
         for other in range(grid.batch):
             larger = losses[other] > losses[sample]
             ahead += larger or (losses[other] == losses[sample] and other < sample)
-        worst[sample] = ahead < resets
+        buffers.worst[sample] = ahead < buffers.pool_reset
 
 
 @inlined
-def write_back(
-    grid: TileGrid,
-    channels: int,
-    first: int,
-    last: int,
-    state: Array,
-    fresh: Array,
-    worst: Array,
-    places: Array,
-    pool: Array,
-) -> None:
+def write_back(grid: TileGrid, channels: int, first: int, last: int, buffers: Buffers) -> None:
     """Write the rounded last states of samples `first` to `last` into the pool; for the worst, new initial states."""
     for sample in range(first, last):
-        values = fresh if worst[sample] else state
+        values = buffers.fresh if buffers.worst[sample] else buffers.states[grid.steps]
         begin = grid.guard + sample * grid.cells_per_grid
         for cell in range(grid.cells_per_grid):
             for channel in range(channels):
                 # Rounded, since initial states are bits; the pool stores a byte per value.
                 value = values[channel * grid.stride + begin + cell] > np.float32(0.5)
-                pool[places[sample], cell * channels + channel] = value
+                buffers.pool[buffers.places[sample], cell * channels + channel] = value
