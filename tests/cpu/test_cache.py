@@ -130,7 +130,7 @@ def test_a_disk_that_fills_up_while_code_is_written(engine: CpuEngine, capsys: p
         CpuEngine()
     engines.compile_all.cache_clear()
     assert calls == [0, 1]
-    assert "cannot be kept in /full/run.nbc (No space left on device)" in capsys.readouterr().err
+    assert "cannot be stored in /full/run.nbc (No space left on device)" in capsys.readouterr().err
 
 
 def test_compiled_code_is_in_the_users_cache_unless_numba_has_its_own(
