@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,9 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     }  # fmt: skip
     rows = json.loads(client.get(f"/jobs/{job}/files/sweep.json").text)["trials"]
     assert [len(each["curve"]) for each in rows] == [5] * 4
+    side = CONFIG.task.height
+    assert {(each["image"]["height"], each["image"]["channels"]) for each in rows} == {(side, 1)}
+    assert all(len(b64decode(each["image"]["bits"])) >= side * CONFIG.task.width / 8 for each in rows)
     names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
     assert names >= {"sweep.toml", "trials.csv", "index.html", "sweep.html", "config.toml", "circuit.json"}
     page = client.get(f"/jobs/{job}/files/sweep.html")

@@ -242,7 +242,8 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
+        """Store the models for the last frame; of many trials, most shown as a row, no history of gates is needed."""
+        self._judged = [each for each in members if isinstance(each, Replica)]
 
     def saved(self, epoch: int) -> None:
         super().saved(epoch)

@@ -5,13 +5,15 @@ Its folder is the job's run folder, and it goes on there, whatever ended it.
     result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}},
              "solved": 5, "ended": 8, "nearest": {"wrong": 96, "values": {"optimizer.lr": 0.2}}}
 
-The drawing of all trials, and a row for each with its curve, are written while it goes on, to `sweep.html`
-and `sweep.json` among the job's files.
+The drawing of all trials, and a row for each with its curve and the image that its circuit ends in, are written while
+it goes on, to `sweep.html` and `sweep.json` among the job's files.
 """
 
 import json
+import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ from difflogic.serve.store.files import SWEEP_PAGE
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.training import clear_unsaved
-from difflogic.serve.worker.trial_jobs import TrialJobs
+from difflogic.serve.worker.training import clear_unsaved, open_run
+from difflogic.serve.worker.trial_jobs import FRAME, TrialJobs
 from difflogic.sweeps import Spec, Sweep, SweepObserver, Trial, html, table
 from difflogic.sweeps.course import Course, opened
 from difflogic.sweeps.spec import NAME
@@ -31,7 +33,7 @@ from difflogic.train.signals import Stop
 
 SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
-"""Most trials with a curve, and most points of it."""
+"""Most trials with a curve and an image, and most points of the curve."""
 SHARE = 0.05
 """The part of the time that writing the page may take."""
 
@@ -68,19 +70,23 @@ def result_of(done: Sweep) -> dict[str, Any]:
             "nearest": nearest}  # fmt: skip
 
 
-def _curve(run: Path) -> list[int]:
-    """Return the wrong values of a trial at some of its evaluations, of the last attempt."""
-    attempts = sorted(run.glob(f"attempt-*/{JSONL}"), key=lambda path: path.stat().st_mtime)
-    path = (attempts or [run / JSONL])[-1]
-    rows = json.loads(jsonl.thinned(path, MOST_POINTS)) if path.is_file() else []  # else it failed before it began
-    return [row["hard_loss"] for row in rows if row.get("hard_loss") is not None]
+def _course(trial: Path) -> dict[str, Any]:
+    """Return the wrong cells of a trial's last attempt at some evaluations, and the last image of its circuit."""
+    rows, image = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS)), None
+    with suppress(FileNotFoundError):  # agents have none
+        frame = json.loads(trial.with_suffix(FRAME).read_text(encoding="utf-8"))
+        height, width, channels = shape = [frame[name] for name in ("height", "width", "visible")]
+        # The visible channels come first; base64 has four characters for 24 bits.
+        bits = frame["tiles"]["bits"][: 4 * math.ceil(height * width * channels / 24)]
+        image = dict(zip(("height", "width", "channels"), shape, strict=True)) | {"bits": bits}
+    return {"curve": [row["hard_loss"] for row in rows if row.get("hard_loss") is not None], "image": image}
 
 
 class _Teller(SweepObserver):
     def __init__(self, folder: Path, tell: Tell) -> None:
         self._folder, self._tell = folder, tell
         self._trials: list[Trial] = []
-        self._curves: dict[int, list[int]] = {}
+        self._courses: dict[int, dict[str, Any]] = {}
         self._drawn_until = 0.0
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
@@ -105,9 +111,10 @@ class _Teller(SweepObserver):
         self._folder.mkdir(parents=True, exist_ok=True)
         files.write_atomically(self._folder / SWEEP_PAGE, html(so_far, is_alone=True).encode())
         for each in so_far.trials[:MOST_CURVES]:
-            if each.number not in self._curves:
-                self._curves[each.number] = _curve(so_far.path / each.folder)
-        rows = [row | {"curve": self._curves.get(row["trial"], [])} for row in table.trial_rows(so_far)]
+            if each.number not in self._courses:
+                self._courses[each.number] = _course(so_far.path / each.folder)
+        nothing = {"curve": [], "image": None}
+        rows = [row | self._courses.get(row["trial"], nothing) for row in table.trial_rows(so_far)]
         files.write_atomically(self._folder / SWEEP_ROWS, json.dumps({"trials": rows}).encode())
         ended = time.monotonic()
         self._drawn_until = ended + (ended - begun) / SHARE

@@ -60,7 +60,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
         # A damaged checkpoint is put aside, and the try begins again with the one before it. Once training has begun,
         # an error is not one of reading the first checkpoint.
         except CheckpointError as error:
-            if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
+            if observer.began_at is not None or not _set_aside(open_run(store.job_folder(job).whole), error):
                 raise
 
 
@@ -168,9 +168,8 @@ def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterat
         yield "episode.gif", film.encoded(frames, ".gif", FRAME_MS)
 
 
-def _open_run(store: Store, job: JobRecord) -> Path:
-    """The run folder in which training goes on."""
-    path = store.job_folder(job).whole
+def open_run(path: Path) -> Path:
+    """Return the run folder in which training continues: with restarts that of the last attempt."""
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path
 
 

@@ -5,6 +5,7 @@ sweep's. A sweep that is begun again, whatever ended it, finds its jobs in the q
 """
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from difflogic.errors import ConfigError
@@ -14,6 +15,8 @@ from difflogic.sweeps.trial import Outcome, Rung, folder_of
 from difflogic.system import files
 
 POLL_S = 0.05
+FRAME = ".frame.json"
+"""Ending of the file with a trial's last state frame, in place of which it is named: `trials/00003.frame.json`."""
 
 
 class TrialJobs:
@@ -88,10 +91,13 @@ class TrialJobs:
         """Move the run of a trial that is over to the sweep, and forget its job."""
         if (job := self._jobs.pop(trial, None)) is None:
             return
-        run, place = self._store.job_folder(job.id).whole, self._folder / folder_of(trial)
-        if run.exists():  # or it was moved before a kill
+        # The store knows the last attempt, whose frame it is.
+        source, place = self._store.job_folder(self._store.job(job.id)), self._folder / folder_of(trial)
+        if source.whole.exists():  # or it was moved before a kill
             place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace_folder(run, place)
+            with suppress(FileNotFoundError):
+                source.frame.replace(place.with_suffix(FRAME))
+            files.replace_folder(source.whole, place)
         self._store.delete(job.id)
 
 
