@@ -33,23 +33,22 @@ Result = dict[str, Any]
 
 
 def follow(store: Store, job: JobRecord) -> Result:
-    """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
+    """Run a post-processing job and return its result. Raises UnknownJobError, OSError, and the actions' errors."""
     if job.source is None:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     source = store.job(job.source, job.owner)
     folder = store.job_folder(source)
-    given, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
-    if job.kind == "prove" and source.source is not None and not given.is_dir():
-        # A simplification does what the circuit that it was made of does, by every judge that is installed.
+    circuit, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
+    if job.kind == "prove" and source.source is not None and not circuit.is_dir():
+        # A simplified circuit is proved equal to the one before, by every checker that is installed.
         before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
-    made, result = _KINDS[job.kind](job, given, before)
-    store.job_folder(job.id).keep(made.files.items())
+    action, result = _KINDS[job.kind](job, circuit, before)
+    store.job_folder(job.id).keep(action.files.items())
     return result
 
 
 def _circuit_of(source: JobFolder) -> Path:
-    """Where the circuit of a job is: its simplified circuit, or its run folder."""
-    # A follow-up of a simplification takes what that one made; of a training, the run.
+    """Return the file of a job's simplified circuit, or else its run folder. Raises CheckpointError without any."""
     for simplified in (source.files / name for name in (CIRCUIT, function_json.NAME, function_json.FUNCTION)):
         if simplified.exists():
             return simplified
@@ -58,58 +57,60 @@ def _circuit_of(source: JobFolder) -> Path:
     return source.run
 
 
-def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
+def _simplify(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.simplify import drawings, simplify
 
     size = Size.parse(job.options["size"]) if job.options.get("size") else None
-    made = simplify(
-        given,
+    simplified = simplify(
+        circuit,
         from_start=bool(job.options.get("from_start")),
         size=None if size is None else (size.height, size.width),
         task=bool(job.options.get("task")),
     )
-    made.files.update(drawings(made.netlist, job.name))
-    return made, {name: value for name, value in made.report.items() if name != "steps"} | {"text": made.text}
+    simplified.files.update(drawings(simplified.netlist, job.name))
+    report = {name: value for name, value in simplified.report.items() if name != "steps"}
+    return simplified, report | {"text": simplified.text}
 
 
-def _build(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
+def _build(job: JobRecord, run: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.build import build
     from difflogic.actions.simplify import drawings
 
-    made = build(given)
-    made.files.update(drawings(made.netlist, job.name))
-    return made, made.report | {"text": made.text}
+    built = build(run)
+    built.files.update(drawings(built.netlist, job.name))
+    return built, built.report | {"text": built.text}
 
 
-def _prove(job: JobRecord, given: Path, before: Path | None) -> tuple[ActionResult, Result]:
+def _prove(job: JobRecord, circuit: Path, before: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.prove import prove
 
-    made = prove(given, every_start=bool(job.options.get("every_start"))) if before is None else prove(before, given)
-    return made, {"proved": made.proved, "text": made.text}
+    every_start = bool(job.options.get("every_start"))
+    proof = prove(circuit, every_start=every_start) if before is None else prove(before, circuit)
+    return proof, {"proved": proof.proved, "text": proof.text}
 
 
-def _export(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
+def _export(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.export import export
 
-    made = export(given, job.options.get("formats") or (), name=job.name)
-    for form, names in made.report["formats"].items():
+    exported = export(circuit, job.options.get("formats") or (), name=job.name)
+    for form, names in exported.report["formats"].items():
         say(f"{form}: {', '.join(names)}")
-    return made, made.report
+    return exported, exported.report
 
 
-def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
+def _evaluate(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.evaluate import evaluate
     from difflogic.circuits.readers.source import is_of_agents
     from difflogic.devices.open import place
 
-    if not given.is_dir():
+    if not circuit.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
-    # The report goes to the job's owner: a path of this machine, where the store is, becomes the id of the job.
-    agents = is_of_agents(given)
+    # The report goes to the job's owner: the id of the job replaces the path of the store.
+    agents = is_of_agents(circuit)
     engine = None if agents else place("cpu").engine
     quick = bool(job.options.get("quick"))
-    made = evaluate(given, engine, quick=quick, tell=say, html=not agents, called=str(job.source))
-    return made, {"measures": {measure.key: measure.text for measure in made.measures}}
+    evaluation = evaluate(circuit, engine, quick=quick, tell=say, html=not agents, called=str(job.source))
+    return evaluation, {"measures": {measure.key: measure.text for measure in evaluation.measures}}
 
 
 _KINDS: dict[str, Callable[[JobRecord, Path, Path | None], tuple[ActionResult, Result]]] = {

@@ -1,4 +1,4 @@
-"""A job's log: while its worker has it, all that the process writes to standard output and error."""
+"""Write a job's log: all that its worker's process prints to standard output and error."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from difflogic.system.files import PLAIN, append, tail
 from difflogic.system.words import visible
 
 MOST_BYTES = 1 << 20
-"""A longer log loses its older half."""
+"""Size in bytes above which a log loses its older half."""
 STREAMS = (1, 2)
 
 
@@ -27,9 +27,9 @@ def logged_to(path: Path) -> Iterator[None]:
     """Append this process's output, that of drivers included, to a file; after an error also Python's traceback."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
-    # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 without asking Python.
+    # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
     originals = [os.dup(stream) for stream in STREAMS]
-    # O_APPEND puts every write at the end, also those of a follow-up's process that has the same file open.
+    # O_APPEND puts every write at the end, also those of a child process that has the same file open.
     _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)] * len(STREAMS))
     yield
     _redirect(originals)
@@ -46,7 +46,7 @@ def trim(path: Path) -> None:
 
 
 def last_words(path: Path) -> str:
-    """Return the log's last line, for a sentence; empty without any."""
+    """Return the log's last line, shortened to fit a sentence, or an empty text."""
     with suppress(OSError):
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
         return lines[-1][:200] if lines else ""
@@ -54,16 +54,16 @@ def last_words(path: Path) -> str:
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:
-    """The beginning of a sentence that says how a process ended, from its exit status."""
+    """Return the beginning of a sentence about the end of a process, from its exit status."""
     if status >= 0:
         return f"{who} ended with exit status {status}"
     name = signal.Signals(-status).name
-    known = {"SIGKILL": "was killed", "SIGABRT": "was aborted", "SIGSEGV": "crashed", "SIGBUS": "crashed"}
-    return f"{who} {known.get(name, 'was ended')} ({name})"
+    verbs = {"SIGKILL": "was killed", "SIGABRT": "was aborted", "SIGSEGV": "crashed", "SIGBUS": "crashed"}
+    return f"{who} {verbs.get(name, 'was ended')} ({name})"
 
 
 def _redirect(descriptors: list[int]) -> None:
-    """Lead standard output and error to these descriptors, which are closed here."""
+    """Redirect standard output and error to these descriptors, and close the descriptors."""
     sys.stdout.flush()
     sys.stderr.flush()
     for stream, descriptor in zip(STREAMS, descriptors, strict=True):

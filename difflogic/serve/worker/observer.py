@@ -1,4 +1,4 @@
-"""What a worker passes on to the store while it trains: signs of life, progress, state frames; and the wish to stop."""
+"""Report heartbeats, progress and state frames of a training to the store, and receive stop requests."""
 
 from __future__ import annotations
 
@@ -37,69 +37,65 @@ if TYPE_CHECKING:  # half of what it loads is for agents alone
     from difflogic.policies.rows import PolicyRow
 
 FRAME_S = 0.5
-"""The least seconds between two state frames."""
+"""Least seconds between two state frames."""
 SHARE = 0.05
-"""The part of the time that making frames may take."""
+"""Share of the time that making frames may take."""
 UNTRAINED = {
     "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
     "score": None,
 }  # fmt: skip
-"""What is told of an attempt that has just begun."""
+"""Columns of the job for an attempt that has just begun."""
 SPEED_S = 5.0
 """Seconds over which epochs per second are measured."""
 SIGN_S = 1.0
-"""Seconds between two signs of life while an agent plays."""
+"""Seconds between two heartbeats while an agent plays."""
 SIDE = 64
 VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""The most values of the rollout of a frame, which holds all its states; of larger ones there are no frames."""
+"""Most values of a frame's rollout, which holds all its states; a larger one is not drawn."""
 
 
 class ServiceObserver(Observer):
-    """Tells the store of one try at one job, whatever it trains.
-
-    Its calls come from the thread that trains, so that a hang of it is seen.
-    """
+    """Observer of one try at a training job. The thread that trains calls it, so that a hang of it is noticed."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """`engine` draws state frames; `stopping` says whether this worker is to end, whatever becomes of the job."""
+        """Draw state frames by `engine`, and end the training if the lease or `stopping` asks for it."""
         self._lease, self._engine, self._stopping = lease, engine, stopping
         self.stop = self._end = Stop()
-        """What ends the training: asked where the lease or the worker is to end."""
         self._folder = lease.store.job_folder(lease.job)
         self.began_at: int | None = None
-        """The epoch that this try went on from; None before it did."""
+        """Epoch from which this try continues; None before it does."""
         self._pace: deque[tuple[float, int]] = deque()
         self._since = self._signed = time.monotonic()
-        """When this try began, and when it gave a sign of life."""
+        """Times of the try's beginning and of its last heartbeat."""
         self._epoch = self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
         self._judged: Sequence[Replica] = ()
 
     def _moved(self, epoch: int) -> None:
-        """Tell how far it is and how fast, and hear whether it is to end."""
+        """Report progress and speed, and check for a stop request."""
         now = time.monotonic()
         self._pace.append((now, epoch))
-        # Two entries are kept even where they are old: slow epochs still have a speed.
+        # Two entries stay, even old ones: slow epochs have a speed too.
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
         speed = (epoch - self._pace[0][1]) / seconds if seconds else None
         self._lease.alive(progress=epoch, progress_per_s=speed, trained_s=self.trained_s)
-        self._heed()
+        self._check_stop()
 
-    def _heed(self) -> None:
-        # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
+    def _check_stop(self) -> None:
+        # A user's request goes before the end of the worker, since it determines the status of the job.
         if self._lease.wanted is not None:
             self._end.ask(self._lease.wanted)
         elif self._stopping():
             self._end.ask("the worker ends")
 
     def _go_to(self, attempt: int, **progress: Any) -> None:
-        """Go to the folder of an attempt, which begins or goes on."""
+        """Switch to the folder of an attempt, which begins or continues."""
         fresh = {} if self._folder.attempt == attempt else UNTRAINED
         self._folder = replace(self._folder, attempt=attempt)
         self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
@@ -108,18 +104,18 @@ class ServiceObserver(Observer):
 
     @property
     def trained_s(self) -> float:
-        """Seconds of work, over all tries."""
+        """Seconds of training, over all tries."""
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
     def attempted(self, attempt: Attempt) -> None:
-        # The earlier attempts are told while the next one runs, also to whoever begins to watch late.
+        # The result of the earlier attempts is reported while the next one runs.
         result = result_of_attempts(attempts.read(self._folder.whole))
         if attempt.status != "running":
             say(str(attempt))
             self._lease.report(result=result)
             return
-        of = "" if attempt.of is None else f" of at most {attempt.of}"
-        say(f"attempt {attempt.number}{of}, as {attempt.reason}")
+        most = "" if attempt.of is None else f" of at most {attempt.of}"
+        say(f"attempt {attempt.number}{most}, as {attempt.reason}")
         self._judged = ()
         self._go_to(attempt.number, goal=attempt.epochs, result=result)
 
@@ -143,7 +139,7 @@ class ServiceObserver(Observer):
         if time.monotonic() - self._signed >= SIGN_S:
             self._signed = time.monotonic()
             self._lease.alive(trained_s=self.trained_s)
-            self._heed()
+            self._check_stop()
 
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
         if self._lease.phase == "compiling":
@@ -155,7 +151,7 @@ class ServiceObserver(Observer):
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()
-        # A frame costs a rollout. It is made only while somebody looks, which the heartbeat's answer says.
+        # A frame costs a rollout. It is made only while a page shows the job, as the heartbeat's reply reports.
         return self._lease.watched and self._asked_at >= self._next_frame
 
     def shown(self, members: Sequence[Replica]) -> None:
@@ -173,7 +169,7 @@ class ServiceObserver(Observer):
         if frame is not None:
             try:
                 files.write_atomically(self._folder.frame, json.dumps(frame).encode())
-            # A full disk must not end a training for the sake of a picture.
+            # A full disk must not end a training for the sake of an image.
             except OSError as error:
                 say(f"the state frame cannot be written: {error.strerror}")
 
@@ -185,10 +181,10 @@ class ServiceObserver(Observer):
 
     def _report(self, soft_loss: float, rows: Sequence[Row]) -> None:
         self._lease.progress["soft_loss"] = soft_loss if math.isfinite(soft_loss) else None
-        # Most rows have no evaluation: the job keeps what the last one found.
+        # Rows without an evaluation leave the job's last one in place.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
-            # Until it is solved means more than right probes: that is known when an attempt has ended.
+            # Solved means more than correct evaluation grids with `until_solved`: the end of an attempt decides.
             solved = 0 if self._lease.job.asked.until_solved else wrong.count(0)
             self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
@@ -200,7 +196,7 @@ class ServiceObserver(Observer):
         self._lease.enter("evaluating")
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        replicas = [each for each in members if isinstance(each, Replica)]
+        replicas = [member for member in members if isinstance(member, Replica)]
         if replicas:
             self._judged = replicas
             self._lease.progress["compared"] = replicas[0].job.values
@@ -210,12 +206,12 @@ class ServiceObserver(Observer):
         else:
             from difflogic.policies.results import netlist_of
 
-            agents = [each for each in members if not isinstance(each, Replica)]
-            # Until one is solved is known when its last episodes are played.
-            solved = 0 if self._lease.job.asked.until_solved else sum(each.solved for each in agents)
+            agents = [member for member in members if not isinstance(member, Replica)]
+            # With `until_solved` the last episodes decide.
+            solved = 0 if self._lease.job.asked.until_solved else sum(agent.solved for agent in agents)
             self._lease.progress["solved"] = solved
-            agent = max(agents, key=lambda each: -math.inf if each.score is None else each.score.mean)
-            circuit, netlist = agent.circuit, netlist_of(agent)
+            best_agent = max(agents, key=lambda agent: -math.inf if agent.score is None else agent.score.mean)
+            circuit, netlist = best_agent.circuit, netlist_of(best_agent)
         if circuit is not None:
             self._gates.append(self._epoch, census(circuit))
         if netlist is not None:
@@ -229,58 +225,57 @@ class ServiceObserver(Observer):
 
     def ending(self) -> None:
         self._lease.enter("finishing")
-        if self._judged:  # whoever comes later sees what became of it
+        if self._judged:  # a page that is opened later shows the result
             self._draw(self._judged)
 
 
 class TrialObserver(ServiceObserver):
-    """The observer of a trial, of automata or of agents, which it ends when the trial is to be looked at."""
+    """Observer of a trial, of automata or of agents, which pauses it at the end of its rung."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
-        self.stop = self._look = Stop(self._end)
+        self.stop = self._rung_end = Stop(self._end)
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         """Store the models for the last frame; of many trials, most shown as a row, no history of gates is needed."""
-        self._judged = [each for each in members if isinstance(each, Replica)]
+        self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:
         super().saved(epoch)
         if self._until is not None and epoch >= self._until:
-            self._look.ask(PAUSED)
+            self._rung_end.ask(PAUSED)
 
     def wants_pictures(self) -> bool:
         return False
 
 
 def result_of_attempts(record: Record) -> dict[str, Any]:
-    """The result of a job with restarts: what came of each attempt so far."""
-    return {"attempts": [asdict(each) for each in record.attempts]}
+    """Return the result of a job with restarts: its attempts so far."""
+    return {"attempts": [asdict(attempt) for attempt in record.attempts]}
 
 
 # the history of gates ----------------------------------------------------------------------------------
 
 
 class GateHistory:
-    """The file `gates.jsonl` beside a job's run folder: what the gates became, one line for each evaluation.
+    """History of a job's gates, in the file `gates.jsonl`: a line for each evaluation.
 
         {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
 
-    Counts are by most probable gate, in the order of `difflogic.core.gates.NAMES`; of a population they are the best
-    model's. Methods raise OSError.
+    The numbers count gates by their most probable kind, in the order of `difflogic.core.gates.NAMES`; of a population
+    they are the best model's. Methods raise OSError.
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
-        """Go on after `epoch`: later lines, of a try that was lost, are cut."""
+        """Continue after `epoch`: later lines, of a lost try beyond the checkpoint, are removed."""
         self._path = path
-        # A lost try may have written lines beyond the checkpoint: they will be written again, the same.
         files.write_atomically(path, jsonl.until(path, epoch))
 
     def append(self, epoch: int, layers: Sequence[Layer]) -> None:
         counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
         line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
-        # One write for one line, so that a reader sees the whole line or nothing of it.
+        # One write for one line, so that a reader sees the complete line or nothing of it.
         files.append(self._path, line.encode())
 
 
@@ -288,18 +283,16 @@ class GateHistory:
 
 
 def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
-    """The automaton as a model grows it now, small enough to send twice a second.
+    """Return a state frame, small enough to be sent twice a second, or None if its rollout would be too large.
 
         {"epoch": 70, "seed": 23, "height": 16, "width": 16, "visible": 1,
          "film": {"steps": [0, 1, ..., 20], "bits": "..."},
          "tiles": {"step": 20, "channels": [0, 1, ...], "bits": "..."}}
 
-    It is a hard rollout of the first probe. `film` has the visible channels of up to FILM steps, as uint8
+    It shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps, as uint8
     `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, `[channels, height,
     width]`. Bits are packed eight to a byte, the first the highest, in base64. Of a larger grid the middle SIDE x SIDE
     cells are shown.
-
-    Returns None where the rollout would be too large.
     """
     job, task = member.job, member.job.config.task
     if (task.steps + 1) * task.height * task.width * job.circuit.channels > MOST_VALUES:
@@ -307,7 +300,7 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
     damage = job.damage_of_probes(1)
     states = engine.rollout(member.circuit, job.probes[:1], task.steps, "hard", job.probe_masks, damage)
     shown = _middle(states[:, 0].astype(np.uint8)).transpose(0, 3, 1, 2)
-    # At most FILM steps, the first and the last among them; of short rollouts all, without doubles.
+    # At most FILM steps, with the first and the last; all steps of short rollouts.
     steps = np.unique(np.linspace(0, task.steps, min(FILM, task.steps + 1)).round().astype(int))
     visible, channels = min(task.loss_channels, VISIBLE), min(shown.shape[1], TILES)
     return {
@@ -322,7 +315,7 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
 
 
 def _middle(states: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The middle of states `[T+1, H, W, C]`: at most SIDE rows and columns."""
+    """Return the middle of states `[T+1, H, W, C]`: at most SIDE rows and columns."""
     top, left = (max(0, (side - SIDE) // 2) for side in states.shape[1:3])
     return states[:, top : top + SIDE, left : left + SIDE]
 

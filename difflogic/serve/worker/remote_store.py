@@ -1,20 +1,20 @@
-"""The store for a worker on another machine: Ray carries what it asks, and the files of its job in both directions.
+"""Give a worker on another machine access to the store: Ray carries its calls, and the files of its job both ways.
 
     a machine of the cluster                             the server's machine
     RemoteStore, in place of the worker's Store    ->    StoreActor, which has the Store
     claim                                          <-    the job, and the files that it has so far
-    heartbeat, finish, release, fail_try           ->    the files that have changed, then what is told
+    heartbeat, finish, release, fail_try           ->    the files that have changed, then the call's arguments
 
-The lease is that of every worker, and only its holder writes: files are put in their places within a transaction that
-has looked at the lease, and before the progress that names them. So a job whose machine is lost goes on from a
-checkpoint that is whole. A call that gets no answer ends the worker, and its supervisor gives the job to another.
+Leases are the same as on the server's machine, and only the holder writes: files are put in their places within a
+transaction that has checked the lease, and before the progress that refers to them. So a job whose machine is lost
+continues from a complete checkpoint. A call without an answer ends the worker, and its supervisor requeues the job.
 """
 
 import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,26 +31,26 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between two looks for files to send, where no new checkpoint is told."""
+"""Seconds between two searches for files to send, without a new checkpoint."""
 GROWING = (".jsonl", ".csv", ".txt")
-"""Endings of files to which lines are added: of these only what is new is sent."""
+"""Endings of files that grow by lines: only their new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
-"""What is written last, in this order: a checkpoint is of use where all that came before it is there."""
+"""Files that are written last, in this order: a checkpoint needs all files that precede it."""
 
 
 class Part(NamedTuple):
-    """What is new of a file."""
+    """New content of a file."""
 
     name: str
-    """Its path in the job's folder."""
+    """Path in the job's folder."""
     begin: int | None
-    """From this byte on; None: the content is the whole file."""
+    """First byte of the content in the file; None: the content is the complete file."""
     content: bytes
 
 
 @dataclass
 class Claimed:
-    """A job under a lease, with its files, and what it begins with."""
+    """Job under a lease, with its files, and its source with the files from which it begins."""
 
     job: JobRecord
     lease: int
@@ -60,11 +60,11 @@ class Claimed:
 
 
 class StoreActor:
-    """The store's side: an actor on the machine of the store, which does for remote workers what they ask."""
+    """Actor on the machine of the store, which calls the store for remote workers."""
 
     def __init__(self, folder: Path) -> None:
         self._store = Store.existing(folder, durable=False)
-        # Locks of this process stand for workers elsewhere: whoever looks for the dead finds them alive while Ray does.
+        # This process holds the locks of the remote workers, which are alive for as long as Ray says so.
         self._locks: dict[str, Presence] = {}
 
     def register(self, name: str, *about: Any) -> None:
@@ -73,41 +73,38 @@ class StoreActor:
         self._store.register_worker(name, *about)
 
     def forget(self, name: str) -> None:
-        """Let go of the lock of a worker that has ended."""
+        """Release the lock of a worker that has ended."""
         if (lock := self._locks.pop(name, None)) is not None:
             lock.close()
 
-    def ask(self, what: str, *given: Any, **named: Any) -> Any:
+    def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the store."""
-        return getattr(self._store, what)(*given, **named)
+        return getattr(self._store, method)(*arguments, **options)
 
-    def claim(self, worker: str, *given: Any) -> Claimed | None:
-        """The next job for a worker, with the files that it needs; None where there is none."""
+    def claim(self, worker: str, *arguments: Any) -> Claimed | None:
+        """Return the next job for a worker, with the files that it needs, or None."""
         store = self._store
-        claimed = None if store.is_full() else store.claim(worker, *given)
-        if claimed is None:
+        if store.is_full() or (leased := store.claim(worker, *arguments)) is None:
             return None
-        job, lease = claimed
-        found = Claimed(job, lease, _read(store.job_folder(job.id).path))
+        job, lease = leased
+        claimed = Claimed(job, lease, _read(store.job_folder(job.id).path))
         if job.source is not None:
-            try:
-                found.source = store.job(job.source, job.owner)
-                found.source_files = _read(store.job_folder(found.source).run)
-            except UnknownJobError:  # it was deleted, which is of no matter to a job that has begun
-                found.source = None
-        return found
+            with suppress(UnknownJobError):  # it was deleted, and a job that has begun does not need it
+                claimed.source = store.job(job.source, job.owner)
+                claimed.source_files = _read(store.job_folder(claimed.source).run)
+        return claimed
 
     def tell(
         self,
-        what: str,
+        method: str,
         job: str,
         lease: int,
         changes: tuple[list[Part], list[str]],
-        given: tuple[Any, ...],
-        named: Mapping[str, Any],
+        arguments: tuple[Any, ...],
+        options: Mapping[str, Any],
     ) -> Any:
-        """Make the job's files what they are over there, then call a method of the store. Raises LeaseLostError."""
-        parts, gone = changes
+        """Apply the changes of a job's files, then call a method of the store. Raises LeaseLostError."""
+        parts, deleted = changes
         folder = self._store.job_folder(job).path
         try:
             with ExitStack() as stack:
@@ -115,28 +112,28 @@ class StoreActor:
                 for part in parts:
                     path = folder / part.name
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    if part.begin is None:  # flushed before the transaction: nobody waits for the disk
+                    if part.begin is None:  # flushed before the transaction, which does not wait for the disk
                         temporaries[part.name] = stack.enter_context(written_beside(path, part.content))
                 stack.enter_context(self._store.held(job, lease))
                 for part in parts:
                     _place(folder / part.name, part, temporaries.get(part.name))
-                for name in gone:
+                for name in deleted:
                     (folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"The files of the job {job} cannot be written: {error.strerror or error}.") from error
-        return getattr(self._store, what)(job, lease, *given, **named)
+        return getattr(self._store, method)(job, lease, *arguments, **options)
 
 
 class RemoteStore(Store):
-    """What a worker uses of a store, where that is on another machine; its folder here is for the job in hand."""
+    """Store of a worker on another machine than the server's; its folder here has the worker's present job."""
 
     def __init__(self, ask: Callable[..., Any], folder: Path, host: str) -> None:
-        """`ask` calls a method of the StoreActor, by its name. `host`: the name of this machine for people."""
-        super().__init__(folder, Database(folder / STORE))  # which is not there: whatever is not asked below is refused
+        """Call methods of the StoreActor by `ask` and their names; `host` is the name of this machine for people."""
+        super().__init__(folder, Database(folder / STORE))  # no such file: methods that are not overridden fail
         self._ask, self._host = ask, host
         self._source: JobRecord | None = None
         self._sent: dict[str, tuple[int, int, int]] = {}
-        """Of each file the inode, the time of its last change, and the size, when it was sent last."""
+        """Inode, modification time and size of each file when it was sent last."""
         self._sent_at = 0.0
         for name in ("describe_worker", "mark_seen", "unregister_worker", "prolong"):
             setattr(self, name, partial(ask, "ask", name))
@@ -151,7 +148,7 @@ class RemoteStore(Store):
         self._ask("register", name, f"{self._host}/{device}", description, pid, tuple(engines), host or self._host)
 
     def is_full(self) -> bool:
-        """Whether this disk is full; of the server's the claim knows."""
+        """Return False: `claim` checks the server's disk."""
         return False
 
     # the job --------------------------------------------------------------------------------------------
@@ -170,7 +167,7 @@ class RemoteStore(Store):
         return claimed.job, claimed.lease
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """The job that the claimed one begins with. Raises UnknownJobError for any other."""
+        """Return the source of the claimed job. Raises UnknownJobError for any other."""
         if self._source is None or self._source.id != job:
             raise UnknownJobError(f"There is no job {job!r}.")
         return self._source
@@ -182,35 +179,35 @@ class RemoteStore(Store):
         reply: HeartbeatReply = self._tell("heartbeat", job, lease, is_due, lease_s, memory, **progress)
         return reply
 
-    def _end(self, what: str, job: str, lease: int, *given: Any, **named: Any) -> JobRecord:
-        ended: JobRecord = self._tell(what, job, lease, True, *given, **named)
+    def _end(self, method: str, job: str, lease: int, *arguments: Any, **options: Any) -> JobRecord:
+        ended: JobRecord = self._tell(method, job, lease, True, *arguments, **options)
         shutil.rmtree(self.folder / JOBS)
         return ended
 
-    def _tell(self, what: str, job: str, lease: int, with_files: bool, *given: Any, **named: Any) -> Any:
+    def _tell(self, method: str, job: str, lease: int, with_files: bool, *arguments: Any, **options: Any) -> Any:
         parts, now = self._new(self.job_folder(job).path) if with_files else ([], self._sent)
-        gone = sorted(self._sent.keys() - now.keys())
+        deleted = sorted(self._sent.keys() - now.keys())
         try:
-            reply = self._ask("tell", what, job, lease, (parts, gone), given, named)
+            reply = self._ask("tell", method, job, lease, (parts, deleted), arguments, options)
         except StoreError:
-            self._sent = {}  # nobody knows how much of it was written: whole, next time
+            self._sent = {}  # it is unknown what was written: next time all files are sent completely
             raise
         if with_files:
             self._sent, self._sent_at = now, time.monotonic()
         return reply
 
     def _new(self, folder: Path) -> tuple[list[Part], dict[str, tuple[int, int, int]]]:
-        """What has changed in a job's folder, and the states of all its files."""
-        # In the thread that trains: what it has written is whole by now.
+        """Return the changes of a job's folder, and the states of all its files."""
+        # The thread that trains calls this: all that it has written is complete.
         paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if _is_result(path)}
         states = {name: _state(path) for name, path in paths.items()}
         parts = []
         for name in sorted(paths, key=_turn):
-            known, state = self._sent.get(name), states[name]
-            if known == state:
+            sent, state = self._sent.get(name), states[name]
+            if sent == state:
                 continue
-            is_grown = known is not None and name.endswith(GROWING) and known[0] == state[0] and known[2] <= state[2]
-            begin = known[2] if known is not None and is_grown else None
+            is_grown = sent is not None and name.endswith(GROWING) and sent[0] == state[0] and sent[2] <= state[2]
+            begin = sent[2] if sent is not None and is_grown else None
             with paths[name].open("rb") as file:
                 file.seek(begin or 0)
                 parts.append(Part(name, begin, file.read(state[2] - (begin or 0))))
@@ -218,8 +215,8 @@ class RemoteStore(Store):
 
 
 def _read(folder: Path) -> dict[str, bytes]:
-    found = (path for path in sorted(folder.rglob("*")) if _is_result(path))
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    results = (path for path in sorted(folder.rglob("*")) if _is_result(path))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in results}
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -229,7 +226,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _place(path: Path, part: Part, temporary: Path | None) -> None:
-    """Put what is new of a file into its place. Raises OSError."""
+    """Write a file's new content in its place. Raises OSError."""
     if temporary is not None:
         temporary.replace(path)
         return
@@ -240,12 +237,12 @@ def _place(path: Path, part: Part, temporary: Path | None) -> None:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a file in a job's folder is the worker's business: not the record, nor locks and files under way."""
+    """Return whether the worker owns a file of a job's folder: not the record, nor locks and temporary files."""
     hidden = path.name.startswith((".", "job.json")) or path.suffix == TEMPORARY
     return not hidden and path.is_file() and not path.is_symlink()
 

@@ -1,17 +1,17 @@
-"""The supervisor keeps one worker process alive for each device, and up to LANES for follow-ups while there are any.
+"""Keep a worker process alive for each device, and up to LANES for post-processing jobs while there are any.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
-                                         # and here they have saved and handed back what they had
+                                         # after the block they have saved and handed back their jobs
 
-What may go wrong, and who notices:
+What may go wrong, how it is noticed, and what follows:
 
     a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
     a worker hangs                        its lease ends unprolonged      it is killed, then the same
     the supervisor itself is killed       workers see their stdin end     they save and hand back their jobs
     supervisor and workers are killed     the locks of their Presence     another supervisor expires them
 
-It loads no engine: whatever goes wrong there goes wrong in a child process.
+It loads no engine: faults of engines are confined to child processes.
 """
 
 from __future__ import annotations
@@ -41,47 +41,47 @@ from difflogic.serve.worker.log import how_it_ended, last_words
 from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.worker.worker")
-"""Starts a worker, followed by its store and what it is."""
+"""Command of a worker; the store's folder and the worker's settings follow."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5
-"""Seconds between two looks for workers that hang."""
+"""Seconds between two checks for workers that hang."""
 DEAD_CHECK_S = 2.0
-"""Seconds between two looks for workers that are gone together with their supervisors."""
+"""Seconds between two checks for workers that ended together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
 MOST_SWEEPS = 4
-"""Sweeps at once: more of them would only wait for each other's trials."""
+"""Number of sweeps at once: more of them would only wait for each other's trials."""
 LANES = 3
-"""Follow-ups at once: a simplification may take an hour, and an export of seconds must not wait behind it."""
+"""Number of post-processing jobs at once: an export of seconds must not wait for an hour of simplification."""
 OFFER_KEPT_S = 45.0
-"""Seconds for which an engine counts as offered after its last worker was seen: one that restarts is soon back."""
+"""Seconds for which an engine counts as offered after its last worker was seen: it may be restarting."""
 
 
 class Child(Protocol):
-    """A worker that a supervisor has started, and ends by itself when that does."""
+    """Worker that a supervisor has started, and that ends with it."""
 
     name: str
     device: str
 
     @property
     def status(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """Exit status, negative for a signal; None while it runs."""
 
     @property
     def how(self) -> str:
-        """The beginning of a sentence that says how it ended."""
+        """Beginning of a sentence about how it ended."""
 
     def ask_to_stop(self) -> None:
-        """Let it save, hand back its job and end."""
+        """Ask it to save, hand back its job and end."""
 
     def kill(self) -> None:
         """End it now, if it has not ended, and wait for that."""
 
     def close(self) -> None:
-        """Let go of one that has ended."""
+        """Release the resources of a worker that has ended."""
 
 
 class ChildProcess:
-    """A worker in a process of this machine, which sees its standard input end when this process does."""
+    """Worker in a process of this machine, whose standard input ends with this process."""
 
     def __init__(
         self,
@@ -93,14 +93,13 @@ class ChildProcess:
         command: Sequence[str] = COMMAND,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Raises OSError."""
+        """Start the worker. Raises OSError."""
         self.device = device
         self.name = f"{device.replace(':', '-')}-{secrets.token_hex(4)}"
-        what = {"name": self.name, "device": device, "engines": [*engines]}
-        about = json.dumps({**what, "limits": asdict(limits), "max_memory": max_memory})
+        settings = {"name": self.name, "device": device, "engines": [*engines], "max_memory": max_memory}
         self._process = subprocess.Popen(
-            [*command, str(store), about],
-            # A pipe that nobody writes to: when this process ends, the worker sees the end of its input.
+            [*command, str(store), json.dumps(settings | {"limits": asdict(limits)})],
+            # Nothing is written to the pipe: when this process ends, the worker sees the end of its input.
             stdin=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
             start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
@@ -131,36 +130,36 @@ class ChildProcess:
 
 @dataclass
 class Slot:
-    """A device, and the worker that has it."""
+    """Device, and the worker that has it."""
 
     device: str
     engines: list[str]
     node: str = ""
-    """Where the device is; empty for this machine."""
+    """Node of a cluster that has the device; empty for this machine."""
     child: Child | None = None
     failures: int = 0
-    """How many workers in a row did not start, or ended badly without a job in their hands: retries get rarer."""
+    """Number of workers in a row that did not start, or failed without a job: retries become less frequent."""
     due: float = 0.0
-    """When the next worker may be started, on the monotonic clock."""
+    """Earliest start of the next worker, on the monotonic clock."""
 
     @property
     def is_lane(self) -> bool:
-        """Whether it is for jobs that need no device, and has a worker only while there are such."""
+        """True for jobs without a device, for which a worker runs only while there are any."""
         return self.device in (known.FOLLOW_UPS, SWEEPS)
 
     def back_off(self) -> float:
-        """Put the next worker off, by what came of those before; returns the seconds."""
+        """Delay the next worker by the number of failures, and return the seconds."""
         # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
-        # Above that the power is not computed: a device may be broken for days.
+        # The exponent is bounded: a device may be broken for days.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
         self.due = time.monotonic() + wait
         return wait
 
 
 class Supervisor:
-    """Workers on the devices of this machine; several supervisors may share a store.
+    """Supervisor of the workers on this machine's devices; several may share a store.
 
-    `devices` are as `devices.parse` gives them. `difflogic.serve.cluster` has one for other machines.
+    `difflogic.serve.cluster` has one for other machines.
     """
 
     def __init__(
@@ -173,8 +172,16 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         slots: Sequence[Slot] | None = None,
     ) -> None:
-        """`max_memory`: bytes of device memory that a job may take. `command` starts a worker, with variables of the
-        `environment` beside those of this process. `slots`: what has workers, in place of `devices`.
+        """Open the store.
+
+        Args:
+            folder: Folder of the store.
+            devices: Devices that get workers, as `devices.parse` returns them.
+            limits: Time limits of the workers.
+            max_memory: Bytes of device memory that a job may take.
+            command: Command of a worker.
+            environment: Variables of the workers besides those of this process.
+            slots: Slots in place of those of `devices`.
         """
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
@@ -189,7 +196,7 @@ class Supervisor:
         self._trouble = ""
         self._is_lost = False
         self._offered: dict[str, float] = {}
-        """Engines, and when a worker for them was last seen, on the monotonic clock."""
+        """Time when a worker was last seen for each engine, on the monotonic clock."""
 
     def __enter__(self) -> Supervisor:
         self._thread.start()
@@ -200,7 +207,7 @@ class Supervisor:
         self._thread.join()
 
     def stop(self) -> None:
-        """Let `run` end; may be called from anywhere."""
+        """Ask `run` to end; may be called from any thread."""
         self._over.set()
 
     def run(self) -> None:
@@ -217,7 +224,7 @@ class Supervisor:
             self._store.close()
 
     def open_slots(self) -> list[Slot]:
-        """The devices that are to have workers from the beginning on."""
+        """Return the slots that get workers from the beginning."""
         if self._given is not None:
             return list(self._given)
         trains, warning = known.usable(self._devices)
@@ -229,20 +236,20 @@ class Supervisor:
 
     def start_worker(self, slot: Slot) -> Child:
         """Start the worker of a device. Raises OSError."""
-        of = self._store.folder, slot.device, slot.engines, self.limits, self._max_memory
-        return ChildProcess(*of, self._command, self.environment)
+        settings = slot.device, slot.engines, self.limits, self._max_memory, self._command, self.environment
+        return ChildProcess(self._store.folder, *settings)
 
     def refresh(self) -> None:
-        """Look whether devices have come or gone; those of a machine stay."""
+        """Update the devices; those of this machine stay the same."""
 
     def add(self, *slots: Slot) -> None:
-        """Have workers on these devices from now on."""
+        """Start workers on these devices from now on."""
         self._slots += slots
-        # Before its worker is registered an engine counts as offered, so that no job is told that nobody takes it.
+        # An engine counts as offered before its worker is registered, so that no job is reported as waiting for one.
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Act; trouble with the disk must not end the supervision, and is logged once, not ten times a second."""
+        """Call `act`; a disk error must not end the supervision, and is logged once, not ten times a second."""
         try:
             act()
             self._trouble = ""
@@ -253,16 +260,16 @@ class Supervisor:
             self._trouble = str(error)
 
     def _reopen(self) -> None:
-        """The database was lost: use the one that a server has put in its place, if there is one."""
-        # With a look at the folders, so that nobody is given the jobs of an old copy.
+        """Replace the lost database by the one that a server has put in its place, if there is one."""
+        # It is compared with the folders, so that no jobs of an old copy are run.
         Store.existing(self._store.folder).close()
         self._store.close()
         self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
 
     def _check_slot(self, slot: Slot) -> None:
-        """Start a worker where there is none, and expire one that has ended."""
+        """Start a missing worker, and expire one that has ended."""
         if slot.child is None:
-            # A worker of follow-ups loads much and works seldom: it is started when one waits.
+            # A post-processing worker loads much and works seldom: it is started when a job waits.
             if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
@@ -270,7 +277,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Whether a follow-up, or a sweep, waits that no worker of ours is free for; one that starts is free soon."""
+        """Return whether a job waits for which none of our workers is free; one that starts counts as free."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}
@@ -288,13 +295,13 @@ class Supervisor:
 
     def _expire(self, slot: Slot, child: Child, status: int, how: str) -> None:
         # The log must be read before the job is queued again: the next worker writes into the same file.
-        held = next((each.job for each in self._store.workers() if each.name == child.name), None)
-        if held is not None and (words := last_words(self._store.job_folder(held).log)):
-            how = f"{how}, and last printed: {words.replace(f'{self._store.folder}/', '')}"
+        job = next((worker.job for worker in self._store.workers() if worker.name == child.name), None)
+        if job is not None and (line := last_words(self._store.job_folder(job).log)):
+            how = f"{how}, and last printed: {line.replace(f'{self._store.folder}/', '')}"
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None
-        # A worker that had a job is no sign of a broken device: the job counts that try.
+        # A worker that had a job does not indicate a broken device: the job counts that try.
         slot.failures = 0 if lost or status == 0 else slot.failures + 1
         level, wait = logging.WARNING if status else logging.INFO, slot.back_off()
         _log_lost(lost)
@@ -302,7 +309,7 @@ class Supervisor:
 
     def _check_leases(self) -> None:
         now = time.monotonic()
-        # A slot whose worker hangs does not see its exit, since there is none: the end of its lease is the only sign.
+        # A worker that hangs does not exit: the end of its lease is the only sign.
         if now - self._hangs_checked >= HANG_CHECK_S:
             self._hangs_checked = now
             for slot in self._slots:
@@ -315,7 +322,7 @@ class Supervisor:
             self._guarded(self._explain_waiting)
 
     def _explain_waiting(self) -> None:
-        """Say which jobs no worker takes; one that ended a moment ago counts, for the next one comes."""
+        """Report which jobs no worker takes; a worker that ended a moment ago counts, since the next one follows."""
         now = time.monotonic()
         self._offered |= dict.fromkeys(self._store.offered_engines(), now)
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
@@ -325,15 +332,15 @@ class Supervisor:
         if (child := slot.child) is None or (job := self._store.overdue_job(child.name)) is None:
             return
         child.kill()
-        # Kill first, then queue the job again: between the two nobody may hold it twice.
+        # Kill first, then queue the job again: no two workers may hold it.
         self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was stopped")
 
     def _end(self) -> None:
-        """Let workers save and hand back their jobs; who does not within `WorkerLimits.stop` is killed."""
+        """Let workers save and hand back their jobs; kill those that take longer than `WorkerLimits.stop`."""
         children = [slot.child for slot in self._slots if slot.child is not None]
         for child in children:
             child.ask_to_stop()
-        # All are asked before any is waited for: they save at the same time.
+        # All have been asked: they save at the same time.
         deadline = time.monotonic() + self.limits.stop
         while time.monotonic() < deadline and any(child.status is None for child in children):
             time.sleep(POLL_S)

@@ -1,6 +1,6 @@
-"""A sweep as a job, in a process of its own: it has its trials queued as jobs, which workers of all devices train.
+"""Run a sweep as a job, in a process of its own: its trials are jobs in the queue, for the workers of all devices.
 
-Its folder is the job's run folder, and it goes on there, whatever ended it.
+The sweep's folder is the job's run folder, in which an interrupted sweep continues.
 
     result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}},
              "solved": 5, "ended": 8, "nearest": {"wrong": 96, "values": {"optimizer.lr": 0.2}}}
@@ -35,18 +35,18 @@ SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
 """Most trials with a curve and an image, and most points of the curve."""
 SHARE = 0.05
-"""The part of the time that writing the page may take."""
+"""Share of the time that writing the page may take."""
 
-Tell = Callable[[dict[str, Any]], None]
+Report = Callable[[dict[str, Any]], None]
 
 
-def sweep(store: Store, job: JobRecord, tell: Tell) -> dict[str, Any]:
-    """See a job's trials through the queue, from where they are; returns its result. Raises what `opened` raises."""
+def sweep(store: Store, job: JobRecord, report: Report) -> dict[str, Any]:
+    """Run or continue the sweep of a job, and return its result. Raises what `opened` raises."""
     folder = store.job_folder(job)
     is_new = not (folder.whole / NAME).is_file()
     if is_new:
         clear_unsaved(folder.whole)
-    observer = _Teller(folder.files, tell)
+    observer = _Reporter(folder.files, report)
     with opened(Spec.of(**job.config or {}) if is_new else None, folder.whole) as (described, out):
         trials = TrialJobs(store, out, job.id, job.engine, job.owner, job.priority)
         done = Course(described, out, trials, observer).go(Stop())
@@ -56,18 +56,19 @@ def sweep(store: Store, job: JobRecord, tell: Tell) -> dict[str, Any]:
 
 
 def result_of(done: Sweep) -> dict[str, Any]:
-    """What came of a sweep, so far."""
+    """Return the result of a sweep's trials so far, as the module describes it."""
     best = done.best
-    found = None if best is None else {"trial": best.number, "value": best.value, "values": dict(best.values)}
-    failed = sum(each.status == "failed" for each in done.trials)
-    missed = [each for each in done.trials if each.status == "complete" and not each.outcome.solved]
-    near = min(missed, key=lambda each: each.outcome.wrong or 0, default=None)
-    nearest = (
-        None if near is None or not near.outcome.wrong else {"wrong": near.outcome.wrong, "values": dict(near.values)}
-    )
-    solved = sum(each.outcome.solved > 0 for each in done.trials)
-    return {"metric": done.spec.metric, "failed": failed, "best": found, "solved": solved, "ended": len(done.trials),
-            "nearest": nearest}  # fmt: skip
+    unsolved = [trial for trial in done.trials if trial.status == "complete" and not trial.outcome.solved]
+    near = min(unsolved, key=lambda trial: trial.outcome.wrong or 0, default=None)
+    wrong = None if near is None else near.outcome.wrong
+    return {
+        "metric": done.spec.metric,
+        "failed": sum(trial.status == "failed" for trial in done.trials),
+        "best": None if best is None else {"trial": best.number, "value": best.value, "values": dict(best.values)},
+        "solved": sum(trial.outcome.solved > 0 for trial in done.trials),
+        "ended": len(done.trials),
+        "nearest": {"wrong": wrong, "values": dict(near.values)} if near is not None and wrong else None,
+    }
 
 
 def _course(trial: Path) -> dict[str, Any]:
@@ -82,9 +83,9 @@ def _course(trial: Path) -> dict[str, Any]:
     return {"curve": [row["hard_loss"] for row in rows if row.get("hard_loss") is not None], "image": image}
 
 
-class _Teller(SweepObserver):
-    def __init__(self, folder: Path, tell: Tell) -> None:
-        self._folder, self._tell = folder, tell
+class _Reporter(SweepObserver):
+    def __init__(self, folder: Path, report: Report) -> None:
+        self._folder, self._report = folder, report
         self._trials: list[Trial] = []
         self._courses: dict[int, dict[str, Any]] = {}
         self._drawn_until = 0.0
@@ -98,7 +99,7 @@ class _Teller(SweepObserver):
         value = "" if trial.value is None else f", {self._spec.metric} {trial.value:.4g}"
         say(f"trial {trial.number} is {trial.status}{value}")
         so_far = Sweep(self._path, self._spec, self._trials)
-        self._tell({"progress": done, "saved_progress": done, "result": result_of(so_far)})
+        self._report({"progress": done, "saved_progress": done, "result": result_of(so_far)})
         if time.monotonic() >= self._drawn_until:
             self.draw(so_far)
 
@@ -106,15 +107,15 @@ class _Teller(SweepObserver):
         say(text)
 
     def draw(self, so_far: Sweep) -> None:
-        """Write the page; it is not written again before that is worth its time."""
-        begun = time.monotonic()
+        """Write the page and the rows, and set the time of the next writing by what this one took."""
+        started = time.monotonic()
         self._folder.mkdir(parents=True, exist_ok=True)
         files.write_atomically(self._folder / SWEEP_PAGE, html(so_far, is_alone=True).encode())
-        for each in so_far.trials[:MOST_CURVES]:
-            if each.number not in self._courses:
-                self._courses[each.number] = _course(so_far.path / each.folder)
-        nothing = {"curve": [], "image": None}
+        for trial in so_far.trials[:MOST_CURVES]:
+            if trial.number not in self._courses:
+                self._courses[trial.number] = _course(so_far.path / trial.folder)
+        nothing: dict[str, Any] = {"curve": [], "image": None}
         rows = [row | self._courses.get(row["trial"], nothing) for row in table.trial_rows(so_far)]
         files.write_atomically(self._folder / SWEEP_ROWS, json.dumps({"trials": rows}).encode())
         ended = time.monotonic()
-        self._drawn_until = ended + (ended - begun) / SHARE
+        self._drawn_until = ended + (ended - started) / SHARE

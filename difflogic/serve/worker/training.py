@@ -1,4 +1,4 @@
-"""One try at a training job: from its newest checkpoint that can be read, else from the beginning."""
+"""Run one try at a training job, from its newest readable checkpoint or else from the beginning."""
 
 import math
 import shutil
@@ -30,12 +30,12 @@ from difflogic.train import run_request
 from difflogic.train.run import AgentRun, Run, load_any
 
 FILM_STEPS, FRAME_MS = 500, 40
-"""Of an episode that is shown."""
+"""Most steps of the recorded episode, and milliseconds between two of its frames."""
 
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """How a try at a training ended: interrupted or done, with what it came to."""
+    """Outcome of a try at a training: interrupted or done, with its results."""
 
     interrupted: bool
     progress: dict[str, Any]
@@ -43,21 +43,21 @@ class TrainingOutcome:
 
 
 def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a job in its folder, from the newest checkpoint that can be read. Raises what `Trainer.run` raises.
+    """Train a job in its folder, from the newest readable checkpoint. Raises what `Trainer.run` raises.
 
-    Signals are the worker's own, so that it knows of every one, whatever else ends the training.
+    Signals go to the worker, not to the training.
     """
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = any_config(job.config)
-    # Of an environment `module:Name` the module would be imported: whatever a server said, none is. A trial may be
-    # of a sweep on this machine.
+    # An environment `module:Name` would import the module, which no job of a server may. A trial may be of a sweep on
+    # this machine, which its user started.
     if job.parent is None and isinstance(config, AgentConfig) and ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
     while True:
         try:
             return _train(store, job, config, placement, observer)
-        # A damaged checkpoint is put aside, and the try begins again with the one before it. Once training has begun,
+        # A damaged checkpoint is put aside, and the try begins again with the previous one. Once training has begun,
         # an error is not one of reading the first checkpoint.
         except CheckpointError as error:
             if observer.began_at is not None or not _set_aside(open_run(store.job_folder(job).whole), error):
@@ -68,10 +68,10 @@ def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
-    # All attempts may be over although the job is not, if its worker was lost before it could say so.
+    # All attempts may be over although the job is not, if its worker was lost before it reported that.
     if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
         return _outcome_of_attempts(store, job, path)
-    # A folder without a checkpoint is of a worker that was lost at the very beginning: a run needs a new one.
+    # A folder without a checkpoint is left by a worker that was lost at the very beginning: a run needs a new one.
     is_new = not run_request.is_in(path)
     if is_new:
         clear_unsaved(path)
@@ -81,12 +81,12 @@ def _train(
     request = replace(
         job.asked,
         config=config,
-        # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
+        # Earlier tries have used a part of the time; the attempts' record counts the epochs.
         within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
         data=dataset.load(samples) if samples and tests is None else None,
         table=replace(decoded(samples), tests=tests) if samples and tests is not None else None,
-        # The source is read at the beginning only: it may be deleted while this job trains.
+        # The source is only read at the beginning: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
     if job.parent is not None:
@@ -101,32 +101,30 @@ def _train(
 
 
 def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a trial of a sweep, whose result, an `Outcome` of the sweep's, is compared with others'."""
-    began = time.monotonic()
-    made = trial.train(request, path, placement, observer)
-    made = replace(made, seconds=round(time.monotonic() - began, 3))
-    progress: dict[str, Any] = {"progress": made.done, "saved_progress": made.done}
-    if made.status == "interrupted":
-        return TrainingOutcome(True, progress)
-    return TrainingOutcome(False, progress | {"result": asdict(made)})
+    """Train a trial of a sweep, with the `Outcome` of the trial as the result."""
+    started = time.monotonic()
+    outcome = trial.train(request, path, placement, observer)
+    outcome = replace(outcome, seconds=round(time.monotonic() - started, 3))
+    progress: dict[str, Any] = {"progress": outcome.done, "saved_progress": outcome.done}
+    is_interrupted = outcome.status == "interrupted"
+    return TrainingOutcome(is_interrupted, progress if is_interrupted else progress | {"result": asdict(outcome)})
 
 
 def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: bool = False) -> TrainingOutcome:
     record = attempts.read(path)
-    made = record.attempts
     if not record.is_over and not out_of_time:
-        return TrainingOutcome(True, {"progress": made[-1].epoch})
-    # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
-    best = made[record.best]
+        return TrainingOutcome(True, {"progress": record.attempts[-1].epoch})
+    # The job becomes its best attempt: the epochs, files and rows of that are shown from now on.
+    best = record.attempts[record.best]
     summary = {"attempt": best.number, "goal": best.epochs, "saved_progress": best.epoch}
-    standing = _final_progress(store, job, load_any(path / best.folder))
-    # Until it is solved means that the test of success was passed, and not that its probes are right.
+    final = _final_progress(store, job, load_any(path / best.folder))
+    # With `until_solved` the test on fresh initial states decides, and not the evaluation grids.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
-    return TrainingOutcome(False, summary | standing | solved | {"result": result_of_attempts(record)})
+    return TrainingOutcome(False, summary | final | solved | {"result": result_of_attempts(record)})
 
 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
-    """What a job shows of a run that is over; of agents pictures are drawn too."""
+    """Return the columns of a job whose run is over, and save images of its circuit or agent among its files."""
     if isinstance(run, AgentRun):
         from difflogic.policies.results import netlist_of  # half of what it loads is for agents alone
 
@@ -136,7 +134,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         gates = None if circuit is None else live_gates(circuit)
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
     netlist = run.netlist
-    if run.wrong == 0:  # a solution as a page on which it lives, and drawn
+    if run.wrong == 0:  # a solution gets a living page, and a drawing
         from difflogic.actions.simplify import drawings
 
         store.job_folder(job).keep(drawings(netlist, job.name).items())
@@ -145,7 +143,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         "progress": run.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
-        # A population counts its solved models; one model counts too if its best circuit is right.
+        # A population counts its solved models; a single model also counts if its best circuit is correct.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": live_gates(netlist),
         "compared": run.member.job.values,
@@ -153,7 +151,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
 
 
 def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterator[tuple[str, str | bytes]]:
-    """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
+    """Yield files that show the best agent: a recorded episode, and the page and the drawing of a controller."""
     from difflogic.actions.simplify import drawings
     from difflogic.policies import film
 
@@ -161,7 +159,7 @@ def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterat
         yield from drawings(controller, name).items()
     try:
         frames = film.of_agent(run.best, FILM_STEPS, controller)
-    # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.
+    # An environment may draw nothing, or need packages to draw that are not installed: the agent is valid all the same.
     except (UsageError, MissingPackagesError) as error:
         say(str(error))
     else:
@@ -174,24 +172,25 @@ def open_run(path: Path) -> Path:
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """The newest checkpoint cannot be used: put it aside, or where it is the last the whole run. False without any."""
-    found = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
-    if not found:
+    """Put the newest checkpoint aside, or with the last one the complete run; return False if there is none."""
+    checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
+    if not checkpoints:
         return False
-    say(f"{found[0].name} cannot be used: {error}")
-    # The one before it is intact, or is found out in the next round.
-    if len(found) > 1:
-        found[0].replace(found[0].with_suffix(".unusable"))
+    newest = checkpoints[0]
+    say(f"{newest.name} cannot be used: {error}")
+    # The previous one is intact, or is put aside in the next round.
+    if len(checkpoints) > 1:
+        newest.replace(newest.with_suffix(".unusable"))
         return True
-    RunFolder(run).close()  # RunFolderError where another process holds it
-    aside = next(each for number in range(1, 1000) if not (each := run.with_name(f"unusable-{number}")).exists())
+    RunFolder(run).close()  # raises RunFolderError if another process holds it
+    aside = next(path for number in range(1, 1000) if not (path := run.with_name(f"unusable-{number}")).exists())
     run.rename(aside)
     say(f"no checkpoint can be used: the run starts again, and the old files are kept in {aside.name}")
     return True
 
 
 def clear_unsaved(path: Path) -> None:
-    """Its worker was lost before the first checkpoint. Raises RunFolderError where another process holds it."""
+    """Delete a run without a checkpoint, of a lost worker. Raises RunFolderError if another process holds it."""
     if path.exists():
         RunFolder(path).close()
         shutil.rmtree(path)

@@ -1,7 +1,7 @@
-"""The trials of a sweep as jobs of the queue, whoever trains them: workers of this machine, or of a cluster.
+"""Queue the trials of a sweep as jobs, for workers of this machine or of a cluster.
 
-A trial's job is a training with a parent. Its run lies in the job's folder until the trial is over, and then among the
-sweep's. A sweep that is begun again, whatever ended it, finds its jobs in the queue, and goes on with them.
+A trial's job is a training with a parent. Its run is in the job's folder until the trial is over, and is then moved to
+the sweep's. A sweep that continues after an interruption finds its jobs in the queue.
 """
 
 import time
@@ -16,11 +16,11 @@ from difflogic.system import files
 
 POLL_S = 0.05
 FRAME = ".frame.json"
-"""Ending of the file with a trial's last state frame, in place of which it is named: `trials/00003.frame.json`."""
+"""Ending of the file with a trial's last state frame, such as `trials/00003.frame.json`."""
 
 
 class TrialJobs:
-    """Has the trials of a sweep trained by the workers of a store."""
+    """Trials of a sweep that the workers of a store train."""
 
     def __init__(
         self,
@@ -30,11 +30,9 @@ class TrialJobs:
         engine: str = "auto",
         owner: str = "",
         priority: int = 0,
-        size: int | None = None,
+        size: int = 0,
     ) -> None:
-        """`folder`: of the sweep, to which runs are moved. `sweep`: the parent of the trials. `size`: so many workers
-        there will be; None: those that are there.
-        """
+        """Take up the trials of the job `sweep` whose folder is `folder`; `size` is the least number of workers."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
@@ -43,17 +41,16 @@ class TrialJobs:
 
     @property
     def size(self) -> int:
-        """So many trials at once."""
-        there = sum(self._engine in each.engines for each in self._store.workers())
-        return max(1, there, self._size or 0)
+        """Number of trials that are trained at once."""
+        return max(1, sum(self._engine in worker.engines for worker in self._store.workers()), self._size)
 
     def submit(self, rung: Rung) -> None:
-        """Queue a trial, or queue it again where it has come to its last look."""
+        """Queue a trial, or queue it again if it has reached its previous rung."""
         job = self._jobs.get(rung.trial)
         if job is None:
             try:
                 job = self._queued(rung)
-            except ConfigError as error:  # fields that do not go together: a row of the table like any other
+            except ConfigError as error:  # fields that exclude each other: a failed trial, and no failed sweep
                 self._refused.append((rung, Outcome("failed", error=str(error))))
                 return
         elif job.options["until"] != rung.until:
@@ -74,21 +71,21 @@ class TrialJobs:
         return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
-        """What has ended since; waits so long for one."""
+        """Return trials finished since the last call; block for at most `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
-            found, self._refused = self._refused, []
+            finished, self._refused = self._refused, []
             for job in self._store.trials(self._sweep, over=True):
                 rung = self._open.get(job.options["trial"])
                 if rung is not None and job.options["until"] == rung.until:
                     del self._open[rung.trial]
-                    found.append((rung, _outcome(job)))
-            if found or time.monotonic() >= deadline:
-                return found
+                    finished.append((rung, _outcome(job)))
+            if finished or time.monotonic() >= deadline:
+                return finished
             time.sleep(POLL_S)
 
     def put_away(self, trial: int) -> None:
-        """Move the run of a trial that is over to the sweep, and forget its job."""
+        """Move the run of a trial that is over into the sweep's folder, and delete its job."""
         if (job := self._jobs.pop(trial, None)) is None:
             return
         # The store knows the last attempt, whose frame it is.

@@ -1,11 +1,11 @@
-"""A worker: one process for one device, that takes a training, does it, and takes the next.
+"""Run a worker: a process for one device, which takes one job after another.
 
 python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu", "engines": ["auto", "cpu"], ...}'
 
-Without a device, as `follow-ups`, it does simplify, prove, export and evaluate, and lets trainings go first.
+With `follow-ups` in place of a device it simplifies, proves, exports and evaluates, at a lower priority than trainings.
 
-It lives as long as its standard input is open: the process that started it holds the other end. If that end is closed,
-or a signal arrives that stops a training, it saves, hands back its job and ends.
+It runs while its standard input is open: the process that started it holds the other end. If that end is closed, or a
+signal arrives that stops a training, it saves, hands back its job and ends.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
     from difflogic.serve.worker.training import TrainingOutcome
 
 CLAIM_POLL_S = 0.3
-"""Seconds between two looks for a job."""
+"""Seconds between two polls for a job."""
 MARK_SEEN_S = 5.0
-"""Seconds between two signs of life of a worker without a job."""
+"""Seconds between two heartbeats of a worker without a job."""
 FOLLOW_UP_POLL_S = 0.5
-"""Seconds between two looks at the process of a follow-up."""
+"""Seconds between two polls of a post-processing job's process."""
 Ending = Literal["done", "failed"]
 NICE = 10
-"""How much lower than trainings a worker of follow-ups ranks with the system's scheduler."""
+"""Niceness of a post-processing worker, whose priority is lower than that of trainings."""
 ABOUT = {FOLLOW_UPS: "simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
-"""What workers without a device are for."""
+"""Descriptions of workers without a device."""
 EXIT_DEVICE_UNUSABLE = 4
-"""The exit status of a worker whose device cannot be used."""
+"""Exit status of a worker whose device cannot be used."""
 
 
 class WorkerProcess:
-    """What a worker process does. It runs in the main thread, which gets the signals."""
+    """Loop of a worker. It runs in the main thread, which receives the signals."""
 
     def __init__(
         self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, max_memory: int | None
@@ -71,24 +71,23 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Do jobs until `stopping`; a worker of follow-ups also ends after `WorkerLimits.idle` without any."""
+        """Run jobs until `stopping`; a worker without a device also ends after `WorkerLimits.idle` without any."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = ABOUT.get(self.device, self.device)
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
-            # The loop sleeps between looks, but never between two jobs: the next one is taken at once.
+            # The loop sleeps between polls, but never between two jobs: the next one is taken at once.
             while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
-                if self._has_disk_space() and (claimed := self._claim()) is not None:
-                    self._run_job(*claimed)
+                if self._has_disk_space() and (claim := self._claim()) is not None:
+                    self._run_job(*claim)
                     self._worked = time.monotonic()
                 elif time.monotonic() - seen > MARK_SEEN_S:
                     self.store.mark_seen(self.name, resident_memory())
                     seen = time.monotonic()
                 else:
                     time.sleep(CLAIM_POLL_S)
-            # Not in `finally`: a worker that ends by an error stays in the table, where its supervisor finds what it
-            # held.
+            # Not in `finally`: a worker that ends by an error stays in the table, where its supervisor finds its job.
             self.store.unregister_worker(self.name)
         finally:
             presence.close()
@@ -97,14 +96,14 @@ class WorkerProcess:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
-        """False while the disk is full: every job that is taken then would fail, one after another."""
+        """Return False while the disk is full: all jobs would fail then, one after another."""
         had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
             log.log_event("a worker waits", logging.ERROR, worker=self.name, why=FULL)
         return self._had_space
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal that asks it to end."""
+        """End after the present job's checkpoint, as the handler of a signal."""
         self.stopping = True
 
     def _run_job(self, job: JobRecord, number: int) -> None:
@@ -114,7 +113,7 @@ class WorkerProcess:
             try:
                 with lease.kept():
                     self._train(lease) if job.kind == "train" else self._follow(lease)
-            # Another worker may train into the same folder by now: the process ends without closing anything.
+            # Another worker may write into the same folder by now: the process ends without closing anything.
             except LeaseLostError as error:
                 say(str(error))
                 os._exit(EXIT_LEASE_LOST)
@@ -131,13 +130,13 @@ class WorkerProcess:
         except DeviceError as error:
             lease.store.fail_try(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
-            # Its supervisor starts another worker, with growing pauses where that one ends so too.
+            # Its supervisor starts another worker, with growing pauses if that fails too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
-        told = lease, placement.engine, lambda: self.stopping
-        observer = (watching.ServiceObserver if job.parent is None else watching.TrialObserver)(*told)
+        kind = watching.ServiceObserver if job.parent is None else watching.TrialObserver
+        observer = kind(lease, placement.engine, lambda: self.stopping)
         try:
             outcome = training.train(self.store, job, placement, observer)
-        # A failure that another try may not meet counts as a try: a full disk, a lost device, a locked folder.
+        # Another try may succeed after a full disk, a lost device or a locked folder.
         except (RunFolderError, OSError) as error:
             self._fail_try(lease, _why_not_saved(error))
         except LimitError as error:
@@ -152,8 +151,8 @@ class WorkerProcess:
     def _placement(self, job: JobRecord) -> Placement:
         from difflogic.devices.open import place
 
-        # A job for any GPU, or for `auto`, is trained on this worker's device; agents' small networks on the processor,
-        # unless a GPU was asked for.
+        # A job for any GPU, or for `auto`, is trained on this worker's device; agents' small networks on the processor
+        # unless a GPU was requested.
         selector = job.engine if job.engine in ("cpu", "reference") else self.device
         if is_policy(job.config) and not job.engine.startswith("gpu"):
             selector = job.engine if job.engine == "reference" else "cpu"
@@ -166,13 +165,13 @@ class WorkerProcess:
         return self._placements[selector]
 
     def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
-        # What the last heartbeat had no time to write goes into the same transaction as the end.
+        # The same transaction stores the end, and what no heartbeat has sent yet.
         progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
         if not outcome.interrupted:
             self._finish(lease, "done", **progress)
         else:
-            released = self.store.release(lease.job.id, lease.number, **progress)
-            say(f"stopped at epoch {progress['progress']}: {released.status}")
+            job = self.store.release(lease.job.id, lease.number, **progress)
+            say(f"stopped at epoch {progress['progress']}: {job.status}")
 
     def _finish(self, lease: Lease, status: Ending, reason: str | None = None, **progress: Any) -> None:
         say(reason or status)
@@ -184,14 +183,14 @@ class WorkerProcess:
         self.store.fail_try(lease.job.id, lease.number, reason)
 
     def _public(self, text: str) -> str:
-        """A text for the job's owner, without the path of the store, which is nobody's business."""
+        """Return a text for the job's owner, without the private path of the store."""
         return text.replace(f"{self.store.folder}{os.sep}", "")
 
-    # follow-ups and sweeps ----------------------------------------------------------------------------
+    # post-processing and sweeps -----------------------------------------------------------------------
 
     def _follow(self, lease: Lease) -> None:
-        lease.enter("working", warm=True)  # the signs of life come from here, at all times
-        # Leaving the block ends the process, whichever way it is left.
+        lease.enter("working", warm=True)  # the heartbeats come from here, at all times
+        # Leaving the block ends the process in any case.
         with FollowUpProcess(self.store.folder, lease.job.id) as process:
             while not process.is_over(FOLLOW_UP_POLL_S):
                 lease.report(**process.progress())
@@ -208,38 +207,38 @@ class WorkerProcess:
             lease.progress |= process.progress()
             outcome = process.outcome()
         if isinstance(outcome, str):
-            words = last_words(self.store.job_folder(lease.job.id).log)
-            self._fail_try(lease, self._public(f"{outcome}, and last printed: {words}"))
+            line = last_words(self.store.job_folder(lease.job.id).log)
+            self._fail_try(lease, self._public(f"{outcome}, and last printed: {line}"))
         else:
             self._finish(lease, **lease.progress | outcome)
 
 
 def _without_stop(error: Exception) -> str:
-    """The sentence of an error without its full stop, as the end of another sentence."""
+    """Return the sentence of an error without its full stop, as the end of another sentence."""
     return str(error).rstrip(".")
 
 
 def _why_not_saved(error: Exception) -> str:
-    """Why a run could not be saved, in words for the job. An error that is not the system's is a locked folder."""
-    found = error if isinstance(error, OSError) else error.__cause__
-    if not isinstance(found, OSError):
+    """Return why a run could not be saved; an error that is not the system's is a locked folder."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if not isinstance(cause, OSError):
         return "another process holds its run folder"
-    return f"its run could not be saved ({found.strerror or found}); the last checkpoint is kept"
+    return f"its run could not be saved ({cause.strerror or cause}); the last checkpoint is kept"
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop in good order when standard input ends, that is with the supervisor; else after `WorkerLimits.stop`."""
+    """Stop when standard input ends, that is with the supervisor; kill after `WorkerLimits.stop`."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
-    # The same way out as when somebody sends SIGTERM: the epochs under way are ended, and the run is saved.
+    # As SIGTERM does: the epochs under way are ended, and the run is saved.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(limits.stop)
     os._exit(1)
 
 
 def _lower_priority() -> None:
-    """Let whoever trains go first: lower the rank of this process and, where Linux has them, of its session."""
-    # A proof may take all of a processor for minutes, beside a training that takes days.
+    """Lower the priority of this process and, on Linux, of its session."""
+    # A proof may take a processor for minutes, during a training that takes days.
     os.nice(NICE)
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
