@@ -128,7 +128,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
     ("asked", "code", "words"),
     [
         ({"set": {"environment.id": "MountainCar-v0"}}, "environment", "Pendulum-v1, and not in MountainCar-v0"),
-        ({"set": {"environment.id": "os:CartPole-v1"}}, "environment", "ask whoever runs it"),
+        ({"set": {"environment.id": "os:CartPole-v1"}}, "environment", "ask its operator"),
         ({"set": {"ppo.n_step": 3}}, "invalid_config", "did you mean n_steps?"),
         ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC takes continuous actions"),
         ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
@@ -157,7 +157,7 @@ def test_a_server_without_the_extra_says_so(client: httpx.Client, monkeypatch: p
     monkeypatch.setattr(agents, "find_spec", lambda name: None)
     answer = client.post("/jobs", json={"preset": "cartpole"})
     assert answer.json()["error"]["message"] == (
-        "This server trains no agents: whoever runs it has to install the extra `rl`."
+        "This server trains no agents: its operator has to install the extra `rl`."
     )
 
 

@@ -129,7 +129,7 @@ def test_until_solved_ends_within_what_the_server_allows(client):
     assert client.get("/jobs").json()["jobs"][-1]["request"]["until_solved"] is True
     assert submit(client, until_solved=True)["request"]["within"] == "48h or 1000000 epochs"
     for wrong, words in (
-        ({"until_solved": True, "within": "49h"}, "49h were asked for, this server trains at most 48h"),
+        ({"until_solved": True, "within": "49h"}, "49h were requested, this server trains at most 48h"),
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
         ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),

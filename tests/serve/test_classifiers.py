@@ -62,7 +62,7 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
         ({"data": IMAGES}, {"label": "label"}, "need the labels in a file"),
         ({"data": b"\0" * 99, "labels": LABELS}, {"label": "label"}, "Cannot read the IDX file"),
         ({"labels": LABELS}, {"label": "label"}, "with its table as the file `data`"),
-        ({"data": CSV, "target": CSV}, {"label": "kind"}, "nothing else but `labels`"),
+        ({"data": CSV, "target": CSV}, {"label": "kind"}, "no other file but `labels`"),
         ({"labels": gif(frames(1))}, {"preset": "lizard"}, "give `label` with them"),
         ({"data": CSV}, {"label": "kind", "until_solved": True}, "is never solved"),
         ({"data": CSV}, {"label": "kind", "sweep": {"over": {"seed": "0..1"}}}, "is not swept here"),

@@ -28,7 +28,7 @@ from difflogic.runs.journal import Row
 from difflogic.serve import client as clients
 from difflogic.serve import local
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.words import told
+from difflogic.serve.api.words import reply_of
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.sampled import exhaustive
 from tests.serve.live import ANN, serving
@@ -342,7 +342,7 @@ def test_foreign_page_is_no_file_stream_or_deletion(monkeypatch) -> None:
 @pytest.mark.parametrize("data", ["{", "[1]", '[{"epoch": 1}]', '[{"steps": 1, "mean_return": 1.0, "score": null}]',
                                   '[{"epoch": 1, "soft_loss": 1.0, "odd": 2}]'])  # fmt: skip
 def test_foreign_events_are_one_sentence(data: str, store, spec, capsys, monkeypatch) -> None:
-    job = json.dumps(told(store.submit("ann", spec)[0]))
+    job = json.dumps(reply_of(store.submit("ann", spec)[0]))
 
     def answer(request: httpx.Request) -> httpx.Response:
         events = {"content-type": "text/event-stream"} if "events" in request.url.path else {}

@@ -82,7 +82,7 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(live: Live) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, large)
     for data, words in (
-        (b"a letter", "must be samples, .npz, a film, .gif or .npy, or a pattern that states its rule."),
+        (b"a letter", "must be samples, .npz, a recording, .gif or .npy, or a pattern that states its rule."),
         (gif(frames(1)), "has one frame: a film needs at least 2"),
         (npz(x=frames(2)), "has no y: expected x and y, or frames"),
         (npz(frames=full), "cells in"),

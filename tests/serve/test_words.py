@@ -7,7 +7,7 @@ import pytest
 
 from difflogic.config import agent_presets, presets
 from difflogic.runs.attempts import Attempt
-from difflogic.serve.api.words import duration, told, words_of
+from difflogic.serve.api.words import duration, reply_of, words_of
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.queue import Turn
 
@@ -70,7 +70,10 @@ def job(store, spec) -> JobRecord:
         ),
         (
             {"status": "done", "progress": 1500, "hard_loss": 0},
-            {"remark": "Not solved: the best circuit is right on the starts of its tests, but not on fresh ones."},
+            {
+                "remark": "Not solved: the best circuit is correct for the initial states of training, "
+                "but not for all new ones."
+            },
         ),
         (
             {"status": "done", "solved": 1, "hard_loss": 0, "active_gates": 9, "trained_s": 45.0},
@@ -126,7 +129,7 @@ def test_of_agents(job: JobRecord) -> None:
 @pytest.mark.parametrize(("name", "is_built"), [("lizard", True), ("heart-persistent", False), ("pendulum", False)])
 def test_server_says_which_task_can_be_built(name: str, is_built: bool, job: JobRecord) -> None:
     config = (agent_presets.PRESETS.get(name) or presets.get(name)).to_dict()
-    assert told(replace(job, config=config))["can_build"] is is_built
+    assert reply_of(replace(job, config=config))["can_build"] is is_built
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The server: HTTP, events, and who may ask."""
+"""Serve jobs over HTTP: requests, events and authentication."""

@@ -1,4 +1,4 @@
-"""A request to train agents becomes a configuration, and that a job, unless it asks for too much."""
+"""Turn a request to train agents or a classifier into a job, within the limits of the server."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 MOST_ITERATION_S = 60.0
-"""Seconds, as predicted: between iterations a job is saved, and hears that it is to stop."""
+"""Most predicted seconds of an iteration: between two a job is saved, and checks for stop requests."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:
-    """Whether a request names a preset or has a configuration of agents."""
+    """Return whether a request names a preset of agents or has a configuration of them."""
     return request.preset in PRESETS or isinstance(request.config, PolicyConfig)
 
 
 def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> Submission:
-    """As `submission.of_automata`. Raises ApiError, with one sentence, where the request cannot be met."""
+    """Return the job of a request to train agents, as `submission.of_automata` does. Raises ApiError."""
     try:
         if uploads:
             raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
@@ -53,33 +53,36 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
 
 
 def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """As `submission.of_automata`, of the table `data`. Raises ApiError, with one sentence."""
+    """Return the job of a request to train a classifier on the table `data`. Raises ApiError."""
     from difflogic.config import agent_presets, table
     from difflogic.policies import cost
 
-    known = request.config.table if isinstance(request.config, ClassifierConfig) else None
-    label = request.label or (known.label if known else "")
+    described = request.config.table if isinstance(request.config, ClassifierConfig) else None
+    label = request.label or (described.label if described else "")
     try:
         if "data" not in uploads or set(uploads) - {"data", "labels"}:
-            raise UsageError("A classifier is sent with its table as the file `data`, and nothing else but `labels`.")
+            raise UsageError("A classifier needs its table as the file `data`, and takes no other file but `labels`.")
         if request.preset or request.until_solved or request.stop_when_solved or request.sweep:
-            raise UsageError("A classifier has no preset, is never solved, and is not swept here: drop what says so.")
+            raise UsageError(
+                "A classifier has no preset, is never solved, and is not swept here: drop preset, until_solved, "
+                "stop_when_solved and sweep."
+            )
         pictures.make_plain(uploads["data"], settings.caps.pixels, label)
         rows = table.decoded(uploads["data"])
-        if known and (rows.sha256 != known.sha256 or known.test >= len(rows)):
+        if described and (rows.sha256 != described.sha256 or described.test >= len(rows)):
             raise UsageError("The rows of `data` are not those of the configuration.")
-        request = replace(request, table=replace(rows, tests=known.test) if known else rows)
+        request = replace(request, table=replace(rows, tests=described.test) if described else rows)
         config = cast("ClassifierConfig", agent_presets.configure(request))
     except (UsageError, LimitError) as error:
         raise ApiError(422, "invalid_config", without_paths(error, uploads)) from error
-    found, seconds = cost.of_classifier(config, request.population)
-    check_caps(found, request.population, settings.caps)
+    total, seconds = cost.of_classifier(config, request.population)
+    check_caps(total, request.population, settings.caps)
     _check_iteration(seconds)
-    return submission(request, config, found, config.gate_count)
+    return submission(request, config, total, config.gate_count)
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """The request with its limit, as asked, else all that the caps allow. Raises UsageError, ApiError."""
+    """Return the request with a limit, by default the most that the caps allow. Raises UsageError, ApiError."""
     from difflogic.train import budget
 
     if request.population > 1 or request.stop_when_solved or request.init_from:
@@ -93,7 +96,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """The cost, where agents may and can be trained so. Raises ApiError, UsageError."""
+    """Return the cost of a training. Raises ApiError, UsageError if agents may not or cannot be trained so."""
     check_environment(config, settings)
     from difflogic.policies import cost
     from difflogic.policies.learner import check_stop, require_fit
@@ -101,43 +104,43 @@ def check_agents(config: AgentConfig, population: int, stop_when_solved: int, se
     try:
         spaces = _spaces(config.environment.id)
     except MissingPackagesError as error:
-        words = f"This server cannot create the environment: {one_sentence(str(error))}"
-        raise ApiError(422, "missing_extra", words) from error
+        message = f"This server cannot create the environment: {one_sentence(str(error))}"
+        raise ApiError(422, "missing_extra", message) from error
     require_fit(config, spaces)
     check_stop(config, stop_when_solved, population)
-    found = cost.cost_of(config, spaces, population)
-    check_caps(found, population, settings.caps)
+    total = cost.cost_of(config, spaces, population)
+    check_caps(total, population, settings.caps)
     _check_iteration(cost.iteration_s(config, spaces, population))
-    return found
+    return total
 
 
 def _check_iteration(seconds: float) -> None:
-    """Raises ApiError where a job would not be saved for long."""
+    """Raise ApiError if a job would not be saved for long."""
     if seconds > MOST_ITERATION_S:
-        words = (
+        message = (
             f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
             f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it."
         )
-        raise ApiError(422, "too_much_time", words)
+        raise ApiError(422, "too_much_time", message)
 
 
 def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
-    """Raises ApiError where this server trains no agents, or none in this environment."""
+    """Raise ApiError if this server trains no agents, or none in this environment."""
     if not isinstance(config, AgentConfig):
         return
     if find_spec("gymnasium") is None:
-        words = "This server trains no agents: whoever runs it has to install the extra `rl`."
-        raise ApiError(422, "missing_extra", words)
+        message = "This server trains no agents: its operator has to install the extra `rl`."
+        raise ApiError(422, "missing_extra", message)
     if config.environment.id not in settings.environments:
-        words = (
+        message = (
             f"This server trains agents in {', '.join(sorted(settings.environments))}, and not in "
-            f"{one_sentence(config.environment.id)}: ask whoever runs it to allow that one."
+            f"{one_sentence(config.environment.id)}: ask its operator to allow that one."
         )
-        raise ApiError(422, "environment", words)
+        raise ApiError(422, "environment", message)
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
-    """The cost of a training, as in `devices.cost.cost_of`. Raises MissingPackagesError."""
+    """Return the cost of a training, as `devices.cost.cost_of` does. Raises MissingPackagesError."""
     from difflogic.policies import cost
 
     return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
@@ -152,20 +155,22 @@ def _spaces(identifier: str) -> Spaces:
     return spaces(environment, identifier)
 
 
-def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """Raises ApiError where what one agent learned is nothing for another."""
-    if (words := agent_shape.difference(config, lender)) is not None:
-        raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {words}.")
+def check_alike(source: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    """Raise ApiError if an agent of the configuration cannot begin with the gates of the source's."""
+    if (difference := agent_shape.difference(config, source)) is not None:
+        raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
-    """Raises ApiError where there is no controller to make something of, or what is asked is for automata."""
+    """Raise ApiError if a run has no controller, or if the options are for automata."""
     for name in ("from_start", "size"):
         if options.get(name):
-            raise ApiError(422, "invalid_request", f"{name} is for automata: a controller has no start and no grid.")
+            raise ApiError(
+                422, "invalid_request", f"{name} is for automata: a controller has no initial state and no grid."
+            )
     if not any((run / name).is_file() for name in (function_json.NAME, function_json.FUNCTION)):
-        words = (
-            "There is no controller: agents of gates that choose between discrete actions, and classifiers of gates, "
-            "leave one at their end."
+        message = (
+            "The job has no controller: only agents of gates with discrete actions, and classifiers of gates, get one "
+            "when they end."
         )
-        raise ApiError(409, "no_circuit", words)
+        raise ApiError(409, "no_circuit", message)

@@ -1,4 +1,4 @@
-"""The application: every address, behind the middleware.
+"""Create the application: all routes, behind the middleware.
 
 app = create_app(store, tokens, ServeSettings())
 """
@@ -41,7 +41,7 @@ from difflogic.serve.store.store import Store
 from difflogic.version import __version__
 
 THREADS = 8
-"""Requests that read the store or the disk at the same time; each is short."""
+"""Number of requests that read the store or the disk at the same time; each is short."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
@@ -51,7 +51,7 @@ ABOUT = (
 
 
 def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI:
-    """The service on a store; its feed of changes polls while it runs."""
+    """Return the application of a store, whose feed of changes polls while it runs."""
     telemetry = Telemetry(store)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
     context = Context(
@@ -60,10 +60,10 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
-        # More threads would not read a disk or one database faster; fewer make short requests wait for long ones.
+        # More threads would not read one disk or database faster; fewer make short requests wait for long ones.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
-        # One poll of the store for all listeners, whatever their number.
+        # One poll of the store for all listeners.
         task = asyncio.create_task(context.feed.run())
         yield
         task.cancel()
@@ -83,13 +83,13 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app.add_api_route("/", _page, include_in_schema=False)
     for kind in (ApiError, StoreError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
-    # Last, so that it stands around everything above: also around what the framework itself refuses.
+    # Last, so that it encloses everything above: also what the framework itself refuses.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
 
 
 class _Static(StaticFiles):
-    """The page's files: a browser keeps them, and asks each time whether they changed. Its scripts are one of them."""
+    """Files of the page, which browsers cache and revalidate each time; its scripts are joined into one file."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path != "main.js":
@@ -118,7 +118,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 def _refusal(error: Any) -> ApiError | None:
-    """What is said of an error, ours or the framework's; None of one that nobody expects."""
+    """Return the reply to an expected error, ours or the framework's, or else None."""
     match error:
         case ApiError():
             return error
@@ -131,6 +131,6 @@ def _refusal(error: Any) -> ApiError | None:
         case HTTPException():
             if isinstance(error.__cause__, ApiError):  # why the middleware let no more of a body through
                 return error.__cause__
-            words = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
-            return ApiError(error.status_code, *words, error.headers)
+            refusal = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
+            return ApiError(error.status_code, *refusal, error.headers)
     return None

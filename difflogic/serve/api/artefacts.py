@@ -1,4 +1,4 @@
-"""The files of a job that can be had: those of its run folder, and those of a follow-up. Nothing else is reached."""
+"""Find the files of a job that can be downloaded: those of its run folder and of post-processing, and no others."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from difflogic.serve.store.files import SWEEP_PAGE, JobFolder
 from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
-"""The names that a file may have: without a separator, and without a dot at the beginning."""
+"""Pattern of a file's name, without a separator, and without a dot at the beginning."""
 MEDIA = {
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
@@ -26,24 +26,24 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 DRAWING = ".svg"
-"""The ending of what opens in a browser instead of being saved..."""
+"""Ending of files that open in a browser instead of being saved."""
 DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""...and the policy under which it does: a drawing may be anybody's file, and runs and fetches nothing."""
+"""Policy of drawings: they may come from users, and run and fetch nothing."""
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Of a page that is shown in a frame, a sweep's or a living circuit: its scripts reach nothing of ours."""
+"""Headers of a page in a frame, a sweep's or a living page: its scripts have no access to the service."""
 PAGES = (SWEEP_PAGE, SHOWN["html"])
-"""What those are called, which a worker writes and nobody brings."""
+"""Names of those pages, which workers write and users cannot upload."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A file of a job that can be fetched."""
+    """File of a job that can be downloaded."""
 
     name: str
     size: int
@@ -52,25 +52,25 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """The media type by the end of the name. HTML is none of them: a page from this address would act in our name."""
+    """Return the media type for a name's ending; not HTML, since a page from this address could call the service."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """The paths of the files by name, a follow-up's after the run's. Links do not count."""
-    found = {}
+    """Return the paths of the files by name, without links; results of post-processing replace files of the run."""
+    paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
             for entry in os.scandir(folder):
                 temporary = entry.name.endswith(TEMPORARY)
-                # Only names that are listed here can be fetched: no path is made of what a client sent.
+                # Only names that are listed here can be downloaded: no path is made from a client's text.
                 if NAME.fullmatch(entry.name) and not temporary and entry.is_file(follow_symlinks=False):
-                    found[entry.name] = Path(entry.path)
-    return dict(sorted(found.items()))
+                    paths[entry.name] = Path(entry.path)
+    return dict(sorted(paths.items()))
 
 
 def listed(job: JobFolder) -> list[Artefact]:
-    """The files, by name. Raises OSError."""
+    """Return the files, by name. Raises OSError."""
     entries = []
     for name, path in _paths(job).items():
         try:
@@ -83,12 +83,12 @@ def listed(job: JobFolder) -> list[Artefact]:
 
 
 def find(job: JobFolder, name: str) -> Path | None:
-    """The file of this name; None where there is none."""
+    """Return the file of this name, or None."""
     return _paths(job).get(name)
 
 
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
-    """The files as a zip, uncompressed, piece by piece. Raises OSError."""
+    """Yield the parts of an uncompressed zip with all files. Raises OSError."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, path in _paths(job).items():
@@ -96,7 +96,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
                 source = path.open("rb")
             except FileNotFoundError:  # replaced just now
                 continue
-            # Pictures and checkpoints hardly shrink. Without a date the same files give the same archive.
+            # Images and checkpoints hardly shrink. Without a date the same files give the same archive.
             with source, archive.open(zipfile.ZipInfo(f"{folder}/{name}"), "w", force_zip64=True) as target:
                 while block := source.read(BLOCK):
                     target.write(block)
@@ -105,14 +105,14 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
 
 
 class _Sink(io.BytesIO):
-    """A file that is read while it is written, and cannot go back."""
+    """File that is read while it is written, and cannot seek."""
 
     def tell(self) -> int:
-        """Refuse: so the archive knows that it is a stream, and counts for itself."""
+        """Raise OSError, by which the archive recognizes a stream."""
         raise OSError
 
     def taken(self) -> bytes:
-        """What came since the last call."""
+        """Return the bytes written since the last call."""
         data = self.getvalue()
         self.seek(0)
         self.truncate()

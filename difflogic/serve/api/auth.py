@@ -1,7 +1,7 @@
-"""Who asks: a token in the Authorization header, or the session cookie of a page that signed in with one.
+"""Authenticate requests by a token in the Authorization header, or by the session cookie of a page that signed in.
 
-A cookie is `OWNER.RANDOM`. The store keeps a signature of it by the owner's token: a token that is changed or
-withdrawn ends its sessions. The page's writes carry another signature of the cookie, which other sites cannot read.
+A cookie is `OWNER.RANDOM`. The store has a signature of it by the owner's token: changing or withdrawing the token
+ends its sessions. The page's writes carry another signature of the cookie, which other sites cannot read.
 """
 
 import hmac
@@ -26,34 +26,34 @@ UNKNOWN = "This token is not one of the server's."
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever a request comes from."""
+    """Sender of a request."""
 
     owner: str
     csrf: str | None
-    """The value that writes with this cookie must carry; None where a token was sent."""
+    """Value that writes with this cookie must carry; None if a token was sent."""
     roles: frozenset[str]
     secret: str = field(repr=False)
-    """The token or the cookie."""
+    """Token or cookie."""
 
     @property
     def sees(self) -> str | None:
-        """The owner of the jobs that are the caller's to see and steer; None: everybody's."""
+        """Owner of the jobs that the caller may see and steer; None: all owners."""
         return None if OPERATOR in self.roles else self.owner
 
     @property
     def may_hurry(self) -> bool:
-        """Whether the caller may give a priority above 0."""
+        """Permission to give a priority above 0."""
         return bool(self.roles & {OPERATOR, PRIORITY})
 
 
 class Authenticator:
-    """Finds the owner of a request by its token or its session."""
+    """Authentication of requests by tokens and sessions."""
 
     def __init__(self, store: Store, tokens: Tokens, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
 
     async def caller(self, request: Request) -> Caller:
-        """Find out who sent a request. Raises ApiError where it is nobody who may come in."""
+        """Return the sender of a request. Raises ApiError for an unknown one."""
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, token = header.partition(" ")
@@ -66,14 +66,14 @@ class Authenticator:
             raise _unauthorized("Sign in, or send a token in the header `Authorization: Bearer TOKEN`.")
         # Another site can make a browser send the cookie, but cannot read GET /session, which has the second value.
         if request.method not in SAFE:
-            sent = request.headers.get(CSRF_HEADER, "")
-            if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
-                words = f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns."
-                raise ApiError(403, "csrf", words)
+            csrf = request.headers.get(CSRF_HEADER, "")
+            if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), csrf.encode()):
+                message = f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns."
+                raise ApiError(403, "csrf", message)
         return caller
 
     def is_current(self, caller: Caller) -> bool:
-        """Whether the caller would be let in again: the session has not ended, the token was not withdrawn."""
+        """Return whether the caller's session or token is still valid."""
         if caller.csrf is None:
             return self._tokens.owner(caller.secret) == caller.owner
         return self._of_cookie(caller.secret) is not None
@@ -81,14 +81,14 @@ class Authenticator:
     async def sign_in(self, request: Request, token: str, response: Response) -> None:
         """Open a session for the token's owner, and set its cookie. Raises ApiError."""
         owner = self._owner(token)
-        # The store gets a keyed hash: whoever reads the database or a backup cannot sign in with it.
+        # The store gets a keyed hash, with which a reader of the database or a backup cannot sign in.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
         if signature is None:  # withdrawn just now
             raise _unauthorized(UNKNOWN)
         seconds = self._settings.session_s
         await to_thread.run_sync(self._store.open_session, signature, owner, seconds)
-        # The browser speaks TLS with us, or with a proxy before us. Who claims so wrongly only harms himself.
+        # The browser uses TLS with us, or with a proxy before us. A wrong claim only harms its sender.
         is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, cookie, max_age=int(seconds), path=self._path, secure=is_encrypted, httponly=True,
@@ -109,7 +109,7 @@ class Authenticator:
         return self._settings.root_path or "/"
 
     def _owner(self, token: str) -> str:
-        # Nobody finds a token by trying: it has 16 characters at least, and those that we make have 256 random bits.
+        # A token cannot be guessed: it has 16 characters at least, and generated ones have 256 random bits.
         owner = self._tokens.owner(token)
         if owner is None:
             self._telemetry.refused.inc()

@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON that is JSON, forms with files, all of it bounded; and what the document says of them."""
+"""Read the bodies of requests, strict JSON and forms with files, within limits, and describe them for OpenAPI."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, get_origin
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.requests import Request
 
 from difflogic.config.fields import Table, plain
@@ -19,34 +19,34 @@ from difflogic.errors import UsageError
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest
 
-Asked = TypeVar("Asked", bound=AnyRequest)
+R = TypeVar("R", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
-"""A job and the files that came with it."""
+"""Job as JSON data, and the files sent with it."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture", "data", "labels")
-"""Fields of a form that are files: two pictures, a rule, samples or a recording or a table, and the labels of an IDX
+FILES = (*(option.name for option in options(TrainRequest) if option.brought), "start_picture", "data", "labels")
+"""Fields of a form that are files: two images, a rule, samples or a recording or a table, and the labels of an IDX
 file of images."""
 
 
-def kind(request: Request) -> str:
-    """The media type of the body."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+def media_type(headers: Headers) -> str:
+    """Return the media type of a body."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read(request: Request) -> Any:
-    """What is in a JSON body. Raises ApiError."""
-    # Another site's page can send text/plain without asking first: JSON under that name is refused.
-    if kind(request) != JSON:
+    """Return the data of a JSON body. Raises ApiError."""
+    # Another site's page can send text/plain without permission: JSON under that type is refused.
+    if media_type(request.headers) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())
 
 
 @asynccontextmanager
 async def submission(request: Request) -> AsyncIterator[Submitted]:
-    """A job as JSON, or as a form with files, which are there as long as the context lasts. Raises ApiError."""
-    if kind(request) != FORM:
+    """Yield a job as JSON, or as a form with files that are open within the context. Raises ApiError."""
+    if media_type(request.headers) != FORM:
         yield await read(request), {}
         return
     async with request.form(max_files=len(FILES) + 1, max_fields=len(FILES) + 2, max_part_size=1 << 20) as form:
@@ -54,17 +54,16 @@ async def submission(request: Request) -> AsyncIterator[Submitted]:
 
 
 async def _read_form(form: FormData) -> Submitted:
-    """`job` as JSON, and files."""
     unknown = sorted(set(form) - {"job", *FILES})
     if unknown:
         raise ApiError(422, "invalid_request", f"Unknown field {unknown[0][:80]!r}: expected job, {', '.join(FILES)}.")
     uploads = {}
     for name in FILES:
-        # A field that comes twice is refused, and not decided by whichever is read last.
-        for each in form.getlist(name):
-            if not isinstance(each, UploadFile) or name in uploads:
+        # A repeated field is refused.
+        for upload in form.getlist(name):
+            if not isinstance(upload, UploadFile) or name in uploads:
                 raise ApiError(422, "invalid_request", f"{name} must be one file.")
-            uploads[name] = each
+            uploads[name] = upload
     parts = form.getlist("job")
     if len(parts) != 1:
         raise ApiError(422, "invalid_request", "The form needs one field `job`, with JSON in it.")
@@ -75,25 +74,24 @@ async def _read_form(form: FormData) -> Submitted:
 
 @contextmanager
 def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
-    """The files on the disk, for as long as the context lasts."""
+    """Yield the paths of the files in a temporary folder."""
     if not uploads:
         yield {}
         return
     with TemporaryDirectory(prefix="difflogic-upload-") as folder:
-        paths = {}
+        # Names are among FILES, never a client's.
+        paths = {name: Path(folder) / name for name in uploads}
         for name, upload in uploads.items():
-            # The name is one of FILES, never the one that the client gave.
-            paths[name] = Path(folder) / name
             upload.file.seek(0)
             paths[name].write_bytes(upload.file.read())
         yield paths
 
 
 def parsed(body: bytes) -> Any:
-    """Return JSON as the standard has it: no NaN, no half of a character, no endless nesting. Raises ApiError."""
+    """Return the data of standard JSON: no NaN, no lone surrogates, bounded nesting. Raises ApiError."""
     try:
         data = json.loads(body, parse_constant=_refused)
-        # A lone half of a surrogate pair passes `loads`, and would fail much later, when the job is written.
+        # A lone surrogate passes `loads`, and would fail much later, when the job is written.
         json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:  # UnicodeError is a ValueError
         raise ApiError(400, "not_json", "The body is not valid JSON.") from error
@@ -104,14 +102,14 @@ def _refused(constant: str) -> Any:
     raise ValueError(constant)
 
 
-async def told(part: type[Asked], request: Request) -> Asked:
-    """Return what a body asks for; without a body nothing special. Raises ApiError."""
+async def read_request(part: type[R], request: Request) -> R:
+    """Return the request in a body, or one of defaults without a body. Raises ApiError."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
-    return asked(part, await read(request) if has_body else {})
+    return request_of(part, await read(request) if has_body else {})
 
 
-def asked(part: type[Asked], data: Any) -> Asked:
-    """A request as JSON holds it. Raises ApiError."""
+def request_of(part: type[R], data: Any) -> R:
+    """Return a request from JSON data. Raises ApiError."""
     if not isinstance(data, dict):
         raise ApiError(422, "invalid_request", "The request must be an object.")
     try:
@@ -127,32 +125,31 @@ _TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", obje
 
 
 def schema_of(part: type) -> dict[str, Any]:
-    """A request, or a part of one, in JSON Schema."""
+    """Return the JSON Schema of a request, or of a part of one."""
     properties, required = {}, []
-    for each in options(part):
-        if each.brought or each.here:
+    for option in options(part):
+        if option.brought or option.here:
             continue
-        told: dict[str, Any] = {"description": each.words}
-        if issubclass(kind := get_origin(each.kind) or each.kind, SweepRequest):
-            found = schema_of(kind)
+        about: dict[str, Any] = {"description": option.words}
+        if issubclass(kind := get_origin(option.kind) or option.kind, SweepRequest):
+            schema = schema_of(kind)
         else:
-            found = {"type": _TYPES.get(kind, "array" if kind is tuple else "object" if kind is Mapping else "string")}
-            found |= (each.sent or each.limits or NO_LIMITS).schema
-        if each.default is None:
-            found = {"anyOf": [found, {"type": "null"}]}
-        if each.default is MISSING:
-            required.append(each.name)
+            schema = {"type": _TYPES.get(kind, "array" if kind is tuple else "object" if kind is Mapping else "string")}
+            schema |= (option.sent or option.limits or NO_LIMITS).schema
+        if option.default is None:
+            schema = {"anyOf": [schema, {"type": "null"}]}
+        if option.default is MISSING:
+            required.append(option.name)
         else:
-            told["default"] = plain(each.default)
-        properties[each.name] = found | told
-    about = (part.__doc__ or "").partition("\n")[0]
-    return {"type": "object", "description": about, "properties": properties, "required": required,
-            "additionalProperties": False}  # fmt: skip
+            about["default"] = plain(option.default)
+        properties[option.name] = schema | about
+    return {"type": "object", "description": (part.__doc__ or "").partition("\n")[0], "properties": properties,
+            "required": required, "additionalProperties": False}  # fmt: skip
 
 
 def job_body() -> dict[str, Any]:
-    """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
-    # FastAPI reads either JSON or a form. This address takes both, so that its body is described by hand.
+    """Return `openapi_extra` of a route that takes a job as JSON, or as a form with files."""
+    # FastAPI describes either JSON or a form. This route takes both.
     job = schema_of(JobRequest)
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
     form = {"type": "object", "properties": {"job": job, **files}, "required": ["job"], "additionalProperties": False}
@@ -164,5 +161,5 @@ def job_body() -> dict[str, Any]:
 
 
 def action_body(part: type) -> dict[str, Any]:
-    """`openapi_extra` of an address that makes a job of another one."""
+    """Return `openapi_extra` of a route whose body may be left out."""
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}

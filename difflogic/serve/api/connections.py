@@ -1,8 +1,8 @@
-"""The connections that clients hold: none waits for nothing.
+"""End connections whose clients are late with a request or with reading the answer.
 
-uvicorn's own limit counts requests that have arrived: a client that sends half a head holds a connection for as long as
-it likes. Here each has a time for what it still has to send or to take, and the more are open the less it is: whoever
-means it has sent all long before, and a flood makes room itself.
+uvicorn's own limit counts requests that have arrived: a client that sends half a head holds its connection without
+limit. Here each has time for what it still has to send or to read, and less of it the more connections are open: a
+normal client has sent all long before, and a flood ends itself.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
 LEAST_S = 0.25
-"""What every connection has for its request, however many are open: one that has just come has sent nothing yet."""
+"""Least seconds for a request with any number of open connections."""
 
 
 class Connection(H11Protocol):
-    """uvicorn's protocol, which ends a connection whose client is late with a request, or with taking the answer."""
+    """uvicorn's protocol with time limits for the client."""
 
     limits: ClassVar[ConnectionLimits]
     telemetry: ClassVar[Telemetry]
@@ -28,7 +28,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.telemetry.connections.set(len(self.connections))
-        self._look()
+        self._update_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -36,14 +36,14 @@ class Connection(H11Protocol):
         self._wait(None)
 
     def data_received(self, data: bytes) -> None:
-        # A byte now and then gains nothing, and a large body comes as fast as it has to.
+        # Single bytes extend the time hardly, and a large body by what it needs.
         self._until += len(data) / self.limits.rate
         super().data_received(data)
-        self._look()
+        self._update_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._look()
+        self._update_timer()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -52,10 +52,10 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._wait(None)
-        self._look()
+        self._update_timer()
 
-    def _look(self) -> None:
-        """Wait for the client where it has to send something, and for nothing while it is answered."""
+    def _update_timer(self) -> None:
+        """Start the timer if the client has to send something, and stop it while a request is answered."""
         if self.flow.write_paused or self.transport.is_closing():
             return
         cycle: RequestResponseCycle | None = self.cycle
@@ -74,7 +74,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_at(self._until, self._end)
 
     def _end(self) -> None:
-        # What the server itself takes between two pieces of a body is nobody's fault.
+        # The client is not late while the server itself pauses the reading of a body.
         if self.loop.time() < self._until or self.flow.read_paused:
             self._timer = self.loop.call_at(max(self._until, self.loop.time() + 1), self._end)
             return

@@ -1,4 +1,4 @@
-"""What every address has at hand as a dependency: the application's context, who asks, and the job that is meant."""
+"""Provide the dependencies of routes: the application's context, the caller, and the job in the path."""
 
 import json
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ from difflogic.serve.store.queue import Turn
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
-"""Requests with pictures that are worked on at the same time."""
+"""Number of requests with images that are processed at the same time."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """What one application consists of."""
+    """Parts of an application."""
 
     store: Store
     settings: ServeSettings
@@ -34,18 +34,18 @@ class Context:
     feed: ChangeFeed
     telemetry: Telemetry
     turns: Throttled[dict[str, Turn]]
-    """Where the jobs that wait stand."""
+    """Turns of the jobs in the queue, by id."""
     usage: Usage
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
 
 async def context(request: Request) -> Context:
-    """The context of the application that got the request."""
-    found: Context = request.app.state.context
-    return found
+    """Return the context of the application that received the request."""
+    application_context: Context = request.app.state.context
+    return application_context
 
 
-# Endpoints name what they need as a type. An address that takes `OwnJob` cannot forget to ask whose job it is.
+# Endpoints declare what they need as a type: one that takes `OwnJob` cannot omit the check of the owner.
 ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
@@ -60,17 +60,17 @@ async def caller(
     _token: Annotated[Any, Security(bearer)],
     _session: Annotated[Any, Security(cookie)],
 ) -> Caller:
-    """Whoever asks, by a look at the store that takes less than to hand it to a thread. Raises ApiError.
+    """Return the sender of the request. Raises ApiError.
 
-    A token may wait here, and so the address is asked for it in no thread, of which there are few.
+    It runs in no thread, of which there are few: reading the store takes less time than a thread's start.
     """
-    found = await context.authenticator.caller(request)
-    request.state.owner = found.owner
+    sender = await context.authenticator.caller(request)
+    request.state.owner = sender.owner
     names = [name for name, _ in request.query_params.multi_items()]
-    # No address takes a list: what comes twice is refused, and not decided by whichever is read last.
+    # No route takes a list: a repeated parameter is refused.
     if len(set(names)) < len(names):
         raise ApiError(422, "invalid_request", "A parameter appears twice in the query: give each one once.")
-    return found
+    return sender
 
 
 CurrentCaller = Annotated[Caller, Depends(caller)]
@@ -78,7 +78,7 @@ Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="The job's id.")
 
 
 async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> JobRecord:
-    """The job of this id, where it is the caller's to see; UnknownJobError where not."""
+    """Return the job of this id. Raises UnknownJobError if the caller may not see it."""
     return context.store.job(job, caller.sees)
 
 
@@ -86,17 +86,17 @@ OwnJob = Annotated[JobRecord, Depends(own_job)]
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON as it is: what is sent was made by us, and is not checked a second time."""
+    """Return data as a JSON answer, without validation against the model of the reply."""
     return reply_text(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")), status, headers)
 
 
 def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """An answer that is JSON already."""
+    """Return an answer from JSON text."""
     return Response(text, status, headers, media_type="application/json")
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Answers of an address that are errors, for the document."""
+    """Return the error answers of a route, for the OpenAPI document."""
     return {status: {"model": ErrorBody, "description": DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 
@@ -116,6 +116,6 @@ DESCRIPTIONS = {
     503: "The store or the workers are not available at the moment.",
 }
 ALWAYS = (401, 421, 422, 503)
-"""The errors of every address that needs a token."""
+"""Errors of all routes that need a token."""
 WRITES = (400, 403, 413)
-"""The errors that every address has besides which changes something."""
+"""Additional errors of all routes that change something."""

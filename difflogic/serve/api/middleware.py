@@ -1,6 +1,4 @@
-"""What stands around every request: the check of the host's name, a limit on the body, headers against misuse of the
-answer, the log, the counters, and an answer where something fails.
-"""
+"""Wrap every request: check the host's name, limit the body, set security headers, log, count, and answer failures."""
 
 from __future__ import annotations
 
@@ -14,14 +12,14 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
-from difflogic.serve.api.bodies import FORM
+from difflogic.serve.api.bodies import FORM, media_type
 from difflogic.serve.api.settings import ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import REFUSALS, ApiError
 from difflogic.serve.log import LOGGER, log_event
 from difflogic.serve.store.jobs import UnavailableError
 
-# The page has no script, style or font from elsewhere, and nothing inline: the policy allows only that.
+# The page has no script, style or font from elsewhere, and nothing inline.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; frame-src 'self'; manifest-src 'self'; "
@@ -38,36 +36,35 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Headers of an answer to a request that was not read to its end: what is left of it must not be read as another."""
+"""Headers of an answer to a request that was not read to its end: the rest must not be read as another request."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
-"""Any other method is counted as one, so that clients cannot make up labels."""
+"""Methods that are counted by name, any other as `other`, so that clients cannot invent labels."""
 
 
 class ServiceMiddleware:
-    """ASGI middleware: it refuses, limits, answers failures, and notes every request in the log and the counters."""
+    """ASGI middleware that checks, limits, logs and counts every request, and answers failures."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        # Names by which a browser may ask for this server, besides IP addresses; any other is a sign of DNS rebinding.
-        # A server that other machines reach takes any name, unless it was given names.
+        # Host names that browsers may use, besides IP addresses; any other is a sign of DNS rebinding. A server that
+        # other machines reach takes any name, unless it was given names.
         checks = settings.is_local or bool(settings.names)
-        self._names = {each.lower() for each in ("localhost", settings.host, *settings.names)} if checks else None
+        self._names = {name.lower() for name in ("localhost", settings.host, *settings.names)} if checks else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # It knows whether an answer has begun, after which no other can be given.
         exchange = _Exchange(scope, receive, send)
         try:
             self._check_host(scope)
             root = self._settings.root_path
             if root and scope["path"] == root:
-                # The page names its files by where it is itself: it must be in the folder, and not be the folder.
+                # The page's paths are relative: its own address must end in a slash.
                 await RedirectResponse(f"{root}/", 308)(scope, receive, exchange.send)
                 return
-            # Some proxies take away what they put before the path, others leave it; routes are found behind it.
+            # Some proxies remove their prefix from the path, others leave it; routes are matched behind it.
             if not scope["path"].startswith(f"{root}/"):
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
@@ -78,48 +75,48 @@ class ServiceMiddleware:
             await exchange.refuse(error)
         except StoreError as error:
             log_event("store", logging.ERROR, why=str(error))
-            words = "The store cannot be used just now; the server's log says why."
-            await exchange.refuse(ApiError(503, "store", str(error) if isinstance(error, UnavailableError) else words))
-        except Exception:  # noqa: BLE001  whatever it is, the client gets an answer and the log the rest
+            public = "The store cannot be used at the moment; the server's log says why."
+            await exchange.refuse(ApiError(503, "store", str(error) if isinstance(error, UnavailableError) else public))
+        except Exception:  # noqa: BLE001  the client gets an answer to any error, and the log the traceback
             LOGGER.exception("failed")
             await exchange.refuse(INTERNAL)
         finally:
             self._note(scope, exchange)
 
     async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as a GET, as far as the headers: what would make a body is ended there, a stream of events too."""
-        # A copy, for whoever passes the answer on has to know that it has no body.
-        asked = {**scope, "method": "GET"}
-        with CancelScope() as whole:
+        """Answer as a GET with the headers alone: the body, of a stream of events too, is cancelled."""
+        # A copy: the server must know from the original that the answer has no body.
+        get_scope = {**scope, "method": "GET"}
+        with CancelScope() as answer:
 
             async def begin(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     await send(message)
                     await send({"type": "http.response.body", "body": b""})
-                    whole.cancel()
+                    answer.cancel()
 
-            await self._app(asked, receive, begin)
-        if "route" in asked:  # for the counters
-            scope["route"] = asked["route"]
+            await self._app(get_scope, receive, begin)
+        if "route" in get_scope:  # for the counters
+            scope["route"] = get_scope["route"]
 
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")
-        if host is None or self._names is None:  # a request without it comes from no browser
+        if host is None or self._names is None:  # browsers always send it
             return
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             name = ""
         if name not in self._names and not is_address(name):
-            words = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
-            raise ApiError(421, "other_host", words, CLOSE)
+            message = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
+            raise ApiError(421, "other_host", message, CLOSE)
 
     def _most(self, scope: Scope) -> int:
-        kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-        return self._settings.caps.upload if kind == FORM else self._settings.caps.body
+        is_form = media_type(Headers(scope=scope)) == FORM
+        return self._settings.caps.upload if is_form else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
-        # The pattern of the route and not the path: with ids in it every job would be a counter of its own.
+        # The pattern of the route and not the path, whose ids would make a counter for each job.
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._telemetry.requests.labels(method, route, str(exchange.status)).inc()
@@ -137,7 +134,7 @@ class ServiceMiddleware:
 
 
 class _Exchange:
-    """One request and its answer: the status, and the seconds until the answer began."""
+    """Request with its answer, of which it has the status, and the seconds until it began."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -154,8 +151,8 @@ class _Exchange:
             # The framework refuses a Range as plain text: its errors get the form of all others.
             if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
                 error = ApiError(message["status"], *REFUSALS[message["status"]])
-                kept = {name: headers[name] for name in ("content-range",) if name in headers}
-                await JSONResponse(error.body, error.status, kept)(self._scope, self._receive, self.send)
+                ranges = {name: headers[name] for name in ("content-range",) if name in headers}
+                await JSONResponse(error.body, error.status, ranges)(self._scope, self._receive, self.send)
                 self._is_replaced = True
                 return
             self.status, self.seconds = message["status"], time.perf_counter() - self._start
@@ -165,26 +162,25 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: ApiError) -> None:
-        """Answer, unless an answer has begun: that one is cut short."""
+        """Answer with an error, unless an answer has begun, which then ends early."""
         if not self.status:
             await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """`receive` until `most` bytes have come. Raises ApiError, at once where the request says that it is longer."""
-    # The header is only a claim. A body that is longer than it says, or says nothing, is cut off while it comes.
+    """Return a `receive` that raises ApiError for a body of more than `most` bytes, announced or received."""
     length = Headers(scope=scope).get("content-length", "")
-    said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
+    announced = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)
-    came = 0
+    received = 0
 
     async def read() -> Message:
-        nonlocal came
-        if said > most:
+        nonlocal received
+        if announced > most:
             raise too_large
         message = await receive()
-        came += len(message.get("body", b""))
-        if came > most:
+        received += len(message.get("body", b""))
+        if received > most:
             raise too_large
         return message
 

@@ -1,10 +1,10 @@
-"""Pictures, films, samples and tables that clients send, made plain in a process of their own.
+"""Convert images, recordings, samples and tables that clients send into plain files, in a process of its own.
 
     python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
-A file of some megabytes may be made so that its reader works for minutes or takes gigabytes, and holds Python's lock
-meanwhile. So the server opens none: a child does, with limits of time and memory, and leaves a PNG of plain pixels, or
-of a film and of samples a small `.npz`, in the file's place, which takes no longer to read than it is large.
+A malicious file of some megabytes can make its reader work for minutes or take gigabytes, while it holds Python's lock.
+So the server opens none: a child process does, with limits of time and memory, and replaces the file by a PNG of plain
+pixels, or for recordings and samples by a small `.npz`, whose reading takes time in proportion to its size.
 """
 
 import contextlib
@@ -21,61 +21,61 @@ from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
-"""Seconds of a processor that a picture may take; the largest that is taken needs less than one."""
+"""Processor seconds for an image; the largest allowed one needs less than one."""
 WALL_S = 60
-"""The same on a machine with much else to do."""
+"""Seconds for an image on a busy machine."""
 MEMORY = 1 << 30
-"""Bytes of addresses that the child may use, besides the pixels."""
+"""Bytes of address space for the child, besides the pixels."""
 BYTES_PER_PIXEL = 32
-"""What a pixel takes while it is unpacked, turned and packed again."""
+"""Bytes of a pixel while it is unpacked, rotated and packed again."""
 SAMPLES = "data"
-"""The name of a file that is a film or samples, and no picture."""
+"""Name of a file with a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
-"""Of all samples, and of their file as a job keeps it."""
+"""Most cells of all samples, and most bytes of their file in a job."""
 MOST_TABLE = 1 << 20
-"""Bytes of a table as a job keeps it."""
+"""Most bytes of a table in a job."""
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Put the same picture, upright, RGBA, samples, or the table of a label, into the file. Raises DataError."""
-    advice = "give fewer samples, or a shorter film" if path.name == SAMPLES else "save it again, smaller, as a PNG"
+    """Replace a file by the same image, upright and in RGBA, the samples, or the table of a label. Raises DataError."""
+    advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
-        # One thread for the libraries of linear algebra that NumPy loads: each more takes addresses for nothing.
-        done = subprocess.run(
+        # One thread for the linear algebra libraries of NumPy: more would only take address space.
+        child = subprocess.run(
             [*COMMAND, str(path), str(pixels), *filter(None, [label])], stdin=subprocess.DEVNULL, capture_output=True,
             timeout=WALL_S, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise too_much from error
-    if done.returncode != 0:
+    if child.returncode != 0:
         raise too_much
-    if (refusal := json.loads(done.stdout)) is not None:
+    if (refusal := json.loads(child.stdout)) is not None:
         raise DataError(refusal)
 
 
 def _plain_samples(path: Path) -> None:
-    """Raises DataError, LimitError, UsageError for what is neither samples nor a film, or is too large."""
+    """Replace a file by its samples. Raises DataError, LimitError, UsageError if it has none or is too large."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
     kind = "" if patterns.is_pattern(path) else KINDS.get(path.read_bytes()[:4])
     if kind is None:
-        raise DataError(f"{path} must be samples, .npz, a film, .gif or .npy, or a pattern that states its rule.")
+        raise DataError(f"{path} must be samples, .npz, a recording, .gif or .npy, or a pattern that states its rule.")
     named = path.rename(path.with_suffix(kind))
-    found = (dataset.load if kind == ".npz" else recorded.samples)(named)
-    path.write_bytes(found.encode())
-    cells, size = found.x.size + found.y.size, path.stat().st_size
+    samples = (dataset.load if kind == ".npz" else recorded.samples)(named)
+    path.write_bytes(samples.encode())
+    cells, size = samples.x.size + samples.y.size, path.stat().st_size
     if cells > MOST_CELLS or size > MOST_BYTES:
         raise LimitError(
             f"{path} has {cells:,} cells in {size:,} bytes once packed, at most {MOST_CELLS:,} in {MOST_BYTES:,} are "
-            "taken: give fewer samples, or a shorter film."
+            "allowed: give fewer samples, or a shorter recording."
         )
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Raises DataError, LimitError for what is no table of this label, or is too large."""
+    """Replace a file by its table. Raises DataError, LimitError if it has none of this label or is too large."""
     from difflogic.config import table
     from difflogic.system import array_files
 
@@ -90,16 +90,16 @@ def _plain_table(path: Path, label: str) -> None:
     else:
         named = path.rename(path.with_suffix(".csv"))
     is_encoded = is_archive and {"x", "y", "features", "classes", "label"} == set(array_files.names(named))
-    made = (table.decoded(named) if is_encoded else table.load_table(named, label)).encode()
-    if len(made) > MOST_TABLE:
+    packed = (table.decoded(named) if is_encoded else table.load_table(named, label)).encode()
+    if len(packed) > MOST_TABLE:
         raise LimitError(
-            f"{path} has {len(made):,} bytes once packed, at most {MOST_TABLE:,} are taken: give fewer rows."
+            f"{path} has {len(packed):,} bytes once packed, at most {MOST_TABLE:,} are allowed: give fewer rows."
         )
-    path.write_bytes(made)
+    path.write_bytes(packed)
 
 
 def _limit(pixels: int) -> None:
-    """Let the system end this process where it takes too much, and let all others go before it."""
+    """Limit the memory and time of this process, and lower its priority."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
         import resource
 
@@ -110,7 +110,7 @@ def _limit(pixels: int) -> None:
 
 
 def main() -> None:
-    """Make the picture or the samples in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
+    """Convert FILE, and write a refusal or else `null` to standard output, as JSON."""
     path, pixels, label = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _limit(pixels)
     refusal: str | None = None
@@ -120,9 +120,9 @@ def main() -> None:
         elif path.name == SAMPLES:
             _plain_samples(path)
         else:
-            picture = picture_file.upright(path, pixels)
-            picture.info.clear()  # colour profiles and comments would be written too
-            picture.save(path, "PNG", compress_level=1)
+            image = picture_file.upright(path, pixels)
+            image.info.clear()  # colour profiles and comments would be written too
+            image.save(path, "PNG", compress_level=1)
     except (DataError, LimitError, UsageError) as error:
         refusal = str(error)
     sys.stdout.write(json.dumps(refusal))

@@ -1,4 +1,4 @@
-"""What the server answers as JSON, as the OpenAPI document tells it. Jobs and workers are the store's dataclasses."""
+"""Define the JSON replies of the server for the OpenAPI document. Jobs and workers are the store's dataclasses."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,32 +12,32 @@ from difflogic.serve.store.leases import Worker
 
 
 class ErrorWords(BaseModel):
-    """What was wrong with a request, for programs and for people."""
+    """Error of a request, for programs and for people."""
 
     code: Annotated[str, Field(description="A short name of the error, for programs.")]
     message: Annotated[str, Field(description="One sentence, for people.")]
 
 
 class ErrorBody(BaseModel):
-    """The body of every answer with a status of 400 and more."""
+    """Body of every answer with a status of 400 and more."""
 
     error: ErrorWords
 
 
 class SessionReply(BaseModel):
-    """Who is signed in, and how to write with the session."""
+    """Owner who is signed in, and the token for writes with the session."""
 
     owner: str
     csrf: Annotated[
         str | None, Field(description="The X-CSRF-Token of requests that change something with the session cookie.")
     ]
     roles: Annotated[
-        list[Role], Field(description="operator: sees everybody's jobs; priority: may set a priority above 0;")
+        list[Role], Field(description="operator: sees all owners' jobs; priority: may set a priority above 0.")
     ]
 
 
 class TargetPicture(BaseModel):
-    """The target as colours, as the circuit should grow it."""
+    """Target as colours."""
 
     width: int
     height: int
@@ -45,77 +45,73 @@ class TargetPicture(BaseModel):
 
 
 class CostReply(BaseModel):
-    """What a training takes, predicted from its configuration alone."""
+    """Cost of a training, predicted from its configuration."""
 
     evaluations: Annotated[int, Field(description="Gate evaluations in the forward passes of all epochs.")]
-    memory: Annotated[int, Field(description="The memory that training takes, in bytes.")]
-    seconds: Annotated[int, Field(description="The time that training takes on two cores; a GPU is faster.")]
+    memory: Annotated[int, Field(description="Memory of the training in bytes.")]
+    seconds: Annotated[int, Field(description="Time of the training on two cores; a GPU is faster.")]
 
 
 class PreviewReply(BaseModel):
-    """What a job would train, before it is submitted."""
+    """Preview of a job before it is submitted."""
 
     config: dict[str, Any]
     goal: Annotated[int, Field(description="Epochs, environment steps, or trials of a sweep.")]
     gates: int
-    target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
+    target: Annotated[TargetPicture | None, Field(description="null for a rule.")]
     changed: Annotated[
         dict[str, Any], Field(description="Fields that the target, rule, start or recipe changed, by path.")
     ]
-    request: Annotated[
-        dict[str, Any], Field(description="How many models are trained, and until when, as a job has it.")
-    ]
-    trials: Annotated[int | None, Field(description="The most trials of a sweep, which the cost counts.")] = None
-    notices: Annotated[list[str], Field(description="Warnings to read before this is trained.")]
+    request: Annotated[dict[str, Any], Field(description="Options of the population and the end of training.")]
+    trials: Annotated[int | None, Field(description="The most trials of a sweep, all of which the cost counts.")] = None
+    notices: Annotated[list[str], Field(description="Warnings about the training.")]
     cost: CostReply
 
 
 class JobList(BaseModel):
-    """Some jobs, the newest first."""
+    """Page of jobs, by default the newest first."""
 
     jobs: list[JobReply]
     next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
 
 
 class Waiting(BaseModel):
-    """Where a job stands that waits."""
+    """Job in the queue."""
 
     id: str
-    turn: Annotated[str | None, Field(description="Its position, in words; null: no worker that is there takes it.")]
+    turn: Annotated[str | None, Field(description="Its position, in words; null: no present worker takes it.")]
 
 
 QueueReply = create_model(
-    "QueueReply", __doc__="Where the jobs that wait stand.",
-    waiting=Annotated[list[Waiting], Field(description="In the order in which workers start them.")],
+    "QueueReply", __doc__="Jobs in the queue.",
+    waiting=Annotated[list[Waiting], Field(description="Jobs in the order in which workers start them.")],
 )  # fmt: skip
 
 
 class TagCount(BaseModel):
-    """A tag that jobs have."""
+    """Tag of jobs."""
 
     tag: str
-    jobs: Annotated[int, Field(description="The number of jobs with it.")]
+    jobs: Annotated[int, Field(description="Number of jobs with it.")]
 
 
-TagList = create_model("TagList", __doc__="Every tag that jobs have.", tags=list[TagCount])
+TagList = create_model("TagList", __doc__="All tags of jobs.", tags=list[TagCount])
 
 
 class OwnerReply(BaseModel):
-    """The jobs of an owner, and the space that they take."""
+    """Jobs of an owner, and their disk space."""
 
     owner: str
-    jobs: Annotated[dict[Status, int], Field(description="The number of jobs by status.")]
-    bytes: Annotated[int, Field(description="The size of the jobs' files in bytes, updated every few seconds.")]
-    quota: Annotated[int | None, Field(description="The quota in bytes; null: no limit but the disk.")]
+    jobs: Annotated[dict[Status, int], Field(description="Number of jobs by status.")]
+    bytes: Annotated[int, Field(description="Size of the jobs' files in bytes, updated every few seconds.")]
+    quota: Annotated[int | None, Field(description="Quota in bytes; null: no limit but the disk.")]
 
 
-OwnerList = create_model(
-    "OwnerList", __doc__="The owners who have jobs, by name; yourself always.", owners=list[OwnerReply]
-)
+OwnerList = create_model("OwnerList", __doc__="Owners of jobs by name, and always the caller.", owners=list[OwnerReply])
 
 
 class MetricRow(BaseModel):
-    """The metrics of one epoch, as in metrics.jsonl; a row of a population has a `seed` too."""
+    """Metrics of one epoch, as in metrics.jsonl; a row of a population also has a `seed`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -124,64 +120,64 @@ class MetricRow(BaseModel):
 
 
 class AgentRow(BaseModel):
-    """The metrics of agents after an iteration, as in metrics.jsonl."""
+    """Metrics of agents after an iteration, as in metrics.jsonl."""
 
     model_config = ConfigDict(extra="allow")
 
     steps: Annotated[int, Field(description="Environment steps so far, which count as epochs.")]
     mean_return: float | None
-    score: Annotated[float | None, Field(description="The mean return of an evaluation, where there was one.")]
+    score: Annotated[float | None, Field(description="Mean return of an evaluation; null without one.")]
 
 
 class MetricRows(BaseModel):
-    """Rows in the order of their epochs, in a population those of one epoch in the order of seeds."""
+    """Rows by epoch, and within an epoch of a population by seed."""
 
     rows: list[MetricRow | AgentRow]
     next: Annotated[int | None, Field(description="The value of `after` for the next request; null: no more rows yet.")]
 
 
 class Comparison(BaseModel):
-    """Rows of several jobs, thinned to about 1000 epochs each; more of those with an evaluation stay."""
+    """Rows of several jobs, thinned to about 1000 epochs each, with preference for rows with an evaluation."""
 
     jobs: dict[str, list[MetricRow | AgentRow]]
 
 
 class GateLayer(BaseModel):
-    """How many gates of one layer are of each kind."""
+    """Numbers of gates of a layer by kind."""
 
     name: str
-    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A count for each gate.")]
+    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A number for each kind.")]
 
 
 class GateEntry(BaseModel):
-    """The most probable gates at an evaluation, layer by layer."""
+    """Most probable gates at an evaluation, by layer."""
 
     epoch: int
     layers: list[GateLayer]
 
 
 class GateCounts(BaseModel):
-    """What the gates became, evaluation by evaluation."""
+    """History of the gates over the evaluations."""
 
     names: Annotated[list[str], Field(min_length=16, max_length=16)]
     history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
 
 
-LogReply = create_model("LogReply", __doc__="The end of what the job's workers wrote.", text=str)
-FileList = create_model("FileList", __doc__="The files of a job, by name.", files=list[Artefact])
+LogReply = create_model("LogReply", __doc__="End of the job's log.", text=str)
+FileList = create_model("FileList", __doc__="Files of a job, by name.", files=list[Artefact])
 
 
 class DeviceList(BaseModel):
-    """The workers, and what the machine of the server has."""
+    """Workers, and the memory of the server's machine."""
 
     devices: list[Worker]
-    now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as `seen`.")]
+    now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as in `seen`.")]
     memory: Annotated[int | None, Field(description="Memory of the machine in bytes; null: unknown.")]
     free_memory: int | None
 
 
 class PresetReply(BaseModel):
-    """A preset and its size."""
+    """Preset with its size and cost."""
 
     name: str
     about: str
@@ -191,40 +187,36 @@ class PresetReply(BaseModel):
     cost: CostReply
 
 
-PresetList = create_model("PresetList", __doc__="All presets that can be trained by name.", presets=list[PresetReply])
+PresetList = create_model("PresetList", __doc__="Presets that can be trained.", presets=list[PresetReply])
 
 
 class FieldReply(BaseModel):
-    """A field of a configuration, or an option of a request."""
+    """Field of a configuration, or option of a request."""
 
-    path: Annotated[
-        str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr. Of an option its name.")
-    ]
-    section: Annotated[str, Field(description="What its section means; the group of an option.")]
+    path: Annotated[str, Field(description="Path of the field, as in `set` of a job (optimizer.lr), or option's name.")]
+    section: Annotated[str, Field(description="Description of the field's section, or group of the option.")]
     kind: Literal["boolean", "integer", "number", "text", "list", "table"]
-    about: Annotated[str, Field(description="What it means.")]
-    limits: Annotated[str | None, Field(description="The values it takes, in words.")]
-    names: Annotated[list[str], Field(description="The words it takes; empty: any value in the limits.")]
-    usual: Annotated[str | None, Field(description="What holds where an option is left out.")] = None
-    of_agents: Annotated[bool, Field(description="Whether an option means something where agents are trained.")] = True
-    needs: Annotated[str | None, Field(description="The option without which it means nothing.")] = None
-    excludes: Annotated[list[str], Field(description="Options that do not go together with it.")] = []
+    about: Annotated[str, Field(description="Meaning.")]
+    limits: Annotated[str | None, Field(description="Allowed values, in words.")]
+    names: Annotated[list[str], Field(description="Allowed names; empty: any value in the limits.")]
+    usual: Annotated[str | None, Field(description="Default of an option.")] = None
+    of_agents: Annotated[bool, Field(description="Whether an option applies to the training of agents.")] = True
+    needs: Annotated[str | None, Field(description="Option that it requires.")] = None
+    excludes: Annotated[list[str], Field(description="Options that it excludes.")] = []
 
 
 FieldList = create_model(
-    "FieldList", __doc__="Every field of a configuration, or every option of a request.", fields=list[FieldReply]
+    "FieldList", __doc__="Fields of a configuration, or options of a request.", fields=list[FieldReply]
 )
 
 
 class FormatReply(BaseModel):
-    """A format that a circuit can be exported to."""
+    """Format that a circuit can be exported to."""
 
     name: str
     about: str
 
 
-FormatList = create_model(
-    "FormatList", __doc__="All formats that a circuit can be exported to.", formats=list[FormatReply]
-)
+FormatList = create_model("FormatList", __doc__="Formats that a circuit can be exported to.", formats=list[FormatReply])
 Health = create_model("Health", __doc__="The server is alive.", status=Literal["alive"])
 Readiness = create_model("Readiness", __doc__="Jobs are taken.", status=Literal["ready"], workers=int)

@@ -1,4 +1,4 @@
-"""uvicorn with the application: on a socket that is bound before, with streams that end when it is to stop."""
+"""Run the application with uvicorn, on a bound socket, with streams of events that end when the server stops."""
 
 import asyncio
 import contextlib
@@ -22,29 +22,29 @@ from difflogic.serve.api.context import Context
 from difflogic.train.signals import watched
 
 PATIENCE_S = 5
-"""Seconds for answers under way, once the server is to stop."""
+"""Seconds for the answers in progress when the server stops."""
 BACKLOG = 100
-"""Connections that the system keeps until they are accepted, all of which may be open for a moment beside the rest."""
+"""Number of connections that wait in the system until they are accepted."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 is any that is free. Raises UsageError."""
+    """Return a bound socket; port 0 chooses a free one. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # asyncio does so where a socket says that its protocol is TCP, which one that was bound before does not: else
-        # the second piece of an answer waits 40 ms for the client's acknowledgement of the first.
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return found
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        # asyncio does this only for a socket it has bound itself. Without it the second part of an answer waits 40 ms
+        # for the client's acknowledgement of the first.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except (OSError, OverflowError) as error:
-        words = getattr(error, "strerror", None) or error
-        raise UsageError(f"Cannot listen on {host}, port {port}: {words}. Choose another --host or --port.") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"Cannot listen on {host}, port {port}: {why}. Choose another --host or --port.") from error
 
 
 def check_tls(certificate: Path, key: Path) -> None:
-    """Raises UsageError where TLS cannot be spoken with these files."""
+    """Raise UsageError if these files cannot be used for TLS."""
     try:
-        # Without a password of ours the library would ask for one in the terminal.
+        # Without a password the library would ask for one in the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except ssl.SSLError as error:
         raise UsageError(
@@ -52,15 +52,15 @@ def check_tls(certificate: Path, key: Path) -> None:
             "key without a password."
         ) from error
     except OSError as error:
-        wrong = next((each for each in (certificate, key) if not os.access(each, os.R_OK)), certificate)
+        wrong = next((path for path in (certificate, key) if not os.access(path, os.R_OK)), certificate)
         raise UsageError(f"Cannot read {wrong} for TLS: {error.strerror or error}.") from error
 
 
 class Server(uvicorn.Server):
-    """Runs an application until it is told to stop, or a signal does."""
+    """Server of an application, which runs until `stop` or a signal."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
-        """`ready` is called when requests are answered."""
+        """Call `ready` when the server answers requests."""
         self._context: Context = app.state.context
         settings = self._context.settings
         own = {"limits": settings.connections, "telemetry": self._context.telemetry}
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         settings = self._context.settings
-        if settings.tls:  # uvicorn has no option for it, and asyncio waits for a minute
+        if settings.tls:  # uvicorn has no option for the limit, and asyncio's is a minute
             loop: Any = asyncio.get_running_loop()
             loop.create_server = partial(loop.create_server, ssl_handshake_timeout=settings.connections.request_s)
         await super().startup(sockets)
@@ -85,9 +85,9 @@ class Server(uvicorn.Server):
             self._ready()
 
     def stop(self) -> None:
-        """End soon; safe from signal handlers in the server's thread."""
+        """Stop soon; may be called by signal handlers in the server's thread."""
         self.should_exit = True
-        # Streams of events never end by themselves: uvicorn would wait for them until its patience is over.
+        # Streams of events do not end by themselves: uvicorn would wait PATIENCE_S for them.
         self._context.feed.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -95,14 +95,14 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Unlike uvicorn's, a signal ends the server and not the process: workers are still to be stopped."""
+        """Let a signal end the server and not, as with uvicorn, the process, which still has to stop its workers."""
         # In tests the server runs in a thread, where signals cannot be set.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: dict[signal.Signals, Any] = {each: signal.signal(each, self.handle_exit) for each in watched()}
+        before: dict[signal.Signals, Any] = {number: signal.signal(number, self.handle_exit) for number in watched()}
         try:
             yield
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)

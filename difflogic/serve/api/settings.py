@@ -1,4 +1,4 @@
-"""How a server is set up: where it listens, and the most that a job or an upload may ask for."""
+"""Define the settings of a server: its address, and its limits for jobs, uploads and connections."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -11,36 +11,36 @@ MEGABYTE = 1 << 20
 
 
 def default_memory() -> int:
-    """Three quarters of the machine's, 4 GB where it does not tell."""
-    # A quarter is left for the server, the system and whoever else uses the machine.
+    """Return three quarters of the machine's memory in bytes, or 4 GB if it is unknown."""
+    # A quarter is left for the server, the system and other programs.
     memory = physical_memory()
     return 4 << 30 if memory is None else memory * 3 // 4
 
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that one job, one upload or one owner may ask for."""
+    """Limits of a job, an upload or an owner."""
 
     epochs: int = 1_000_000
     population: int = 1024
     hours: float = 48.0
-    """The hours that a job takes, predicted at `cost.EVALUATIONS_PER_S`."""
+    """Most hours of a job, predicted at `cost.EVALUATIONS_PER_S`."""
     memory: int = field(default_factory=default_memory)
-    """The bytes that one job takes, as predicted."""
+    """Most predicted bytes of memory of a job."""
     upload: int = 8 * MEGABYTE
-    """The bytes of a request with files."""
+    """Most bytes of a request with files."""
     body: int = MEGABYTE
-    """The bytes of any other request."""
+    """Most bytes of any other request."""
     pixels: int = 2048 * 2048
-    """The pixels of a picture, before it is made smaller."""
+    """Most pixels of an image, before it is scaled down."""
     jobs: int = 10_000
-    """The jobs that one owner may have in the queue."""
+    """Most jobs of an owner in the queue."""
     owner_quota: int | None = None
-    """The bytes that the jobs of one owner may take; None: all that the disk has."""
+    """Most bytes on the disk of an owner's jobs; None: no limit."""
 
 
 def _connections() -> int:
-    """The most connections: the system's limit less what the store, pictures and workers need, at most 2000."""
+    """Return the most connections: the limit of open files less those of store, images and workers, at most 2000."""
     try:
         import resource  # not on Windows
     except ImportError:
@@ -51,56 +51,56 @@ def _connections() -> int:
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """How many connections clients may hold, and how long they may take for what they send."""
+    """Limits of the number of connections, and of the time that clients may take."""
 
     all: int = field(default_factory=_connections)
     request_s: float = 15.0
-    """Seconds for a request, from the connection or the last answer on, and for the TLS handshake: fewer, the more
-    connections are open, and more by what comes at `rate`."""
+    """Seconds for the TLS handshake, and for a request since the connection or the last answer; fewer with many open
+    connections, and more for a body that arrives at `rate`."""
     rate: int = 16 << 10
-    """Bytes a second: what comes slower for long holds a connection for nothing."""
+    """Least bytes a second of a body."""
     streams: int = 200
-    """Event streams of one owner: a page has two, and `difflogic watch` one."""
+    """Most event streams of an owner: a page has two, and `difflogic watch` one."""
     write_s: float = 60.0
-    """Seconds in which a client must take something of an answer that waits for it."""
+    """Seconds within which a client must read a part of an answer that waits for it."""
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """What the application has to know of the operator's wishes."""
+    """Settings of the application by its operator."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     caps: Caps = field(default_factory=Caps)
     names: tuple[str, ...] = ()
-    """The names by which browsers may ask for the server, besides addresses and `localhost`."""
+    """Host names that browsers may use for the server, besides addresses and `localhost`."""
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     proxies: tuple[str, ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For is believed."""
+    """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
     root_path: str = ""
-    """What a proxy puts before every path, such as `/difflogic`."""
-    environments: frozenset[str] = frozenset(each.environment.id for each in PRESETS.values())
-    """Those of gymnasium in which jobs may train agents. They are code: a request names none that is not allowed."""
+    """Prefix that a proxy adds to every path, such as `/difflogic`."""
+    environments: frozenset[str] = frozenset(preset.environment.id for preset in PRESETS.values())
+    """Environments of Gymnasium in which jobs may train agents; they run code, so that requests can name no others."""
     tasks: frozenset[str] = frozenset()
-    """Tasks in Python that jobs may be of, which are code as well."""
+    """Tasks in Python that jobs may train; they run code as well."""
     tls: tuple[Path, Path] | None = None
-    """The files of the certificate and of its key."""
+    """Files of the certificate and of its key."""
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach the server."""
         return is_loopback(self.host)
 
     def address(self, port: int) -> str:
-        """The URL under which the server is reached, where no proxy stands before it."""
+        """Return the URL of the server without a proxy."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.tls else ''}://{host}:{port}{self.root_path}"
 
 
 def is_address(text: str) -> bool:
-    """Whether this is an IP address."""
+    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -109,5 +109,5 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether a host is this machine's loopback address or `localhost`."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)

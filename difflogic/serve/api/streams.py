@@ -1,14 +1,15 @@
-"""Server-sent events: one job's, or those of all jobs of an owner. Every stream can be taken up again where it ended.
+"""Stream server-sent events of one job, or of all jobs of an owner; a stream can resume where it ended.
 
-The id of a job's events is `EPOCH.VERSION`, what the listener has seen, with restarts `EPOCH.VERSION.ATTEMPT`: of
-another attempt all rows come. That of all jobs' is a version of the store. For example `120.57.2`: the rows up to epoch
-120 of attempt 2 and version 57 of the job have been sent; a browser that lost the connection gives it back as
-Last-Event-ID, and the stream goes on with epoch 121.
+The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`: all rows of another attempt are
+sent. For example `120.57.2`: the rows up to epoch 120 of attempt 2 and version 57 of the job have been sent; a browser
+that lost the connection returns it as Last-Event-ID, and the stream resumes with epoch 121. The id of an event of all
+jobs is a version of the store.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -21,14 +22,14 @@ from difflogic.serve.store.store import Store
 
 HEARTBEAT_S = 15.0
 BEGIN = "retry: 1000\n\n"
-"""Where the connection is lost, a browser comes back after so many milliseconds."""
+"""First lines of a stream: a browser reconnects a second after the connection is lost."""
 HEARTBEAT = ": still here\n\n"
 POSITION = re.compile(r"([0-9]{1,15})\.([0-9]{1,15})(?:\.([0-9]{1,3}))?")
 
 
 @dataclass
 class Position:
-    """What a listener has seen of a job: its epoch, its version, its attempt, and how many frames."""
+    """Epoch, version, attempt and number of frames of a job that a listener has received."""
 
     epoch: int = 0
     version: int = -1
@@ -37,30 +38,30 @@ class Position:
 
     @classmethod
     def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
-        """The position that a Last-Event-ID names; without one, after an epoch of an attempt."""
-        found = POSITION.fullmatch(last or "")
-        return cls(after, attempt=attempt) if found is None else cls(int(found[1]), int(found[2]), int(found[3] or 0))
+        """Return the position of a Last-Event-ID, or without one the position after an epoch of an attempt."""
+        match = POSITION.fullmatch(last or "")
+        return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))
 
     def __str__(self) -> str:
         return f"{self.epoch}.{self.version}" + (f".{self.attempt}" if self.attempt else "")
 
 
 def event(name: str, text: str, position: object) -> str:
-    """The text of one event; its data are JSON without line breaks."""
+    """Return an event as text; its data are JSON without line breaks."""
     return f"event: {name}\nid: {position}\ndata: {text}\n\n"
 
 
 async def of_job(
     feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more.
+    """Yield the events of a job: `job`, `rows` and `frame` as they come, and `end` after the last.
 
-    The stream ends where its listener would not be let in again: `is_current` says so.
+    The stream also ends when `is_current` returns False, since its listener's access has ended.
     """
     yield BEGIN
     async with feed.follow(job) as job_feed:
         while not feed.closing and is_current():
-            # Taken before the look at the feed: what changes from here on sets this event.
+            # Taken before the feed is read: any later change sets this event.
             news = job_feed.changed.next()
             if job_feed.is_gone:
                 yield event("end", json.dumps({"status": "deleted"}), position)
@@ -72,24 +73,24 @@ async def of_job(
             if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
                 return
-            # A comment keeps proxies from closing the connection, and shows which clients are gone.
+            # A comment keeps proxies from closing the connection, and detects clients that are gone.
             while not await arrived(news, HEARTBEAT_S):
                 yield HEARTBEAT
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """What the listener has not seen; as one text where that is little, which costs least to send."""
+    """Yield the events that the listener has not received, few of them as one text, which is cheapest to send."""
     texts = []
-    # Another run folder: its epochs are counted from 1 again. The job's result says how the earlier attempt ended.
+    # Another run folder, whose epochs begin with 1. The job's result tells how the earlier attempt ended.
     if now.attempt != position.attempt:
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
-    # Each text is yielded before the next rows are fetched: a slow listener never holds more than two in memory.
+    # Each text is yielded before the next rows are read: a slow listener has at most two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
         new = await feed.rows(job_feed, now, position.epoch)
-        # A crash cut the rows back to a checkpoint: nothing follows this epoch until training is there again.
+        # A crash removed rows after a checkpoint: nothing follows this epoch until training has reached it again.
         if not new:
             break
         position.epoch = new.until
@@ -107,40 +108,37 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
 def of_owner(
     feed: ChangeFeed, store: Store, owner: str | None, last: str | None, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Events `job` and `deleted` of every job of an owner (None: of all), from now on or after the version seen last.
+    """Return the events `job` and `deleted` of an owner's jobs (None: all jobs), after the version `last` or from now.
 
-    The stream ends as that of a job does.
+    The stream also ends when `is_current` returns False.
     """
-    # "Now" is taken before the answer begins: the listener lists the jobs after that, so that no change falls between.
-    seen = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version
-    return _since(feed, store, owner, seen, is_current)
+    # The version is read before the answer begins, after which the listener lists the jobs: no change is missed.
+    sent = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version
+    return _since(feed, store, owner, sent, is_current)
 
 
 async def _since(
-    feed: ChangeFeed, store: Store, owner: str | None, seen: int, is_current: Callable[[], bool]
+    feed: ChangeFeed, store: Store, owner: str | None, sent: int, is_current: Callable[[], bool]
 ) -> AsyncGenerator[str]:
-    yield f"{BEGIN}id: {seen}\n\n"
+    yield f"{BEGIN}id: {sent}\n\n"
     while not feed.closing and is_current():
         news = feed.changed.next()
         version = feed.version
-        new = await to_thread.run_sync(_changes, store, owner, seen) if seen < version else []
+        new = await to_thread.run_sync(_changes, store, owner, sent) if sent < version else []
         if new:
-            seen = new[-1][0]
+            sent = new[-1][0]
             yield "".join(event(name, text, number) for number, name, text in new)
             continue
-        seen = max(seen, version)
+        sent = max(sent, version)
         while not await arrived(news, HEARTBEAT_S):
             yield HEARTBEAT
 
 
 def _changes(store: Store, owner: str | None, since: int) -> list[tuple[int, str, str]]:
-    """Version, event and its data of each change after a version, in the order in which they happened."""
-    changed = [(job.version, "job", encoded(job)) for job in store.changes(since, owner)]
-    # Deletions beyond a full page of changes wait for the next page, so that the position never skips a change.
-    most = changed[-1][0] if len(changed) == 1000 else None
-    gone = [
-        (version, "deleted", json.dumps({"id": job}))
-        for version, job, _ in store.deletions(since, owner)
-        if most is None or version <= most
-    ]
-    return sorted([*changed, *gone])
+    """Return version, event and data of each change after a version, in order."""
+    changes = [(job.version, "job", encoded(job)) for job in store.changes(since, owner)]
+    # Deletions beyond a full page of changes wait for the next page, so that the position skips no change.
+    most = changes[-1][0] if len(changes) == 1000 else math.inf
+    deletions = store.deletions(since, owner)
+    gone = [(version, "deleted", json.dumps({"id": job})) for version, job, _ in deletions if version <= most]
+    return sorted([*changes, *gone])

@@ -1,4 +1,4 @@
-"""A request for a sweep becomes its specification, and that a job, unless it asks for too much."""
+"""Turn any request to train into a job, and one for a sweep by its specification, within the limits of the server."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,13 +25,13 @@ from difflogic.sweeps.spec import OF_TRIALS
 
 MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
-"""How fields begin that name code, of which the operator allows each."""
+"""Prefixes of fields that name code, which the operator has to allow."""
 MOST_ENDS = 50
-"""Values of a field, beside the least and the most, whose cost is compared."""
+"""Most values of a field whose cost is compared."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """What a request asks for. Raises ApiError, with one sentence, where it cannot be met."""
+    """Return the job of a request. Raises ApiError if it cannot be met."""
     if request.label or isinstance(request.config, ClassifierConfig):
         return of_classifier(request, uploads, settings)
     if request.sweep is not None:
@@ -42,35 +42,35 @@ def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeS
 def _of_sweep(
     request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
 ) -> Submission:
-    """The specification of a sweep as a job, and what all its trials cost at most."""
-    usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
-    asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
+    """Return the job of a sweep, with the most that all its trials cost."""
+    defaults = {option.name: option.default for option in options(JobRequest) if option.of_trials}
+    own = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
     try:
         if not asks_for_agents(request):
-            # The recipe is each trial's, before the values of its axes: what they begin with is without it.
-            usual["recipe"], asked["recipe"] = "paper", recipe_of(request)
-        base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
+            # Each trial applies the recipe before the values of its axes: their base is without it.
+            defaults["recipe"], own["recipe"] = "paper", recipe_of(request)
+        base = submitted(replace(request, sweep=None, set=Table(), **defaults), uploads, settings)
         if request.stop_when_solved or request.init_from:
             raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
-        spec = Spec.of(**sweep.to_dict() | asked | {"config": base.config})
+        spec = Spec.of(**sweep.to_dict() | own | {"config": base.config})
         if spec.most > MOST_TRIALS:
             raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
-        if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
+        if code := [axis.path for axis in spec.axes if axis.path.startswith(CODE)]:
             raise UsageError(f"{code[0]} names code, and this server does not sweep over code: drop it.")
         spec = spec.with_(trials=spec.most)
         cost = _cost(spec, request, settings)
     except DifflogicError as error:
         raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
     if spec.method != "grid" and find_spec("optuna") is None:
-        words = "This server can only run grids: whoever runs it has to install the extra `sweep` for other methods."
-        raise ApiError(422, "missing_extra", words)
+        message = "This server can only run grids: its operator has to install the extra `sweep` for other methods."
+        raise ApiError(422, "missing_extra", message)
     job = job_spec(replace(request, name=request.name or f"sweep of {base.spec.name}"), spec)
     about = {"trials": spec.most, "cost": cost.to_dict()}
     return Submission(base.config, job, cost, lambda: base.preview() | about)
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
-    """The cost of all trials, each counted like the most expensive one. Raises ApiError, DifflogicError."""
+    """Return the cost of all trials, each counted like the most expensive one. Raises ApiError, DifflogicError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = request.within
@@ -79,30 +79,30 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
-    # As if it were asked for alone: what this server does not allow is refused here.
-    alone = [JobRequest(config=each, population=spec.asked.population) for each in (longest, largest)]
-    cost = Cost(spec.most * evaluations, max(submitted(each, {}, settings).cost.memory for each in alone))
+    # Each is also checked as a request of its own, with all limits of this server.
+    alone = [JobRequest(config=config, population=spec.asked.population) for config in (longest, largest)]
+    cost = Cost(spec.most * evaluations, max(submitted(trial, {}, settings).cost.memory for trial in alone))
     check_caps(cost, spec.asked.population, settings.caps)
     return cost
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """The value of each axis that costs most evaluations, or most memory, by itself; seeds cost nothing."""
+    """Return the value of each axis but seeds that alone costs most evaluations, or most memory."""
 
     def price(path: str, value: Any) -> int:
-        with suppress(ConfigError):  # where fields go only together
+        with suppress(ConfigError):  # fields that only go together
             return int(getattr(_of_trial(spec, spec.configured({path: value})), part))
         return 0
 
-    found = {}
+    dearest = {}
     for axis in spec.searched:
         ends = list(axis.values) or [axis.low, axis.high]
-        if all(type(each) in (int, float) for each in ends):
+        if all(type(end) in (int, float) for end in ends):
             ends = [min(ends), max(ends)]
-        found[axis.path] = max(ends[:MOST_ENDS], key=partial(price, axis.path))
-    return found
+        dearest[axis.path] = max(ends[:MOST_ENDS], key=partial(price, axis.path))
+    return dearest
 
 
 def _of_trial(spec: Spec, config: Config | PolicyConfig) -> Cost:
-    of = cost_of_agents if isinstance(config, PolicyConfig) else cost_of
-    return of(config, spec.asked.population)  # type: ignore[arg-type]
+    price = cost_of_agents if isinstance(config, PolicyConfig) else cost_of
+    return price(config, spec.asked.population)  # type: ignore[arg-type]

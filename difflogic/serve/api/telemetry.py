@@ -1,4 +1,4 @@
-"""What the server counts, in the text form that Prometheus reads."""
+"""Count requests, jobs and workers for Prometheus."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from difflogic.serve.store.jobs import ENDED, STATUSES
 from difflogic.serve.store.store import Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
-"""The upper limits of the classes of latency, in seconds."""
+"""Upper limits of the latency buckets, in seconds."""
 
 
 class Telemetry:
-    """The server's counters; what jobs and workers do is read from the store when it is asked for."""
+    """Counters of the server; the numbers of jobs and workers are read from the store on each request."""
 
     def __init__(self, store: Store) -> None:
         self.registry = registry = CollectorRegistry()
@@ -32,12 +32,12 @@ class Telemetry:
         self.turned_away = Counter("difflogic_connections_ended", late, registry=registry)
         over = "Jobs that ended while this server ran."
         self.ended = Counter("difflogic_jobs_ended", over, ("status",), registry=registry)
-        for status in ENDED:  # from the beginning there, so that the first failure is a change
+        for status in ENDED:  # present from the beginning, so that the first failure is a change
             self.ended.labels(status)
         registry.register(_OfStore(store))
 
     def text(self) -> bytes:
-        """All counters, as Prometheus reads them."""
+        """Return all counters in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -46,11 +46,11 @@ class _OfStore(Collector):
         self._store = store
 
     def describe(self) -> list[Metric]:
-        """Describe nothing in advance: collecting reads the store."""
+        """Return nothing in advance, since collecting reads the store."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        # Read when Prometheus asks, every quarter of a minute or so, and not kept up to date in between.
+        # Read on each request of Prometheus, about four a minute.
         counts = self._store.counts()
         jobs = GaugeMetricFamily("difflogic_jobs", "Jobs by status.", labels=["status"])
         for status in STATUSES:

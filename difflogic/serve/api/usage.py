@@ -1,4 +1,4 @@
-"""What takes long to find out, found out no more often than that is worth: how much room jobs take, say."""
+"""Cache expensive measurements, such as the disk space used by jobs."""
 
 import threading
 import time
@@ -11,49 +11,49 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.store.store import Store
 
 FRESH_S = 10.0
-"""Seconds for which what was counted is good enough."""
+"""Least seconds for which the measured disk space is cached."""
 SHARE = 20
-"""What was found is good for so many times the seconds that it took: at most a twentieth of a processor."""
+"""Ratio of the seconds for which a value is cached to those of its measurement: it takes 5 % of a processor at most."""
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
-class Throttled(Generic[Found]):
-    """Calls a function, and gives what it found for a while."""
+class Throttled(Generic[Value]):
+    """Cached value of a function that is called again after a while."""
 
-    def __init__(self, find: Callable[[], Found], fresh_s: float = 0.0) -> None:
-        """`fresh_s`: so long at least."""
-        self._find, self._fresh_s = find, fresh_s
+    def __init__(self, measure: Callable[[], Value], fresh_s: float = 0.0) -> None:
+        """Call `measure` at most every `fresh_s` seconds."""
+        self._measure, self._fresh_s = measure, fresh_s
         self._lock = threading.Lock()
-        self._found: list[Found] = []
+        self._values: list[Value] = []
         self._until = 0.0
 
-    def __call__(self) -> Found:
-        # While somebody finds it out again, others get what was found before: only the first time is waited for.
-        if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._found):
+    def __call__(self) -> Value:
+        # During a measurement other threads get the previous value; they only wait for the first one.
+        if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._values):
             try:
-                begun = time.monotonic()
-                if begun >= self._until:  # nobody has just found it
-                    self._found = [self._find()]
+                started = time.monotonic()
+                if started >= self._until:  # no other thread has just measured it
+                    self._values = [self._measure()]
                     ended = time.monotonic()
-                    self._until = ended + max(self._fresh_s, SHARE * (ended - begun))
+                    self._until = ended + max(self._fresh_s, SHARE * (ended - started))
             finally:
                 self._lock.release()
-        return self._found[0]
+        return self._values[0]
 
 
 class Usage:
-    """Bytes of the files of each owner's jobs. A job that is over is counted once."""
+    """Disk space of each owner's jobs. A job that is over is measured once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._ended: dict[tuple[str, int], int] = {}
         """Bytes of jobs that are over, by id and version: another version may have other files."""
-        self.bytes = Throttled(self._counted, FRESH_S)
-        """The bytes of each owner."""
+        self.bytes = Throttled(self._measured, FRESH_S)
+        """Bytes of each owner's jobs."""
 
-    def _counted(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def _measured(self) -> dict[str, int]:
+        by_owner: dict[str, int] = {}
         ended: dict[tuple[str, int], int] = {}
         for job, owner, status, version in self._store.owned():
             size = self._ended.get((job, version))
@@ -61,15 +61,15 @@ class Usage:
                 size = size_of_job(self._store, job)
             if status in ENDED:
                 ended[job, version] = size
-            found[owner] = found.get(owner, 0) + size
+            by_owner[owner] = by_owner.get(owner, 0) + size
         self._ended = ended
-        return found
+        return by_owner
 
     def check(self, owner: str, quota: int | None) -> None:
-        """Raise ApiError if the owner's jobs take all the room that there is for them."""
+        """Raise ApiError if the owner's jobs have used up their quota."""
         if quota is not None and (used := self.bytes().get(owner, 0)) >= quota:
-            words = (
+            message = (
                 f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: "
                 "delete some that are over, and submit again."
             )
-            raise ApiError(507, "quota", words)
+            raise ApiError(507, "quota", message)

@@ -1,4 +1,4 @@
-"""What is said of a job: how it stands, how far it is, what it came to. The page and the command line show these words.
+"""Describe a job in words: its state, progress and results. The page and the command line show these texts.
 
 An example, of a training until solved that reached its limit:
 
@@ -37,42 +37,42 @@ METRICS = {
 
 @dataclass(frozen=True)
 class JobWords:
-    """How a job stands, in words."""
+    """Description of a job in words."""
 
     outcome: Outcome | None
-    """What a training that is done came to, by the circuit that it keeps; null where that is no question."""
+    """Result of a training that is done, by its best circuit; null for other jobs, and without a test."""
     state: str
-    """One or two words."""
+    """State in one or two words."""
     progress: str
-    """How far a training or a sweep is; empty for other jobs."""
+    """Progress of a training or a sweep; empty for other jobs."""
     pace: str
-    """How fast it goes and what is left, or what it took."""
+    """Speed and time left, or the time of training."""
     standing: str
-    """How far it is, in one line without its full stop that anybody understands."""
+    """Summary in one line, without a full stop."""
     remark: str
-    """Why it waits, failed or was taken up again, or what it lacks; empty where there is nothing to say."""
+    """Reason why it waits, failed, was queued again or is not solved; else empty."""
     results: list[str]
-    """What became of each attempt, or what a follow-up or a sweep found, in sentences."""
+    """Results of the attempts, of post-processing or of a sweep, in sentences."""
     turn: str | None
-    """Where it stands in the queue; null of a job that does not wait, in events, and where no worker takes it."""
+    """Position in the queue; null if the job does not wait, in events, and if no worker takes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobReply(JobRecord):
-    """A job, and what is said of it."""
+    """A job and its description."""
 
     words: JobWords
     can_build: bool
-    """Whether a circuit may be built for its task without training."""
+    """True if a circuit can be built for its task without training."""
 
 
-def told(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
-    """A job as the interface gives it."""
+def reply_of(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
+    """Return a job as the data of a JobReply."""
     return job.to_dict() | {"words": vars(words_of(job, turn)), "can_build": can_build(job)}
 
 
 def can_build(job: JobRecord) -> bool:
-    """Return whether a circuit may be built for the task of a training without training."""
+    """Return whether a circuit can be built for the task of a training without training."""
     return job.kind == "train" and not is_policy(job.config) and _can_build(json.dumps(job.config))
 
 
@@ -86,17 +86,17 @@ def _can_build(config: str) -> bool:
 
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
-    """What is said of a job; `turn`: where it stands in the queue, as far as that is known."""
-    outcome, state = outcome_of(job), _state(job)
-    progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"]) if _counts(job) else ""
-    results = list(_results(job))
+    """Return the description of a job with its turn in the queue, if that is known."""
+    outcome, state, results, progress = outcome_of(job), _state(job), list(_results(job)), ""
+    if job.kind in ON_DEVICES:
+        progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"])
     standing = _standing(job, state, progress, results)
     return JobWords(outcome, state, progress, ", ".join(_pace(job)), standing, _remark(job), results, turn_words(turn))
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
-    """One line: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left at most`."""
-    outcome, parts = outcome_of(job), [_judged(job)]
+    """Return one line: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left`."""
+    outcome, parts = outcome_of(job), [_quality(job)]
     if outcome == "unsolved":
         return _remark(job).rstrip(".")
     if outcome is None and job.status == "done" and results and not _attempts(job):
@@ -109,41 +109,41 @@ def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> 
         parts.append(next(_pace(job)))
     elif job.status in ("paused", "cancelled"):
         parts.append(progress)
-    told = ", ".join(filter(None, parts))
-    return f"{state}: {told}" if told else state
+    details = ", ".join(filter(None, parts))
+    return f"{state}: {details}" if details else state
 
 
 def turn_words(turn: Turn | None) -> str | None:
-    """Where a job stands that waits; None where nothing is known of it."""
+    """Return a position in the queue in words, or None if there is none."""
     if turn is None or turn.position is None:
         return None
     return "next in the queue" if turn.position == 1 else f"position {turn.position:,} in the queue"
 
 
 def outcome_of(job: JobRecord) -> Outcome | None:
-    """What a training that is done came to; None where that is no question."""
+    """Return the result of a training that is done, or None for other jobs, and without a test."""
     if job.kind != "train" or job.status != "done":
         return None
-    # An environment need not say from which return on it is solved.
+    # An environment may have no threshold.
     if is_policy(job.config):
-        judged = job.score is not None and "threshold" in (job.config or {})["evaluation"]
+        is_tested = job.score is not None and "threshold" in (job.config or {})["evaluation"]
     else:
-        judged = job.hard_loss is not None
-    return None if not judged else "solved" if job.solved else "unsolved"
+        is_tested = job.hard_loss is not None
+    return None if not is_tested else "solved" if job.solved else "unsolved"
 
 
 def shortfall(job: JobRecord) -> str:
-    """What the best circuit or agent lacks of a training that ended without a solution."""
+    """Return why the best circuit or agent of a training is no solution."""
     if is_policy(job.config):
         least = (job.config or {})["evaluation"]["threshold"]
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
     if not job.hard_loss:
-        return "the best circuit is right on the starts of its tests, but not on fresh ones"
+        return "the best circuit is correct for the initial states of training, but not for all new ones"
     return f"the best circuit has {_wrong_cells(job.hard_loss, job.compared)}"
 
 
 def duration(seconds: float) -> str:
-    """`12 s`, `5 min`, `2 h 10 min`, `3 days`."""
+    """Return a duration as `12 s`, `5 min`, `2 h 10 min` or `3 days`."""
     if seconds < 90:
         return "under 1 s" if seconds < 1 else f"{round(seconds)} s"
     minutes = round(seconds / 60)
@@ -154,31 +154,27 @@ def duration(seconds: float) -> str:
 
 
 def limit(within: Within | None) -> str:
-    """A limit of a training until solved, as people read it."""
-    found = within or Within()
-    parts = [] if found.seconds is None else [duration(found.seconds)]
-    return " or ".join([*parts, *([] if found.epochs is None else [f"{found.epochs:,} epochs"])])
-
-
-def _counts(job: JobRecord) -> bool:
-    return job.kind in ON_DEVICES
+    """Return the limit of a training until solved in words."""
+    seconds, epochs = (None, None) if within is None else (within.seconds, within.epochs)
+    parts = [] if seconds is None else [duration(seconds)]
+    return " or ".join([*parts, *([] if epochs is None else [f"{epochs:,} epochs"])])
 
 
 def _unit(job: JobRecord) -> str:
-    of_agents = "rows" if is_classifier(job.config) else "steps"
-    return "trials" if job.kind == "sweep" else of_agents if is_policy(job.config) else "epochs"
+    if job.kind == "sweep":
+        return "trials"
+    return "rows" if is_classifier(job.config) else "steps" if is_policy(job.config) else "epochs"
 
 
 def _score(job: JobRecord) -> str:
     if not is_classifier(job.config):
         return f"mean return {_number(job.score)}"
-    of = f" on rows {ClassifierConfig.from_dict(job.config or {}).table.final_rows}" if job.status == "done" else ""
-    return f"accuracy {100 * (job.score or 0):.1f} %{of}"
+    rows = f" on rows {ClassifierConfig.from_dict(job.config or {}).table.final_rows}" if job.status == "done" else ""
+    return f"accuracy {100 * (job.score or 0):.1f} %{rows}"
 
 
 def _state(job: JobRecord) -> str:
-    outcome = outcome_of(job)
-    if outcome is not None:
+    if (outcome := outcome_of(job)) is not None:
         return OUTCOMES[outcome]
     if job.status != "running":
         return job.status.capitalize()
@@ -190,7 +186,7 @@ def _attempts(job: JobRecord) -> list[dict[str, Any]]:
 
 
 def _attempt(job: JobRecord) -> list[str]:
-    """Which attempt this is; of a training that is done the best."""
+    """Return the attempt in words, at the end the best one, for a list of words that it begins."""
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):
@@ -199,8 +195,9 @@ def _attempt(job: JobRecord) -> list[str]:
     return [f"attempt {job.attempt}{'' if most is None else f' of at most {most}'}"]
 
 
-def _judged(job: JobRecord) -> str:
-    if outcome_of(job) is not None or not _counts(job):
+def _quality(job: JobRecord) -> str:
+    """Return the quality of an unfinished training's best circuit or agent in words, or an empty text."""
+    if outcome_of(job) is not None or job.kind not in ON_DEVICES:
         return ""
     if job.score is not None:
         return _score(job)
@@ -209,8 +206,8 @@ def _judged(job: JobRecord) -> str:
     return "all cells right" if job.solved else _wrong_cells(job.hard_loss, job.compared)
 
 
-def _wrong_cells(count: int, of: int | None = None) -> str:
-    return f"{count:,} wrong cell{'s' * (count != 1)}{f' of {of:,}' if of else ''}"
+def _wrong_cells(count: int, cells: int | None = None) -> str:
+    return f"{count:,} wrong cell{'s' * (count != 1)}{f' of {cells:,}' if cells else ''}"
 
 
 def _pace(job: JobRecord) -> Iterator[str]:
@@ -218,20 +215,22 @@ def _pace(job: JobRecord) -> Iterator[str]:
         most = " at most" if job.asked.until_solved or job.asked.stop_when_solved else ""
         yield f"{duration(_left(job))} left{most}"
         yield f"{_number(job.progress_per_s)} {_unit(job)} a second"
-    wrong = [each for each in [job.hard_loss, *(each.get("wrong") for each in _attempts(job))] if each is not None]
+    counts = [job.hard_loss, *(attempt.get("wrong") for attempt in _attempts(job))]
+    wrong = [count for count in counts if count is not None]
     if len(_attempts(job)) > 1 and not job.is_over and wrong:
         yield f"{_wrong_cells(min(wrong))} in the best attempt so far"
     if job.asked.until_solved:
-        took = duration(job.trained_s)
-        yield f"{took} of training" if job.is_over else f"until solved, {took} of at most {limit(job.asked.within)}"
+        trained = duration(job.trained_s)
+        limits = f"until solved, {trained} of at most {limit(job.asked.within)}"
+        yield f"{trained} of training" if job.is_over else limits
 
 
 def _left(job: JobRecord) -> float:
-    """Return the seconds that a job goes on at most, as fast as it goes now, in all attempts that it may still make."""
+    """Return the most seconds that a job still runs at its present speed, with all its attempts."""
     within, pace = job.asked.within or Within(), job.progress_per_s or 1.0
     limits = [] if within.seconds is None else [within.seconds - job.trained_s]
     if within.epochs is not None:
-        earlier = sum(each["epoch"] for each in _attempts(job) if each["number"] != job.attempt)
+        earlier = sum(attempt["epoch"] for attempt in _attempts(job) if attempt["number"] != job.attempt)
         limits.append((within.epochs // job.asked.population - earlier - job.progress) / pace)
     return max(0.0, min(limits or [(job.goal - job.progress) / pace]))
 
@@ -247,45 +246,47 @@ def _remark(job: JobRecord) -> str:
 
 
 def _results(job: JobRecord) -> Iterator[str]:
-    found = job.result or {}
-    for each in _attempts(job):
-        yield str(Attempt(**each)).capitalize()
-    if "gates" in found:
-        start = found.get("from_start")
-        equal = found["equal"] and (start is None or start["equal"])
+    result = job.result or {}
+    for attempt in _attempts(job):
+        yield str(Attempt(**attempt)).capitalize()
+    if "gates" in result:
+        start = result.get("from_start")
+        equal = result["equal"] and (start is None or start["equal"])
         where = " from its own start" if start else ""
-        before, after = found["gates"]["before"], found["gates"]["after"]
+        before, after = result["gates"]["before"], result["gates"]["after"]
         yield f"{before:,} gates became {after:,}, {'' if equal else 'not '}proved equal{where}."
-        if found.get("note"):
-            yield f"Now {found['note']}"
-    if "text" in found:
-        yield found["text"]
-    if "metric" in found:
-        yield from _trials(found)
-    for name, text in found.get("measures", {}).items():
+        if result.get("note"):
+            yield f"Now {result['note']}"
+    if "text" in result:
+        yield result["text"]
+    if "metric" in result:
+        yield from _trials(result)
+    for name, text in result.get("measures", {}).items():
         yield f"{name.replace('-', ' ')}: {text}"
-    for name, names in found.get("formats", {}).items():
+    for name, names in result.get("formats", {}).items():
         yield f"{name}: {', '.join(names)}"
-    for name, why in found.get("left_out", {}).items():
+    for name, why in result.get("left_out", {}).items():
         yield f"{name} was left out: {why}"
 
 
-def _trials(found: Mapping[str, Any]) -> Iterator[str]:
-    metric, best = METRICS.get(found["metric"], found["metric"]), found["best"]
-    if "solved" in found and found["metric"] != "return":  # version 0.1.0 did not count them
-        near = found["nearest"]
-        which = "" if near is None else ", ".join(f"{path} {value}" for path, value in near["values"].items())
-        nearest = "" if near is None else f"; nearest: {which}, {_wrong_cells(round(near['wrong']))}"
-        yield f"{found['solved']} of {found['ended']} trials solved{nearest}."
+def _trials(result: Mapping[str, Any]) -> Iterator[str]:
+    metric, best = METRICS.get(result["metric"], result["metric"]), result["best"]
+    if "solved" in result and result["metric"] != "return":  # version 0.1.0 did not count them
+        near = result["nearest"]
+        nearest = "" if near is None else f"; nearest: {_values(near)}, {_wrong_cells(round(near['wrong']))}"
+        yield f"{result['solved']} of {result['ended']} trials solved{nearest}."
     elif best is None:
-        yield "No trial is solved yet." if found["metric"] in ("tts", "gates") else f"No trial has a {metric} yet."
-    if best is not None and (found["metric"] != "hard_loss" or "solved" not in found):
-        values = ", ".join(f"{path} {value}" for path, value in best["values"].items())
-        yield f"The best is trial {best['trial']}, {metric} {_number(best['value'])}, with {values}."
-    if found["failed"]:
-        yield f"{found['failed']} trial{'s' * (found['failed'] > 1)} failed."
+        yield "No trial is solved yet." if result["metric"] in ("tts", "gates") else f"No trial has a {metric} yet."
+    if best is not None and (result["metric"] != "hard_loss" or "solved" not in result):
+        yield f"The best is trial {best['trial']}, {metric} {_number(best['value'])}, with {_values(best)}."
+    if result["failed"]:
+        yield f"{result['failed']} trial{'s' * (result['failed'] > 1)} failed."
+
+
+def _values(trial: Mapping[str, Any]) -> str:
+    return ", ".join(f"{path} {value}" for path, value in trial["values"].items())
 
 
 def _number(value: float | None) -> str:
-    """Three digits of a measure, a whole number as it is."""
+    """Return an integer as it is, any other number with three digits."""
     return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""What the server has: devices, presets, fields, formats, and over all jobs the queue, tags and owners."""
+"""Routes that list devices, presets, fields and formats, and over all jobs the queue, tags and owners."""
 
 import contextlib
 import dataclasses
@@ -29,36 +29,36 @@ from difflogic.system.memory import free_memory, physical_memory
 router = APIRouter()
 
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
-"""The kind of a field that is no list, by its Python type."""
+"""Kind of a field by its Python type; others are lists."""
 
 
 @router.get("/devices", tags=["server"], response_model=DeviceList, responses=errors(*ALWAYS))
 def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """The workers: what they compute on, and what they do."""
-    running = {each.id for each in context.store.jobs(caller.sees, 10_000, status="running")}
-    workers = [vars(each) | {"job": each.job if each.job in running else None} for each in context.store.workers()]
+    """List the workers with their devices and jobs."""
+    running = {job.id for job in context.store.jobs(caller.sees, 10_000, status="running")}
+    devices = context.store.workers()
+    workers = [vars(worker) | {"job": worker.job if worker.job in running else None} for worker in devices]
     memory = {"memory": physical_memory(), "free_memory": free_memory()}
     return reply({"devices": workers, "now": context.store.clock(), **memory})
 
 
 @router.get("/presets", tags=["server"], response_model=PresetList, responses=errors(*ALWAYS))
 def presets(context: ServiceContext, _caller: CurrentCaller) -> Any:
-    """What can be trained by name."""
+    """List the presets that can be trained."""
     return reply({"presets": [*_presets(context.settings.tasks), *_agents(context.settings)]})
 
 
 @functools.cache
 def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
-    found, made = [], [(name, preset.about, preset.make()) for name, preset in known.PRESETS.items()]
-    made += [(name, own.about, own.config()) for name in sorted(tasks) for own in [registered.find(name)]]
-    for name, about, config in made:
-        found.append({"name": name, "about": about, "config": config.to_dict(), "gates": config.model.gates,
-                      "recipes": list(RECIPES), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
-    return found
+    all_presets = [(name, preset.about, preset.make()) for name, preset in known.PRESETS.items()]
+    all_presets += [(name, task.about, task.config()) for name in sorted(tasks) for task in [registered.find(name)]]
+    return [{"name": name, "about": about, "config": config.to_dict(), "gates": config.model.gates,
+             "recipes": list(RECIPES), "cost": cost_of(config, 1).to_dict()}
+            for name, about, config in all_presets]  # fmt: skip
 
 
 def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
-    """The presets of agents that this server can train: their environments are allowed and installed."""
+    """Yield the presets of agents whose environments are allowed and installed."""
     for name, config in agent_presets.PRESETS.items():
         with contextlib.suppress(ApiError):
             cost = check_agents(config, 1, 0, settings)
@@ -74,37 +74,38 @@ def fields(
     _caller: CurrentCaller,
     of: Annotated[
         Literal["automata", "agents", "request"],
-        Query(description="What the configuration is of, or the request that has one."),
+        Query(description="Kind of configuration, or the request that has one."),
     ] = "automata",
 ) -> Any:
-    """The fields of a configuration, or the options of a request: what each is for, and which values it takes."""
+    """List the fields of a configuration, or the options of a request, with their meanings and allowed values."""
     if of == "request":
         return reply({"fields": _options(JobRequest)})
     document = Config if of == "automata" else AgentConfig
-    # Those of a table are a task's own.
-    found = [_field(document, *each) for each in leaves(document) if each[1] is not Table]
-    for each in found:
-        if each["path"] == "environment.id":
-            each["names"] = sorted(context.settings.environments)
-    return reply({"fields": found})
+    # The fields of a table belong to a custom task.
+    listed = [_field(document, *leaf) for leaf in leaves(document) if leaf[1] is not Table]
+    for field in listed:
+        if field["path"] == "environment.id":
+            field["names"] = sorted(context.settings.environments)
+    return reply({"fields": listed})
 
 
 def _options(part: type, path: str = "") -> list[dict[str, Any]]:
-    """Those of a request and of the parts inside it that are sent as JSON."""
-    found = []
-    for each in options(part):
-        if each.kind is SweepRequest:
-            found += _options(SweepRequest, f"{each.name}.")
-        elif not (each.brought or each.here):
-            limits = each.sent or each.limits
-            kind = "table" if each.kind is Table else "list" if get_origin(each.kind) is tuple else KINDS.get(each.kind)
-            found.append({
-                "path": path + each.name, "section": each.group, "kind": kind or "text", "about": each.about + ".",
-                "limits": limits.words if limits and not limits.names else None, "usual": each.usual_words,
-                "names": [*map(str, limits.names)] if limits else [], "of_agents": each.of_agents,
-                "needs": each.needs or each.implies, "excludes": [*each.excludes],
+    """Return the options of a request and of its parts that are sent as JSON."""
+    listed = []
+    for option in options(part):
+        if option.kind is SweepRequest:
+            listed += _options(SweepRequest, f"{option.name}.")
+        elif not (option.brought or option.here):
+            limits = option.sent or option.limits
+            kind = KINDS.get(option.kind, "list" if get_origin(option.kind) is tuple else "text")
+            listed.append({
+                "path": path + option.name, "section": option.group, "about": option.about + ".",
+                "kind": "table" if option.kind is Table else kind, "usual": option.usual_words,
+                "limits": limits.words if limits and not limits.names else None,
+                "names": [*map(str, limits.names)] if limits else [], "of_agents": option.of_agents,
+                "needs": option.needs or option.implies, "excludes": [*option.excludes],
             })  # fmt: skip
-    return found
+    return listed
 
 
 def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
@@ -117,17 +118,17 @@ def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) 
 
 
 def _section(inside: type, path: str) -> str:
-    """What the section of a field is for."""
+    """Return the description of a field's section."""
     about = "In general"
     for name in path.split(".")[:-1]:
-        field = next(each for each in dataclasses.fields(inside) if each.name == name)
+        field = next(field for field in dataclasses.fields(inside) if field.name == name)
         about, inside = field.metadata["about"], typing.get_type_hints(inside)[name]
     return about
 
 
 @router.get("/formats", tags=["server"], response_model=FormatList, responses=errors(*ALWAYS))
 def formats(_caller: CurrentCaller) -> Any:
-    """What a circuit can be exported to."""
+    """List the formats that a circuit can be exported to."""
     return reply({"formats": [{"name": name, "about": about} for name, about in EXPORTS.items()]})
 
 
@@ -139,23 +140,22 @@ def queue(
         str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Only these jobs.")
     ] = None,
 ) -> Any:
-    """Where your jobs that wait stand: their turns among everybody's."""
-    wanted = None if ids is None else ids.split(",")
-    turns = context.turns().values()
-    shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
-    return reply({"waiting": [{"id": each.id, "turn": turn_words(each)} for each in shown]})
+    """List your waiting jobs, with their positions among all owners' jobs."""
+    turns = [turn for turn in context.turns().values() if caller.sees in (None, turn.owner)]
+    shown = turns if ids is None else [turn for turn in turns if turn.id in ids.split(",")]
+    return reply({"waiting": [{"id": turn.id, "turn": turn_words(turn)} for turn in shown]})
 
 
 @router.get("/tags", tags=["jobs"], response_model=TagList, responses=errors(*ALWAYS))
 def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """The tags that your jobs have, by name."""
+    """List the tags of your jobs."""
     return reply({"tags": [{"tag": tag, "jobs": jobs} for tag, jobs in context.store.tags(caller.sees).items()]})
 
 
 @router.get("/owners", tags=["jobs"], response_model=OwnerList, responses=errors(*ALWAYS))
 def owners(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """How many jobs you have and what they take; for an operator those of everybody who has jobs."""
+    """Return the number of your jobs and their disk space; for an operator those of all owners."""
     jobs: dict[str, dict[str, int]] = {caller.owner: {}} | context.store.counts_by_owner(caller.sees)
-    taken, quota = context.usage.bytes(), context.settings.caps.owner_quota
-    found = [{"owner": each, "jobs": jobs[each], "bytes": taken.get(each, 0), "quota": quota} for each in sorted(jobs)]
-    return reply({"owners": found})
+    used, quota = context.usage.bytes(), context.settings.caps.owner_quota
+    return reply({"owners": [{"owner": owner, "jobs": jobs[owner], "bytes": used.get(owner, 0), "quota": quota}
+                             for owner in sorted(jobs)]})  # fmt: skip

@@ -1,4 +1,4 @@
-"""Addresses that stream server-sent events: of one job, and of all jobs of an owner."""
+"""Routes that stream server-sent events of one job, or of all jobs of an owner."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -25,7 +25,7 @@ Last = Annotated[
 
 
 class EventStream(StreamingResponse):
-    """Text that comes as it happens; proxies are asked not to hold it back."""
+    """Answer with events, which proxies are asked not to buffer."""
 
     media_type = "text/event-stream"
 
@@ -35,7 +35,7 @@ class EventStream(StreamingResponse):
         self._events, self._context, self._owner = events, context, owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events; however the connection ends, its listener is forgotten at once. Raises ApiError."""
+        """Send the events, and remove the listener when the connection ends. Raises ApiError."""
         most = self._context.settings.connections.streams
         if self._context.feed.streams[self._owner] >= most:
             raise ApiError(429, "too_many_streams", f"You already have {most} event streams open: close some of them.")
@@ -44,7 +44,7 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._count_listeners(-1)
-            # The request is being cancelled: without the shield the feed would keep a listener that is gone.
+            # The request is being cancelled: without the shield the listener would not be removed.
             with CancelScope(shield=True):
                 await self._events.aclose()
 
@@ -61,7 +61,7 @@ async def of_job(
     last: Last = None,
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
-    """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
+    """Stream events of a job: `job`, `rows` of metrics, state `frame`, `end`. Their ids are EPOCH.VERSION[.ATTEMPT]."""
     is_current = partial(context.authenticator.is_current, caller)
     position = streams.Position.of(last, after, job.attempt)
     return EventStream(context, caller.owner, streams.of_job(context.feed, job, position, is_current))
@@ -69,7 +69,7 @@ async def of_job(
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 429)})
 async def of_owner(context: ServiceContext, caller: CurrentCaller, last: Last = None) -> EventStream:
-    """What happens to all your jobs: `job`, `deleted`; ids are versions."""
+    """Stream events of all your jobs: `job`, `deleted`. Their ids are versions."""
     is_current = partial(context.authenticator.is_current, caller)
     return EventStream(
         context, caller.owner, streams.of_owner(context.feed, context.store, caller.sees, last, is_current)

@@ -1,4 +1,4 @@
-"""What anybody may ask: signs of life, for whoever looks after the server, and which addresses there are."""
+"""Routes without authentication: health and metrics of the server, and its documentation."""
 
 import json
 from functools import partial
@@ -19,15 +19,16 @@ router = APIRouter(tags=["server"])
 
 @router.get("/api/v1/health", response_model=Health, responses=errors(421))
 async def health() -> Any:
-    """Whether the server is alive; anybody may ask."""
+    """Return that the server is alive; no token is needed."""
     return reply({"status": "alive"})
 
 
 @router.get("/api/v1/ready", response_model=Readiness, responses=errors(421, 503))
 def ready(context: ServiceContext) -> Any:
-    """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
+    """Return that jobs are run: the store is writable, and a worker was seen recently; no token is needed."""
     context.store.check_writable()
-    alive = [each for each in context.store.workers() if each.engines and context.store.clock() - each.seen < ALIVE_S]
+    now = context.store.clock()
+    alive = [worker for worker in context.store.workers() if worker.engines and now - worker.seen < ALIVE_S]
     if not alive:
         raise ApiError(503, "no_worker", "No worker was seen recently: jobs would wait.")
     return reply({"status": "ready", "workers": len(alive)})
@@ -40,8 +41,8 @@ def ready(context: ServiceContext) -> Any:
                **errors(401, 421, 503)},
 )  # fmt: skip
 async def metrics(request: Request, context: ServiceContext) -> Response:
-    """Counters for Prometheus; without a token on a server that only this machine can reach."""
-    # A proxy on this machine passes on requests from others: then "only this machine can reach it" is not true.
+    """Return counters for Prometheus; no token is needed if only this machine can reach the server."""
+    # A proxy on this machine forwards requests of other machines.
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     if forwarded or not context.settings.is_local:
         await context.authenticator.caller(request)
@@ -50,7 +51,7 @@ async def metrics(request: Request, context: ServiceContext) -> Response:
 
 @router.get("/docs", include_in_schema=False)
 def docs(request: Request) -> HTMLResponse:
-    """The OpenAPI document, every address with what it takes and answers, as a page without script and network."""
+    """Return the OpenAPI document as a page without scripts and external files."""
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(loader=PackageLoader("difflogic.serve.api", "routes"), autoescape=True, trim_blocks=True)

@@ -1,7 +1,8 @@
-"""Jobs: submitted, listed, steered, and made from others."""
+"""Routes that submit, list and steer jobs, and make jobs from others."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -24,14 +25,14 @@ from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, 
 from difflogic.serve.api.replies import JobList, PreviewReply
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
-from difflogic.serve.api.words import JobReply, can_build, told
+from difflogic.serve.api.words import JobReply, can_build, reply_of
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import ID, EditRequest, JobRecord, JobRequest, JobSpec, Kind, Sort, Status, trained
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 MOST = 200
-"""The most jobs in one answer."""
+"""Most jobs in one answer."""
 Key = Annotated[
     str | None,
     Header(
@@ -46,9 +47,9 @@ MADE: dict[int | str, dict[str, Any]] = {
     }},
 }  # fmt: skip
 STEERING = errors(*ALWAYS, *WRITES, 404, 409)
-"""The errors of every address that steers a job..."""
+"""Errors of all routes that steer a job."""
 MAKING = STEERING | errors(507)
-"""...and of those that make another one of it."""
+"""Errors of all routes that make a job from another one."""
 
 
 @router.post(
@@ -57,7 +58,7 @@ MAKING = STEERING | errors(507)
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
     return await _with_submission(
-        request, context, lambda found: _made(context, *_submit(context, caller, found.spec, key, found.spec.priority))
+        request, context, lambda job: _created(context, *_submit(context, caller, job.spec, key, job.spec.priority))
     )
 
 
@@ -65,22 +66,21 @@ async def submit(request: Request, context: ServiceContext, caller: CurrentCalle
     "/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=bodies.job_body()
 )
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
-    """What the same request would train, and what the circuit would see; nothing is kept."""
-    return await _with_submission(request, context, lambda found: reply(found.preview()))
+    """Return the configuration, target and cost of a job without queueing it."""
+    return await _with_submission(request, context, lambda job: reply(job.preview()))
 
 
 async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
-    """What `use` makes of the request, in a thread of its own."""
-    # What is made of the body reads pictures and computes, and so goes to a thread.
+    """Return the answer by `use` to the request, from a thread, since images are read and costs computed."""
     async with bodies.submission(request) as (job, uploads):
-        wanted = bodies.asked(JobRequest, job)
+        job_request = bodies.request_of(JobRequest, job)
 
         def work() -> Response:
             with bodies.on_disk(uploads) as paths:
-                return use(submitted(wanted, paths, context.settings))
+                return use(submitted(job_request, paths, context.settings))
 
-        # Pictures and samples take seconds where someone wants them to: those that wait hold up nothing else.
-        limiter = context.picture_threads if uploads or draws_samples(wanted) else None
+        # Malicious images and samples may take seconds: they have threads of their own.
+        limiter = context.picture_threads if uploads or draws_samples(job_request) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
 
@@ -89,15 +89,15 @@ def _submit(
     caller: Caller,
     spec: JobSpec,
     key: str | None = None,
-    wanted: int = 0,
+    priority: int = 0,
     origin: JobRecord | None = None,
 ) -> tuple[JobRecord, bool]:
-    """A new job; `wanted`: the priority that was asked for, where it was not taken from another job.
+    """Queue a job of a specification, and return it, and False if an earlier request has made it.
 
-    `origin`: the job that it is a copy of. What is made of a job belongs to that job's owner, also where an operator
-    asked for it.
+    `priority` is the requested one, and no other job's. The job belongs to the owner of its source, or of the `origin`
+    of which it is a copy, even if an operator makes it.
     """
-    _check_priority(caller, wanted)
+    _check_priority(caller, priority)
     owner = caller.owner if origin is None else origin.owner
     if not caller.may_hurry:
         spec = replace(spec, priority=min(spec.priority, 0))
@@ -108,27 +108,28 @@ def _submit(
         if spec.config is not None and source.config is not None:
             _check_shape(source.config, spec.config)
     config = trained(spec.config)
-    if is_policy(config):  # of a copy too: what the operator allows may have changed
+    if is_policy(config):  # of a copy too: the operator's settings may have changed
         check_environment(PolicyConfig.from_dict(config), context.settings)
     else:
         check_task(config.get("plugin", {}).get("name"), context.settings)
-    if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
+    if key is None or not context.store.knows_key(owner, key):  # a repeated request gets the earlier job
         context.usage.check(owner, context.settings.caps.owner_quota)
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
 
 
-def _check_priority(caller: Caller, wanted: int) -> None:
-    if wanted > 0 and not caller.may_hurry:
-        raise ApiError(403, "priority", "You may give your jobs a priority of at most 0: ask whoever runs the server.")
+def _check_priority(caller: Caller, priority: int) -> None:
+    if priority > 0 and not caller.may_hurry:
+        message = "You may give your jobs a priority of at most 0: ask the server's operator for more."
+        raise ApiError(403, "priority", message)
 
 
-def _told(context: Context, job: JobRecord) -> dict[str, Any]:
-    return told(job, context.turns().get(job.id) if job.status == "queued" else None)
+def _job_data(context: Context, job: JobRecord) -> dict[str, Any]:
+    return reply_of(job, context.turns().get(job.id) if job.status == "queued" else None)
 
 
-def _made(context: Context, job: JobRecord, created: bool = True) -> Response:
+def _created(context: Context, job: JobRecord, is_new: bool = True) -> Response:
     location = f"{context.settings.root_path}/api/v1/jobs/{job.id}"
-    return reply(_told(context, job), 201 if created else 200, {"Location": location})
+    return reply(_job_data(context, job), 201 if is_new else 200, {"Location": location})
 
 
 @router.get("", response_model=JobList, responses=errors(*ALWAYS))
@@ -145,87 +146,84 @@ def jobs(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
 ) -> Any:
-    """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong cells, gates."""
+    """List your jobs, or as an operator all jobs, the newest first or in another order: by name, wrong cells, gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
-    found = context.store.jobs(caller.sees or owner, limit + 1, **filters)
-    # One more than was asked for was read: its presence says that there is another page.
-    follows = found[limit - 1].number if len(found) > limit else None
-    return reply({"jobs": [_told(context, job) for job in found[:limit]], "next": follows})
+    page = context.store.jobs(caller.sees or owner, limit + 1, **filters)
+    # One job more than requested shows that there is another page.
+    following = page[limit - 1].number if len(page) > limit else None
+    return reply({"jobs": [_job_data(context, job) for job in page[:limit]], "next": following})
 
 
 @router.get("/{job}", response_model=JobReply, responses=errors(*ALWAYS, 404))
 async def read(context: ServiceContext, job: OwnJob) -> Any:
-    """One job, as it is now."""
-    # Whoever waits is looked for among all that wait, which takes longer than to hand it to a thread.
-    return reply(await to_thread.run_sync(_told, context, job) if job.status == "queued" else told(job))
+    """Return a job."""
+    # The turn of a job in the queue takes longer to find than a thread to start.
+    return reply(await to_thread.run_sync(_job_data, context, job) if job.status == "queued" else reply_of(job))
 
 
 @router.patch(
     "/{job}", response_model=JobReply, responses=STEERING | errors(415), openapi_extra=bodies.action_body(EditRequest)
 )
 async def edit(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-    """Give a job another name or priority, or other tags."""
-    asked = await bodies.told(EditRequest, request)
-    if asked.priority != job.priority:  # who changes the name alone may send the rest as it is
-        _check_priority(caller, asked.priority or 0)
-
-    def work() -> Response:
-        return reply(_told(context, context.store.edit(job.id, caller.sees, **asked.to_dict())))
-
-    return await to_thread.run_sync(work)
+    """Change a job's name, priority or tags."""
+    changes = await bodies.read_request(EditRequest, request)
+    if changes.priority != job.priority:  # the priority of an operator stays if it is sent unchanged
+        _check_priority(caller, changes.priority or 0)
+    edited = await to_thread.run_sync(partial(context.store.edit, job.id, caller.sees, **changes.to_dict()))
+    return reply(await to_thread.run_sync(_job_data, context, edited))
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
 def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-    """Forget a job that does not run, and delete its files."""
+    """Delete a job that is not running, with its files."""
     context.store.delete(job.id, caller.sees)
     return Response(status_code=204)
 
 
 @router.post("/{job}/cancel", response_model=JobReply, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Stop a job: at once where it waits, else after the epochs under way, with a checkpoint."""
-    return reply(_told(context, context.store.ask(job.id, "cancel", caller.sees)))
+    """Cancel a job: a waiting one at once, a running one after its present epochs, with a checkpoint."""
+    return reply(_job_data(context, context.store.ask(job.id, "cancel", caller.sees)))
 
 
 @router.post("/{job}/pause", response_model=JobReply, responses=STEERING)
 def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Stop a job with a checkpoint, from which `resume` goes on."""
-    return reply(_told(context, context.store.ask(job.id, "pause", caller.sees)))
+    """Stop a job with a checkpoint, from which `resume` continues."""
+    return reply(_job_data(context, context.store.ask(job.id, "pause", caller.sees)))
 
 
 @router.post("/{job}/resume", response_model=JobReply, responses=STEERING)
 def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a paused job again."""
-    return reply(_told(context, context.store.resume(job.id, caller.sees)))
+    return reply(_job_data(context, context.store.resume(job.id, caller.sees)))
 
 
 @router.post("/{job}/retry", response_model=JobReply, responses=STEERING)
 def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Queue a failed or cancelled job again; it goes on from its checkpoint."""
-    return reply(_told(context, context.store.retry(job.id, caller.sees)))
+    """Queue a failed or cancelled job again; it continues from its checkpoint."""
+    return reply(_job_data(context, context.store.retry(job.id, caller.sees)))
 
 
 @router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **MAKING})
 def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-    """Queue a new job that is to do the same."""
-    return _made(context, *_submit(context, caller, job.spec(), origin=job))
+    """Queue a new job with the same specification."""
+    return _created(context, *_submit(context, caller, job.spec(), origin=job))
 
 
 def _add_action(action: Any, part: type[AnyRequest]) -> None:
-    """The address that makes a job of another one."""
+    """Add the route that makes a job from another one by an action."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-        asked = await bodies.told(part, request)
+        action_request = await bodies.read_request(part, request)
 
         def work() -> Response:
-            if isinstance(asked, HardenRequest):
-                spec = _hardened(context, job, asked)
+            if isinstance(action_request, HardenRequest):
+                spec = _hardened(context, job, action_request)
             else:
-                spec = _follow_up(context, job, action, asked)
-            return _made(context, *_submit(context, caller, spec))
+                spec = _follow_up(context, job, action, action_request)
+            return _created(context, *_submit(context, caller, spec))
 
         return await to_thread.run_sync(work)
 
@@ -241,16 +239,16 @@ for _action, _part in REQUESTS.items():
     _add_action(_action, _part)
 
 
-def _hardened(context: Context, job: JobRecord, asked: HardenRequest) -> JobSpec:
-    """A training that goes on from the circuit of this one, until its unconverged gates are decided."""
+def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSpec:
+    """Return a training that continues from the circuit of a job until its unconverged gates have converged."""
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
     if is_policy(job.config):
-        words = "Agents use discrete gates from the first step: they have no unconverged gates to harden."
-        raise ApiError(409, "no_circuit", words)
+        message = "Agents use discrete gates from the first step: they have no unconverged gates to harden."
+        raise ApiError(409, "no_circuit", message)
     try:
-        config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
+        config = hardening(Config.from_dict(job.config), request.search, request.epochs)
     except UsageError as error:
         raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
     check_cost(config, 1, context.settings.caps)
@@ -259,11 +257,11 @@ def _hardened(context: Context, job: JobRecord, asked: HardenRequest) -> JobSpec
         job.name,
         config.to_dict(),
         job.engine,
-        # One right evaluation is all that is wanted: what is undecided then is decided without changing the circuit.
+        # It ends with one correct evaluation, after which gates can be decided without a change of the circuit.
         {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
-        options={name: text for name, text in job.options.items() if name == "data"} | {"decide": not asked.search},
+        options={name: text for name, text in job.options.items() if name == "data"} | {"decide": not request.search},
         tags=job.tags,
     )
 
@@ -277,44 +275,44 @@ SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "export": ("train", "sweep", "simplify", "build"),
     "evaluate": ("train", "sweep"),
 }
-"""Kinds of jobs whose circuit a job of each kind takes."""
+"""Kinds of jobs whose circuit each kind of job takes."""
 
 
 def _check_source(source: JobRecord, kind: Kind) -> None:
-    """Raises ApiError where a job of this kind cannot take its circuit."""
+    """Raise ApiError if a job of this kind cannot take the source's circuit."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
-    # A training has a circuit from its first checkpoint on, also while it runs; a simplification only when it is done.
+    # A training has a circuit from its first checkpoint on; any other job when it is done.
     if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
-        raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
+        raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: wait for its first result.")
 
 
-def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raises ApiError where the gates of a circuit are none for another: its worker would find out hours later."""
-    if is_policy(lender) or is_policy(config):
-        check_alike(lender, config)
+def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raise ApiError if a circuit of the configuration cannot begin with the gates of the source's."""
+    if is_policy(source) or is_policy(config):
+        check_alike(source, config)
         return
-    ours, theirs = ([each["channels"], each["kernels"], each["perceive"]["widths"], each["update"]["widths"]]
-                    for each in (config["model"], lender["model"]))  # fmt: skip
+    ours, theirs = ([model["channels"], model["kernels"], model["perceive"]["widths"], model["update"]["widths"]]
+                    for model in (config["model"], source["model"]))  # fmt: skip
     if ours != theirs:
-        words = (
+        message = (
             "init_from needs a training with a circuit of the same shape: channels, kernels and the widths of both "
             f"networks should be {ours}, those of that job are {theirs}."
         )
-        raise ApiError(409, "other_shape", words)
+        raise ApiError(409, "other_shape", message)
 
 
-def _follow_up(context: Context, source: JobRecord, kind: Kind, asked: AnyRequest) -> JobSpec:
-    """A job of this kind on the circuit of this one."""
-    options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(asked).items()}
+def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequest) -> JobSpec:
+    """Return a job of this kind on the circuit of a job."""
+    options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(request).items()}
     if kind == "build" and not can_build(source):
-        raise ApiError(409, "no_circuit", "No circuit is built for its task without training.")
+        raise ApiError(409, "no_circuit", "No circuit can be built for this task: it has to be trained.")
     if is_policy(trained(source.config)) and kind != "evaluate":
         if kind == "prove":
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
     if options.get("every_start") and source.kind == "simplify":
-        words = "every_start is only for trainings: a simplified circuit is proved equal to its original."
-        raise ApiError(422, "invalid_request", words)
+        message = "every_start is only for trainings: a simplified circuit is proved equal to its original."
+        raise ApiError(422, "invalid_request", message)
     return JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)

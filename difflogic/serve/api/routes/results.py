@@ -1,4 +1,4 @@
-"""What a job left: metrics, log, gates and files."""
+"""Routes that return the results of a job: metrics, log, gates and files."""
 
 import json
 from base64 import b64decode
@@ -32,11 +32,11 @@ from difflogic.system.files import tail as end_of
 router = APIRouter(tags=["results"])
 
 ROWS = 10_000
-"""The most rows in one answer, unless one epoch of a large population has more."""
+"""Most rows in one answer, unless one epoch of a large population has more."""
 POINTS = 1000
-"""Epochs of one job in a comparison; of a population fewer, so that there are not more than ROWS."""
+"""Most epochs of a job in a comparison; fewer of a population, whose rows are limited by ROWS."""
 EVALUATIONS = 200
-"""The most evaluations of a gate history in one answer; more cannot be told apart on a page."""
+"""Most evaluations of a gate history in one answer; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
 FILE_KINDS = dict.fromkeys([artefacts.OTHER, *artefacts.MEDIA.values()])
 FOUND = errors(*ALWAYS, 404)
@@ -50,14 +50,14 @@ def metrics(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
     attempt: Annotated[int | None, Query(ge=1, le=999, description="An attempt other than the job's own.")] = None,
 ) -> Any:
-    """Rows of the metrics after an epoch."""
+    """Return rows of the metrics after an epoch."""
     epochs = min(limit, jsonl.epochs_in(ROWS, job.asked.population))
     folder = context.store.job_folder(job)
     folder = folder if attempt is None else replace(folder, attempt=attempt)
-    found = jsonl.after(folder.run / JSONL, after, epochs, job.asked.population)
-    # A full answer may have more behind it. One that is not full has reached the end of what there is now.
-    follows = found.until if found.epochs == epochs else "null"
-    return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
+    rows = jsonl.after(folder.run / JSONL, after, epochs, job.asked.population)
+    # Only a full answer may have a next one.
+    following = rows.until if rows.epochs == epochs else "null"
+    return reply_text(f'{{"rows":{rows.text},"next":{following}}}')
 
 
 @router.get("/compare", response_model=Comparison, responses=FOUND)
@@ -68,8 +68,8 @@ def compare(
         str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, separated by commas.")
     ],
 ) -> Any:
-    """Rows of several jobs, few enough to be drawn over each other."""
-    jobs = [context.store.job(each, caller.sees) for each in dict.fromkeys(ids.split(","))]
+    """Return thinned rows of several jobs, for one chart."""
+    jobs = [context.store.job(job, caller.sees) for job in dict.fromkeys(ids.split(","))]
     texts = []
     for job in jobs:
         path, population = context.store.job_folder(job).run / JSONL, job.asked.population
@@ -82,7 +82,7 @@ def compare(
 def log(
     context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
 ) -> Any:
-    """The end of what the job's workers wrote."""
+    """Return the end of the job's log."""
     text = b""
     with suppress(FileNotFoundError):
         text = end_of(context.store.job_folder(job.id).log, tail)
@@ -91,17 +91,17 @@ def log(
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(context: ServiceContext, job: OwnJob) -> Any:
-    """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
-    found = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
-    if found == NOTHING:
+    """Return the numbers of gates by layer and kind at each evaluation; of a population those of the best model."""
+    history = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
+    if history == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
-    return reply_text(f'{{"names":{NAMES},"history":{found}}}')
+    return reply_text(f'{{"names":{NAMES},"history":{history}}}')
 
 
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
 def files(context: ServiceContext, job: OwnJob) -> Any:
-    """The files of the job that can be fetched, by name."""
-    return reply({"files": [vars(each) for each in artefacts.listed(context.store.job_folder(job))]})
+    """List the files of a job by name."""
+    return reply({"files": [vars(artefact) for artefact in artefacts.listed(context.store.job_folder(job))]})
 
 
 @router.get(
@@ -116,21 +116,21 @@ def files(context: ServiceContext, job: OwnJob) -> Any:
 def file(
     context: ServiceContext, job: OwnJob, name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)]
 ) -> Response:
-    """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
-    found = artefacts.find(context.store.job_folder(job), name)
+    """Return a file of a job; browsers open drawings and pages, and save all others."""
+    path = artefacts.find(context.store.job_folder(job), name)
     media_type = artefacts.media_type(name)
-    if found is None and name == dataset.NAME and "data" in job.options:  # no worker has begun with it
+    if path is None and name == dataset.NAME and "data" in job.options:  # no worker has begun with it
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(b64decode(job.options["data"]), 200, headers, media_type)
-    if found is None:
-        words = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
-        raise ApiError(404, "no_file", words)
+    if path is None:
+        message = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
+        raise ApiError(404, "no_file", message)
     if name in artefacts.PAGES:
-        return FileResponse(found, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
-    if found.suffix != artefacts.DRAWING:
-        return FileResponse(found, media_type=media_type, filename=name)
+        return FileResponse(path, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
+    if path.suffix != artefacts.DRAWING:
+        return FileResponse(path, media_type=media_type, filename=name)
     headers = {"Content-Security-Policy": artefacts.DRAWING_POLICY}
-    return FileResponse(found, 200, headers, media_type, filename=name, content_disposition_type="inline")
+    return FileResponse(path, 200, headers, media_type, filename=name, content_disposition_type="inline")
 
 
 @router.get(
@@ -139,7 +139,7 @@ def file(
     responses={200: {"content": {"application/zip": {}}, "description": "All files."}, **FOUND},
 )
 def archive(context: ServiceContext, job: OwnJob) -> Response:
-    """All files of a job, in one zip."""
+    """Return all files of a job in a zip."""
     headers = {"Content-Disposition": f'attachment; filename="{job.id}.zip"'}
     return StreamingResponse(
         artefacts.zipped(context.store.job_folder(job), job.id), media_type="application/zip", headers=headers

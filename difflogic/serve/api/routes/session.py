@@ -1,4 +1,4 @@
-"""Signing in and out on the page."""
+"""Routes that sign in and out on the page."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/session", tags=["session"])
 
 @section
 class SignIn(AnyRequest):
-    """The token to sign in with."""
+    """Token to sign in with."""
 
     token: str = option("One of the server's tokens", default="", group="session")
 
@@ -26,15 +26,15 @@ class SignIn(AnyRequest):
     "", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503), openapi_extra=bodies.action_body(SignIn)
 )
 async def sign_in(request: Request, context: ServiceContext) -> Response:
-    """Sign in with a token: the answer sets a cookie that lasts a week."""
+    """Sign in with a token: the answer sets a cookie that is valid for a week."""
     response = Response(status_code=204)
-    await context.authenticator.sign_in(request, (await bodies.told(SignIn, request)).token, response)
+    await context.authenticator.sign_in(request, (await bodies.read_request(SignIn, request)).token, response)
     return response
 
 
 @router.get("", response_model=SessionReply, responses=errors(*ALWAYS))
 def who(caller: CurrentCaller) -> Any:
-    """Who is signed in, and what writes with the cookie must carry."""
+    """Return the owner who is signed in, and the CSRF token that writes with the cookie need."""
     return reply({"owner": caller.owner, "csrf": caller.csrf, "roles": sorted(caller.roles)})
 
 
