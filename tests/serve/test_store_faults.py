@@ -431,7 +431,7 @@ def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
     assert main(["serve", str(filled.folder), "--workers", "none"]) == 1
     assert f"start `difflogic serve {filled.folder} --rebuild`" in capsys.readouterr().err
     assert main(["serve", str(filled.folder), "--workers", "none", "--rebuild"]) == 2, "its token is refused"
-    assert "was made again from the folders of 8 jobs (4 queued, 1 paused, 1 done, 1 failed, 1 cancelled)" in (
+    assert "was rebuilt from the folders of 8 jobs (4 queued, 1 paused, 1 done, 1 failed, 1 cancelled)" in (
         capsys.readouterr().err
     )
     assert len(Store.existing(filled.folder).jobs()) == 8

@@ -1,1 +1,1 @@
-"""The store: jobs, leases, files and backups in SQLite."""
+"""Store jobs with their leases, files and backups, in SQLite."""

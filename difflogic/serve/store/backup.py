@@ -1,6 +1,6 @@
-"""A copy of a live store in one tar file: while jobs are submitted and trained, and nothing waits for it.
+"""Write a live store into one tar file, without blocking submissions and trainings.
 
-    store.sqlite3        as it was at the beginning; running jobs wait in it, workers and sessions are left out
+    store.sqlite3        the database at the beginning; running jobs wait in it, workers and sessions are left out
     jobs/<id>/...        each job's files, checkpoints before metrics, so that none is ahead of its rows
 
 Unpacked into an empty folder it is a store again. Tokens are not in it.
@@ -26,18 +26,18 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import TEMPORARY, Output
 
 SHRINKS = ("log.txt",)
-"""Files that may be cut while they are read."""
+"""Files that may shrink while they are read."""
 LEFT_OUT = (".lock", "frame.json", job_file.NAME)
 
 
 def back_up(store: Store, out: Output) -> int:
-    """Write the copy to `out`, compressed where it ends in `.gz`. Returns how many jobs.
+    """Write the backup to `out`, compressed if it ends in `.gz`, and return the number of jobs.
 
-    Nobody else may read it: the jobs of all owners are in it. Raises UsageError and DifflogicError.
+    The file is private, since it has the jobs of all owners. Raises UsageError and DifflogicError.
     """
     try:
         with out.open(private=True) as file:
-            # The database comes before the files: a row must not speak of a checkpoint that is not in the archive.
+            # The database comes before the files: a row must not refer to a checkpoint that is not in the archive.
             database, jobs = _copy_store(store)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
                 _add(archive, STORE, io.BytesIO(database), len(database), time.time())
@@ -50,20 +50,20 @@ def back_up(store: Store, out: Output) -> int:
 
 
 def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
-    """The database of this moment, as it should be when it is unpacked; also its jobs and their records."""
-    # In memory: a process that is killed leaves no copy of all jobs anywhere.
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copied:
+    """Return the database without workers and sessions, and the record of each job."""
+    # In memory: a process that is killed leaves no copy on the disk.
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         with store.database.reading() as connection:
-            connection.backup(copied)
-        copied.row_factory = sqlite3.Row
-        # Workers and sessions belong to this machine; a job that ran waits, unless someone asked for something else.
-        copied.execute("DELETE FROM workers")
-        copied.execute("DELETE FROM sessions")
-        for row in copied.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
-            change(copied, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
-        # Not the records that are on the disk, which may know more than the copy: it would be refused as an old one.
-        rows = copied.execute("SELECT * FROM jobs ORDER BY number").fetchall()
-        return copied.serialize(), {row["id"]: job_file.encoded(copied, row) for row in rows}
+            connection.backup(copy)
+        copy.row_factory = sqlite3.Row
+        # Workers and sessions belong to this machine; a job that ran waits, unless another status was requested.
+        copy.execute("DELETE FROM workers")
+        copy.execute("DELETE FROM sessions")
+        for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
+            change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
+        # Not the records on the disk, which may be newer: the copy would be refused as an old one.
+        rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
+        return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}
 
 
 def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
@@ -74,7 +74,7 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             continue
         with file:
             status = os.fstat(file.fileno())
-            # A tar has the size before the content. An open file only grows: what it gains meanwhile is left out.
+            # A tar has the size before the content. An open file only grows: new content is left out.
             source: IO[bytes] = file
             size = status.st_size
             if path.name in SHRINKS:
@@ -90,8 +90,7 @@ def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Checkpoints first: metrics that are read later are not behind them."""
-    found = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    # Files under way, locks and frames are worth nothing to whoever unpacks the archive.
-    copied = [path for path in found if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
-    yield from sorted(copied, key=lambda path: (path.suffix != ".safetensors", path))
+    """Yield the files of a job, checkpoints first: metrics that are read later are not behind them."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
+    yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))

@@ -1,7 +1,7 @@
-"""What of a store may go: jobs that ended long ago, and the oldest where the disk is needed.
+"""Delete jobs that ended long ago, and the oldest ones if their files exceed a quota.
 
-No clock is believed that somebody may set. A store counts the seconds for which it is served, minute by minute, and
-only where the system's time went on just as far; how long a job has been over is told by that count alone.
+The system's clock can be set, and is not trusted. A store counts the seconds for which it is served, minute by minute,
+and only if the system's time advanced by as much; the age of a job is measured by that count alone.
 """
 
 import logging
@@ -21,47 +21,47 @@ DAY_S = 24 * 3600.0
 COUNT_S = 60.0
 """Seconds between two counts."""
 GAP_S = 180.0
-"""After a longer pause nothing is counted: the store was closed, or the machine asleep, or its clock was set."""
+"""Most seconds between two counts that are counted: the store was closed, the machine asleep, or its clock set."""
 SET_S = 60.0
-"""So far may the system's time have gone another way than the seconds since the machine's start: else it was set."""
+"""Most seconds by which the system's time and the machine's uptime may differ: else the clock was set."""
 COLLECT = 10
-"""Counts from one collection to the next."""
+"""Number of counts from one collection to the next."""
 QUOTA_DAYS = 1.0
-"""What has ended within so many days is kept, however little room is left."""
+"""Days after its end for which a job stays in spite of the quota."""
 OVER = (
     "SELECT id, status, (SELECT counted FROM clock) - over_at AS over_s, "
-    # What says that it ended before it began, or before its store did, is told by a clock that was wrong.
+    # A job with an end before its beginning, or before the store's, was ended by a wrong clock.
     "ended >= created AND ended >= (SELECT made FROM clock) AS is_sound FROM jobs "
     "WHERE status IN ('done', 'failed', 'cancelled') AND over_at IS NOT NULL "
-    # A follow-up that waits still has to read the circuit of its source.
+    # A post-processing job that waits has to read the circuit of its source.
     "AND id NOT IN (SELECT source FROM jobs WHERE source IS NOT NULL AND ended IS NULL) ORDER BY over_at, number"
 )
-"""Jobs that are over and that no other one waits for, the longest over first."""
+"""SQL query for jobs that are over and that no other job needs, the oldest first."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A job that was removed, or would be."""
+    """Job that was removed, or would be."""
 
     name: str
-    """Its id."""
+    """Id of the job."""
     why: str
     bytes: int
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection removed, and what is left."""
+    """Result of a collection."""
 
     removed: list[Removed]
     bytes_left: int
     """Bytes of all jobs that stay."""
     served_days: float
-    """For so long the store has been served."""
+    """Days for which the store has been served."""
 
 
 def count(store: Store) -> bool:
-    """Count the time since the last count; False where it is not known, for the store was closed or a clock was set."""
+    """Count the time since the last count, and return False if it is unknown: after a start, or a set clock."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
@@ -80,16 +80,16 @@ def collect(
     dry: bool = False,
     only: Collection[str] | None = None,
 ) -> Collected:
-    """Delete jobs that have been over for `keep_days`, then the oldest of those that ended until `quota` bytes hold all
-    jobs, but none of the last QUOTA_DAYS. `dry`: only say what would go; `only`: of these jobs.
+    """Delete jobs that have been over for `keep_days`, then the oldest ones until all jobs have at most `quota` bytes.
 
-    Jobs that wait, run or pause stay, and so does what a follow-up still needs. Raises StoreError.
+    The quota deletes none of the last QUOTA_DAYS. Waiting, running and paused jobs stay, and so do the sources of
+    waiting jobs. `dry` deletes nothing; `only` names the jobs that may be deleted. Raises StoreError.
     """
     try:
         sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
         left = sum(sizes.values())
         removed = []
-        # Deleting takes a while: `_deleted` asks the store again for each job, as somebody may use it by now.
+        # Deleting takes a while: `_deleted` checks each job again, which may be in use by now.
         for job in store.database.rows(OVER):
             days = job["over_s"] / DAY_S
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]
@@ -105,15 +105,15 @@ def collect(
 
 
 def size_of_job(store: Store, job: str) -> int:
-    """Bytes of a job's files; 0 where there is nothing. Raises OSError."""
+    """Return the bytes of a job's files, or 0 without any. Raises OSError."""
     try:
         return size_of(store.job_folder(job).path)
-    except FileNotFoundError:  # a file may go away while its folder is counted
+    except FileNotFoundError:  # a file was deleted meanwhile
         return 0
 
 
 def _deleted(store: Store, job: str) -> bool:
-    """False where someone has begun to use it since."""
+    """Delete a job, or return False if it is in use by now."""
     try:
         store.delete(job, only_over=True)
     except (ConflictError, UnknownJobError):
@@ -123,25 +123,25 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Count the time for which the store is served, in a thread, and collect by these rules, while this is open.
+    """Count the time for which the store is served, in a thread, and collect by these rules within the context.
 
-    What is to go is logged, and goes with the next collection. Without rules nothing is collected.
+    A job is logged first, and deleted by the next collection. Without rules nothing is collected.
     """
     over = threading.Event()
 
     def run() -> None:
         # A store of its own, since the connection to SQLite belongs to the thread that opened it.
         store = Store.existing(folder)
-        told: set[str] = set()
+        announced: set[str] = set()
         counted = 0
         while True:
             try:
-                # Nothing goes at a moment of which nobody knows how it came to be: right after a start, or a set clock.
+                # Nothing is deleted right after a start, or after a clock was set.
                 if count(store):
                     if counted % COLLECT == 0 and (keep_days, quota) != (None, None):
-                        told = _collect(store, keep_days, quota, told)
+                        announced = _collect(store, keep_days, quota, announced)
                     counted += 1
-            except StoreError as error:  # the next time may find the disk well
+            except StoreError as error:  # the next count may succeed
                 log_event("housekeeper", logging.ERROR, why=str(error))
             if over.wait(COUNT_S):
                 break
@@ -156,11 +156,11 @@ def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> It
         thread.join()
 
 
-def _collect(store: Store, keep_days: float | None, quota: int | None, told: Collection[str]) -> set[str]:
-    """Remove what was told before, and tell what is to go next: its ids."""
-    for each in collect(store, keep_days, quota, only=told).removed:
-        log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
-    coming = collect(store, keep_days, quota, dry=True).removed
-    for each in coming:
-        log_event("to be removed", logging.WARNING, name=each.name, why=each.why, bytes=each.bytes)
-    return {each.name for each in coming}
+def _collect(store: Store, keep_days: float | None, quota: int | None, announced: Collection[str]) -> set[str]:
+    """Delete the announced jobs, announce the next ones in the log, and return their ids."""
+    for job in collect(store, keep_days, quota, only=announced).removed:
+        log_event("removed", **vars(job))
+    following = collect(store, keep_days, quota, dry=True).removed
+    for job in following:
+        log_event("to be removed", logging.WARNING, **vars(job))
+    return {job.name for job in following}

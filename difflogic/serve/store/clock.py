@@ -1,7 +1,7 @@
-"""A clock that nobody sets back: back-offs and leases are measured by it.
+"""Measure back-offs and leases by a clock that cannot be set back.
 
-Whoever opens the store first after the machine has started notes what the time was then. Since then every process adds
-the seconds that the machine has been up, so that all of them agree, and a clock that is set does not matter to a wait.
+The process that opens the store first after the machine's start stores the time of that start. Every process adds the
+machine's uptime, so that all agree, and setting the system's clock does not change a wait.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str | None:
-    """What the system calls the time since it was started; None where it has no name for that."""
+    """Return the system's id of the time since its start, or None if it has none."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -21,17 +21,17 @@ def boot_id() -> str | None:
 
 
 def up_s() -> float:
-    """Seconds since the system was started, those asleep included."""
+    """Return the seconds since the system's start, including sleep."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def begun(connection: sqlite3.Connection) -> Callable[[], float]:
-    """The clock of a store, in seconds since 1970; without a boot's name the system's own. Raises sqlite3.Error."""
+    """Return the clock of a store, in seconds since 1970; the system's own without a boot id. Raises sqlite3.Error."""
     boot = boot_id()
     if boot is None:
         return time.time
     now = time.time() - up_s()
-    # Nearly always it stands there already, and a read holds up no writer.
+    # Nearly always it is stored already, and a read delays no writer.
     if connection.execute("SELECT boot FROM clock").fetchone()[0] != boot:
         connection.execute("UPDATE clock SET boot = ?, began = ? WHERE boot IS NOT ?", (boot, now, boot))
     began = float(connection.execute("SELECT began FROM clock").fetchone()[0])

@@ -1,4 +1,4 @@
-"""SQLite as the store uses it: one connection per thread, short transactions, migrations by version."""
+"""Open, migrate and check the store's SQLite database, with one connection per thread and short transactions."""
 
 import os
 import sqlite3
@@ -15,12 +15,12 @@ from difflogic.serve.store.jobs import DiskFullError, StoreLostError
 from difflogic.system import files
 
 APPLICATION = int.from_bytes(b"dflg", "big")
-"""What the file says of itself: whose it is."""
+"""Application id in the file, by which another program's database is recognized."""
 
 BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
 CACHE_KIB = 512
-"""Cache of a connection, of which a server has one in each of its threads."""
+"""Size of the cache of a connection, of which each thread of a server has one."""
 NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
 
 _COLUMNS = (
@@ -30,20 +30,17 @@ _COLUMNS = (
 
 
 class Database:
-    """A file that many threads and processes share. Every method raises StoreError where the disk refuses.
+    """Database file that many threads and processes share. Methods raise StoreError for errors of the disk.
 
-    Each use begins with a look whether the file is still the one that was opened, and raises StoreLostError where not:
-    SQLite would go on for ever in a file that was deleted, and what it acknowledges would be gone with the process.
+    Each use first checks that the file is still the opened one, and raises StoreLostError if not: SQLite would continue
+    in a deleted file, and acknowledged changes would be lost with the process.
     """
 
     def __init__(self, path: Path, durable: bool = True, beat: Callable[[], None] = lambda: None) -> None:
-        """`durable`: what was committed also survives a power cut; else only the end of any process.
-
-        `beat` is called with each use.
-        """
+        """Set up the database, whose commits survive a power cut if `durable`; each use calls `beat`."""
         self.path = path
         self.rescue: Callable[[sqlite3.Connection], None] | None = None
-        """Called once, where the file is lost, with a connection to what was in it."""
+        """Function that is called once if the file is lost, with a connection to its content."""
         self._durable = durable
         self._beat = beat
         self._inode: int | None = None
@@ -52,7 +49,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read with, one statement at a time."""
+        """Yield a connection for single statements that read."""
         self._check()
         with sqlite_errors(self.path, "read"):
             yield self._connection()
@@ -65,27 +62,27 @@ class Database:
         return next(iter(self.rows(query, *values)), None)
 
     def write(self, statement: str, *values: Any) -> int:
-        """A transaction of one statement; returns how many rows it changed."""
+        """Execute one statement in a transaction, and return the number of changed rows."""
         with self.writing() as connection:
             return connection.execute(statement, values).rowcount
 
     @contextmanager
     def writing(self, durable: bool | None = None) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is written at the end, or nothing where something is raised."""
+        """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
         self._check()
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
             # FULL waits for the disk, so that a submitted job survives a power cut; a lost heartbeat costs nothing.
             mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {mode}")
-            # IMMEDIATE takes the lock of writers at once: a reader's first write would fail where another wrote since.
+            # IMMEDIATE takes the writers' lock at once: a reader's first write would fail after another's write.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_log()
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:  # a full disk ends it by itself
+                if connection.in_transaction:  # SQLite has ended it after a full disk
                     connection.execute("ROLLBACK")
                 raise
 
@@ -98,13 +95,13 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            # One for each thread, as SQLite requires; one for each request would cost more than most requests do.
+            # One for each thread, as SQLite requires; opening one costs more than most requests do.
             connection = self._local.connection = connect(self.path)
             self._local.log = None
         return connection
 
     def _check(self) -> None:
-        """Look at the file by its name: to open it would be wrong, for to close it again lets go of SQLite's locks."""
+        """Check the file by its name; closing a descriptor of it would release SQLite's locks."""
         try:
             status = self.path.stat()
         except OSError:
@@ -115,7 +112,7 @@ class Database:
         self._beat()
 
     def _check_log(self) -> None:
-        """The same for the write-ahead log, which stays as long as a connection that has used it is open."""
+        """Check the write-ahead log, which exists as long as a connection that has used it is open."""
         try:
             inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
         except OSError:
@@ -127,7 +124,7 @@ class Database:
     def _lose(self) -> NoReturn:
         connection = getattr(self._local, "connection", None)
         if self.rescue is not None and connection is not None and self._rescuing.acquire(blocking=False):
-            # Never released: once is enough, and there may be many threads that come here again and again.
+            # Never released: one of all threads rescues, once.
             self.rescue(connection)
         raise StoreLostError(
             "The database of the store was removed or replaced while it was in use: stop the server and start it "
@@ -136,7 +133,7 @@ class Database:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A new connection to a file that is there, in autocommit mode. Raises sqlite3.Error."""
+    """Return a new connection to an existing file, in autocommit mode. Raises sqlite3.Error."""
     connection = sqlite3.connect(_uri(path), uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
@@ -151,20 +148,20 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _uri(path: Path) -> str:
-    """Without `mode=rw` SQLite would make an empty file where somebody has removed ours."""
+    """Return the URI of a file that SQLite must not create anew after it was removed."""
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
 def create(path: Path) -> None:
-    """An empty file that nobody else may read; SQLite gives its logs the same mode. Raises OSError."""
+    """Create an empty private file; SQLite gives its logs the same mode. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def is_empty(path: Path) -> bool:
-    """Whether there is no table in it. Raises StoreError where it is another program's database, or none."""
+    """Return whether a file has no table. Raises StoreError if it is another program's database, or no database."""
     if not path.exists() or path.stat().st_size == 0:
         return True
-    # Before anything is written to it: a file that is somebody else's stays as it is.
+    # Before anything is written: another program's file stays unchanged.
     with sqlite_errors(path, "opened"), closing(sqlite3.connect(_uri(path), uri=True)) as file:
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         owner = int(file.execute("PRAGMA application_id").fetchone()[0])
@@ -174,24 +171,21 @@ def is_empty(path: Path) -> bool:
 
 
 def check(path: Path) -> None:
-    """Raises StoreError where the file is damaged: cut off, say, or mixed from two."""
+    """Raise StoreError if the file is damaged."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise sqlite3.DatabaseError("database disk image is malformed")
 
 
 def migrate(path: Path) -> None:
-    """Bring the file to the newest version; an older one is kept as a copy beside it.
-
-    Raises StoreError where it is of a newer version.
-    """
+    """Migrate the file to the newest version, with a copy of the older one. Raises StoreError for a newer version."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         version, newest = version_of(connection), newest_version()
         if version > newest:
             raise StoreError(
                 f"The store {path} is of version {version}, this difflogic knows {newest}: use a newer difflogic."
             )
-        # A way back: an older difflogic refuses the newer file, but can open the copy.
+        # An older difflogic refuses the newer file, but can open the copy.
         if 0 < version < newest:
             copy(connection, path.with_name(f"{path.name}.version-{version}"))
         upgrade(connection, newest)
@@ -202,11 +196,11 @@ def migrate(path: Path) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, to: int) -> None:
-    """Run the scripts up to that of a version. Raises sqlite3.Error."""
+    """Run the migrations up to a version. Raises sqlite3.Error."""
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
-            # Script and number are one transaction: a process that is killed leaves the store at a whole version.
+            # Script and number are one transaction: a killed process leaves the store at one of the versions.
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
         except sqlite3.Error:
             if connection.in_transaction:
@@ -215,28 +209,28 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:
-    """The database as it is now in a new file, while others go on writing. Raises sqlite3.Error, OSError."""
+    """Copy the database into a new file without blocking writers. Raises sqlite3.Error, OSError."""
     path.unlink(missing_ok=True)
     create(path)
     with closing(sqlite3.connect(path)) as target:
-        # In one step, under one read transaction: the copy is of one moment, and writers need not wait.
+        # In one step, under one read transaction: the copy is consistent.
         connection.backup(target)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The number of the last migration; 0 for a new file."""
+    """Return the number of the last migration; 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def newest_version() -> int:
-    """The version that this difflogic works with."""
+    """Return the version that this difflogic uses."""
     return len(_scripts())
 
 
 @cache
 def _scripts() -> list[str]:
     folder = resources.files("difflogic.serve.store.schema")
-    names = sorted(each.name for each in folder.iterdir() if each.name.endswith(".sql"))
+    names = sorted(script.name for script in folder.iterdir() if script.name.endswith(".sql"))
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 
 
@@ -256,7 +250,7 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
 
 
 def rebuild_advice(folder: Path) -> str:
-    """What to do about a database that cannot be used."""
+    """Return advice about a database that cannot be used."""
     return (
         f"restore the right one, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
         "database again from the folders of the jobs, and keeps this one in lost+found."

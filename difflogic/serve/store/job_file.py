@@ -1,14 +1,14 @@
-"""`job.json` in a job's folder: what the job is, so that a store whose database is lost can be made again.
+"""Write each job's record, `job.json`, to its folder, from which a lost database can be rebuilt.
 
     {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
-`job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `key` is
-the idempotency key under which it came. A change is written in three steps, the second of which decides:
+`job` has the columns of the row without those of a lease, which has ended when the file is needed; `key` is the
+idempotency key of the job's request. A change is written in three steps, the second of which decides:
 
     job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> that file, flushed, becomes job.json
 
-So a full disk refuses the change as a whole, and the file is never newer than the database, unless that is an old copy.
-A process that ends before the third step leaves a file that is older: the next one that opens the store writes it.
+So a full disk refuses the complete change, and the file is never newer than the database, unless that is an old copy.
+A process that ends before the third step leaves an older file, which the next process that opens the store replaces.
 """
 
 import errno
@@ -36,25 +36,25 @@ from difflogic.system import files
 NAME = "job.json"
 FORM = 1
 MOST = 1 << 53
-"""Numbers of a record are smaller: the database counts on from them, and every reader of JSON knows them exactly."""
+"""Bound of a record's numbers: the database counts up from them, and JSON readers represent smaller ones exactly."""
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {"version", "over_at", "recorded", "worker", "lease_until", "phase", "progress_per_s", "watched_until",
               "waits_for", "checksum"}  # fmt: skip
-"""Columns that are left out: they hold while a worker has the job, or are made anew."""
+"""Columns that are left out: they are valid while a worker has the job, or are computed again."""
 
 
 @dataclass(frozen=True)
 class JobFile:
-    """What the file of a job says."""
+    """Content of a job's record."""
 
     version: int
-    """The store's version when the job was changed so."""
+    """Version of the store with this change of the job."""
     schema: int
-    """The version of the database that the columns are of."""
+    """Version of the database that has these columns."""
     job: dict[str, Any]
-    """Columns as the database holds them."""
+    """Columns as in the database."""
     key: dict[str, Any] | None
 
     @property
@@ -63,11 +63,11 @@ class JobFile:
 
 
 class RecordError(ValueError):
-    """A record is none that the store has written; the sentence says what is wrong with it."""
+    """Record that the store has not written so, with the reason."""
 
 
 def read(folder: Path) -> JobFile | None:
-    """The record of the job whose folder this is; None where there is none. Raises RecordError, OSError."""
+    """Return the record in a job's folder, or None. Raises RecordError, OSError."""
     text = content(folder / NAME)
     if text is None:
         return None
@@ -77,8 +77,7 @@ def read(folder: Path) -> JobFile | None:
             raise RecordError(f"it is of form {data['form']!r} and schema {data['schema']!r}")
         version, columns, key = data["version"], data["job"], data["key"]
         _check(version, columns, key)
-        held = {name: stored(name, value) for name, value in columns.items()}
-        return JobFile(version, data["schema"], held, key)
+        return JobFile(version, data["schema"], {name: stored(name, value) for name, value in columns.items()}, key)
     except KeyError as error:
         raise RecordError(f"it lacks {error}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -86,9 +85,9 @@ def read(folder: Path) -> JobFile | None:
 
 
 def content(path: Path) -> bytes | None:
-    """What is in a regular file; None where there is none. Raises RecordError, OSError."""
+    """Return the content of a regular file, or None. Raises RecordError, OSError."""
     try:
-        # A pipe would wait for ever, and a link may lead anywhere.
+        # A pipe would block, and a link may lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -111,11 +110,11 @@ def _finite(text: str) -> float:
 
 
 def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
-    """Raises ValueError, TypeError, KeyError for what no job of the store has."""
-    passing = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
+    """Raise ValueError, TypeError or KeyError for values that no job has."""
+    unrecorded = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
     try:
-        _model().model_validate(columns | columns["asked"] | passing)
-    except ValidationError as error:  # of several complaints the first
+        _model().model_validate(columns | columns["asked"] | unrecorded)
+    except ValidationError as error:
         first = error.errors()[0]
         raise RecordError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
     try:
@@ -131,7 +130,7 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
         wrong = [name for name, kind in OF_A_KEY.items() if not isinstance(key[name], kind)]
         if wrong:
             raise RecordError(f"the {wrong[0]} of its key is {key[wrong[0]]!r}")
-    # It is written again, to the database and to clients, which take neither halves of characters nor all numbers.
+    # It is written to the database and to clients, which take neither lone surrogates nor all numbers.
     json.dumps([columns, key], ensure_ascii=False).encode()
     for name, value in {**columns, "version": version}.items():
         if isinstance(value, int | float) and abs(value) >= MOST:
@@ -140,37 +139,36 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
 
 @cache
 def _model() -> type[BaseModel]:
-    """What a record must have: the fields of a job, and those that only the store uses."""
+    """Return the model of a record: the fields of a job, and those that only the store uses."""
     hints = get_type_hints(JobRecord)
-    kinds: dict[str, Any] = {each.name: (hints[each.name], ...) for each in fields(JobRecord)}
+    kinds: dict[str, Any] = {field.name: (hints[field.name], ...) for field in fields(JobRecord)}
     own = {"vain_tries": int, "tried_progress": int, "not_before": float, "lease": int}
     kinds |= {name: (kind, ...) for name, kind in own.items()} | {"data": (str | None, None)}
     return create_model("Record", __config__=ConfigDict(strict=True), **kinds)
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
-    """A row of the table `jobs` as its file."""
+    """Return the record of a row of the table `jobs`."""
     query = "SELECT key, request, created FROM idempotency WHERE job = ?"
     key = connection.execute(query, (row["id"],)).fetchone()
-    job = {name: _readable(name, value) for name, value in dict(row).items() if name not in OF_A_LEASE}
     data = {
         "form": FORM,
         "schema": connection.execute("PRAGMA user_version").fetchone()[0],
         "version": row["recorded"],
-        "job": job,
+        "job": {name: _readable(name, value) for name, value in dict(row).items() if name not in OF_A_LEASE},
         "key": None if key is None else dict(key),
     }
     return json.dumps(data, ensure_ascii=False, indent=1).encode()
 
 
 def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
-    """Return whether a row says anything else than the recorded columns."""
+    """Return whether a row has other values than the recorded columns."""
     names = set(row.keys()) - OF_A_LEASE
     return any(_readable(name, recorded.get(name)) != _readable(name, row[name]) for name in names)
 
 
 def _readable(name: str, value: Any) -> Any:
-    """A request is an object in the file, for whoever reads it; one that is no JSON stays a text."""
+    """Return a column for the file, JSON as data, which people can read; invalid JSON stays a text."""
     if name not in JSON_COLUMNS or value is None:
         return value
     try:
@@ -180,46 +178,46 @@ def _readable(name: str, value: Any) -> Any:
 
 
 def stored(name: str, value: Any) -> Any:
-    """A column as the database holds it, JSON as text: the inverse of `_readable`."""
+    """Return a column for the database, JSON as text: the inverse of `_readable`."""
     return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A record that lies beside its place, on the disk, until the database has committed the change."""
+    """Record in a temporary file, until the database has committed the change."""
 
     job: str
     version: int
     path: Path
 
     def publish(self, flush: bool = True) -> None:
-        """Put it in its place, once it is on the disk. Raises OSError."""
+        """Flush it to the disk, and put it in its place. Raises OSError."""
         if flush:
             descriptor = os.open(self.path, os.O_RDWR)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        # The folder is not flushed: should the power fail now, the database, which was, writes the file again.
+        # The folder is not flushed: after a power cut the file is written again from the database.
         self.path.replace(self.path.with_name(NAME))
 
     def drop(self) -> None:
-        """Remove it, and the folder if it was made for it, because the change was not committed."""
+        """Remove it after a failed change, and the folder if it was created for it."""
         self.path.unlink(missing_ok=True)
         with suppress(OSError):
             self.path.parent.rmdir()
 
 
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
-    """Write the record of a row beside its place in the job's folder, not yet flushed. Raises OSError."""
+    """Write the record of a row to a temporary file in the job's folder, without a flush. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    # A name of its own: two processes may be at the same job, and even at the same version of it.
+    # A unique name: two processes may write the same version of the same job.
     path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
     prepared = Prepared(row["id"], row["recorded"], path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | files.PLAIN, 0o600)
         try:
-            # A full disk says so here: the blocks are taken now, whenever they are written.
+            # A full disk fails here, where the blocks are allocated.
             files.write_all(descriptor, encoded(connection, row))
         finally:
             os.close(descriptor)
@@ -230,5 +228,5 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether this is a record that a process left beside its place when it ended."""
+    """Return whether a file is a record in a temporary file that a process has left."""
     return path.name.startswith(f"{NAME}.") and path.suffix == files.TEMPORARY

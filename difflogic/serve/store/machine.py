@@ -1,7 +1,7 @@
-"""The one machine that uses a store: two would destroy the database, wherever its folder is mounted from.
+"""Let only one machine use a store: two would destroy the database.
 
-`machine.json` says which one it is, and the time of that file is its last sign of life: every process that has the
-store open gives one, BEAT_S after the last. Another machine may take the store GONE_S after the last one.
+`machine.json` names the machine, and the time of that file is its last heartbeat, which every process with the open
+store sends, BEAT_S after the last. Another machine may take the store GONE_S after the last heartbeat.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, from one start to the next."""
+    """Machine between two starts."""
 
     name: str
     id: str
-    """What its system was called when it was installed; containers of one image have the same."""
+    """Id of the installed system, which containers of one image share."""
     boot: str | None
 
     def is_same(self, other: Machine) -> bool:
-        """Whether both are one machine: under one kernel, or after a new start by name and id together."""
+        """Return whether both are one machine: they run one kernel, or have the same name and id."""
         # Containers of one machine have names of their own, and one kernel, whose locks hold for all of them.
         if self.boot is not None and self.boot == other.boot:
             return True
@@ -44,7 +44,7 @@ class Machine:
 
 
 def here() -> Machine:
-    """This machine."""
+    """Return this machine."""
     try:
         identity = _ID.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -53,21 +53,21 @@ def here() -> Machine:
 
 
 class Occupancy:
-    """This machine's claim to a store, for as long as one of its processes has it open."""
+    """Claim of this machine to a store, while one of its processes has it open."""
 
     def __init__(self, folder: Path) -> None:
-        """Claim it. Raises StoreError where another machine uses it."""
+        """Claim the store. Raises StoreError if another machine uses it."""
         self._path, self._here = folder / NAME, here()
         self._beaten = -BEAT_S
         self._checked: tuple[int, int] | None = None
         other = self._other()
-        if other is not None and (left := GONE_S - (age := self._age())) > 0:
-            if age < 0:  # its clock was ahead: it is counted from now, and anew should it be alive
+        if other is not None and (wait := GONE_S - (age := self._age())) > 0:
+            if age < 0:  # its clock was ahead: the wait begins now, and again after its next heartbeat
                 os.utime(self._path)
-                left = GONE_S
+                wait = GONE_S
             raise StoreError(
-                f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. Where "
-                f"it is gone, or was given another name, the store can be used in {math.ceil(left)} seconds."
+                f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. If "
+                f"it is gone, or was given another name, the store can be used in {math.ceil(wait)} seconds."
             )
         if self._claimed() != self._here:
             self._write()
@@ -101,17 +101,17 @@ class Occupancy:
             raise StoreError(f"The store cannot be marked as used: {error}.") from error
 
     def _other(self) -> Machine | None:
-        """Whoever claims the store, where that is not this machine."""
-        found = self._claimed()
-        return None if found is None or found.is_same(self._here) else found
+        """Return another machine that claims the store, or None."""
+        machine = self._claimed()
+        return None if machine is None or machine.is_same(self._here) else machine
 
     def _claimed(self) -> Machine | None:
-        with suppress(OSError, ValueError, TypeError):  # none, or what a full disk left of it: it is claimed anew
+        with suppress(OSError, ValueError, TypeError):  # missing, or incomplete after a full disk
             return Machine(**json.loads(self._path.read_bytes()))
         return None
 
     def _age(self) -> float:
-        """Seconds since the last heartbeat, by the clock of the file system."""
+        """Return the seconds since the last heartbeat, by the clock of the file system."""
         # The clocks of two machines differ; the times of two files come from one of them.
         mark = self._path.with_name(f"{NAME}.now")
         try:

@@ -1,6 +1,6 @@
-"""Who is alive: a worker holds a lock on a file of its own, and the system lets go of it however the worker ends.
+"""Detect workers that have ended: each holds a lock on a file, which the system releases in any case.
 
-For a worker on another machine the actor that speaks for it here holds the lock, for as long as Ray keeps it.
+The lock of a worker on another machine is held by its actor on this one, while Ray reports the worker as alive.
 """
 
 import re
@@ -15,9 +15,9 @@ NAME = re.compile(r"[a-z0-9-]{1,80}")
 
 
 # Why a lock and not the process id: an id is soon used by another process, means nothing on another machine, and cannot
-# be tested from inside a container. A lock is let go by the system, whether its holder ends, crashes or is killed.
+# be tested from inside a container. The system releases a lock if its holder ends, crashes or is killed.
 class Presence:
-    """A worker's lock, for as long as it is open. Raises OSError."""
+    """Lock of a worker, until it is closed. Raises OSError."""
 
     def __init__(self, store: Path, name: str) -> None:
         self._path = path_of(store, name)
@@ -31,15 +31,15 @@ class Presence:
 
 
 def is_gone(store: Path, name: str) -> bool:
-    """True where the worker has ended. Raises OSError."""
+    """Return whether a worker has ended. Raises OSError."""
     path = path_of(store, name)
     lock = filelock.FileLock(path)
     try:
         lock.acquire(blocking=False)
-    # Somebody has the lock: the worker lives, though it may hang, which its lease tells.
+    # The lock is held: the worker runs, though it may hang, which its lease shows.
     except filelock.Timeout:
         return False
-    except FileNotFoundError:  # the whole folder is gone
+    except FileNotFoundError:  # the folder is gone
         return True
     lock.release()
     path.unlink(missing_ok=True)
@@ -47,8 +47,8 @@ def is_gone(store: Path, name: str) -> bool:
 
 
 def path_of(store: Path, name: str) -> Path:
-    """The lock file of a worker. Raises StoreError where its name would be another path."""
-    # The name comes from the table of workers, which another program may have written.
+    """Return the lock file of a worker. Raises StoreError for a name that would be another path."""
+    # The name comes from the table of workers, which another program may have changed.
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"

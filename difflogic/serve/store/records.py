@@ -1,4 +1,4 @@
-"""Rows of the store's tables, read and changed: what jobs and leases share."""
+"""Read and change rows of the store's tables, for jobs and leases."""
 
 import errno
 import hashlib
@@ -22,9 +22,9 @@ from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
 
-COLUMNS = ("asked", *(each.name for each in fields(JobRecord) if each.name not in ASKED))
+COLUMNS = ("asked", *(field.name for field in fields(JobRecord) if field.name not in ASKED))
 LISTED = ", ".join((*COLUMNS, "NULL AS data"))
-"""Of many jobs at once: without their samples, which may be longer than all else."""
+"""Columns for lists of jobs, without their samples, which may be longer than all others."""
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
     "name": "lower(name), -number",
@@ -32,9 +32,9 @@ ORDERS: dict[Sort, str] = {
     "wrong": "coalesce(hard_loss, 9e18), -number",
     "gates": "coalesce(active_gates, 9e18), -number",
 }
-"""The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
+"""Orders of lists of jobs in SQL; of equal jobs the newest is first, and those without a number come last."""
 UNSIGNED = ("lease_until", "watched_until", "checksum")
-"""Columns outside a row's checksum: those that are prolonged again and again, and itself."""
+"""Columns outside a row's checksum: those that are prolonged often, and itself."""
 MIN_FREE_BYTES = 16 << 20
 """Bytes of the store's disk that must be free before a job is taken."""
 FULL = (
@@ -43,18 +43,18 @@ FULL = (
 
 
 class Records:
-    """A store's folder and database."""
+    """Folder and database of a store."""
 
     def __init__(self, folder: Path, database: Database, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database
         self.clock = clock
-        """Seconds since 1970 that nobody sets back, to measure how long something takes..."""
+        """Clock in seconds since 1970 that cannot be set back, for durations."""
         self.wall_clock: Callable[[], float] = time.time
-        """...and those of the system, to say when it was."""
+        """Clock of the system, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Where a job's files are, with restarts those of its attempt. Raises UnknownJobError where this is no id."""
+        """Return the folder of a job, with that of its attempt for a record. Raises UnknownJobError for no id."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -64,15 +64,15 @@ class Records:
         self.database.close()
 
     def is_full(self) -> bool:
-        """Whether the disk has so little room that no job should be taken."""
+        """Return whether the disk has too little space to accept or start a job."""
         try:
             return shutil.disk_usage(self.folder).free < MIN_FREE_BYTES
-        except OSError:  # the folder is gone, which whoever uses the database is told
+        except OSError:  # the folder is gone, which the next use of the database reports
             return False
 
     @contextmanager
     def _recorded(self) -> Iterator[sqlite3.Connection]:
-        """A transaction. The jobs that it changes, with `change`, are written to their folders too: see `job_file`."""
+        """Yield a connection in a transaction, after which records of changed jobs are written: see `job_file`."""
         prepared: list[Prepared] = []
         try:
             with self.database.writing(durable=True) as connection:
@@ -82,30 +82,30 @@ class Records:
                 for row in connection.execute(changed, (before,)).fetchall():
                     prepared.append(job_file.prepare(self.job_folder(row["id"]).path, connection, row))
         except BaseException as error:
-            for each in prepared:
-                each.drop()
+            for record in prepared:
+                record.drop()
             if not isinstance(error, OSError):
                 raise
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise DiskFullError(NO_SPACE) from error
-            words = f"The folder of a job cannot be written, and nothing was changed: {error}."
-            raise StoreError(words) from error
-        # After the commit, so that other writers do not wait until the record is on the disk.
-        for each in prepared:
-            self._publish(each)
+            message = f"The folder of a job cannot be written, and nothing was changed: {error}."
+            raise StoreError(message) from error
+        # After the commit, so that other writers do not wait for the disk.
+        for record in prepared:
+            self._publish(record)
 
     def _publish(self, prepared: Prepared) -> None:
         job, version, path = prepared.job, prepared.version, self.job_folder(prepared.job).path
         try:
             prepared.publish()
-            # Another process may have put a newer record there since the commit: the last one writes the newest.
+            # Another process may have written a newer record since the commit: the last one writes the newest.
             with self.database.reading() as connection:
                 query = "SELECT * FROM jobs WHERE id = ? AND recorded != ?"
                 while (row := connection.execute(query, (job, version)).fetchone()) is not None:
                     job_file.prepare(path, connection, row).publish()
                     version = row["recorded"]
         except (OSError, StoreError) as error:
-            # Whoever opens the store next writes the record; a job that was deleted meanwhile needs none.
+            # The next process that opens the store writes the record; a deleted job needs none.
             if path.exists():
                 log_event("a job's record was not written", logging.ERROR, job=job, why=str(error))
 
@@ -114,9 +114,9 @@ class Records:
 
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
-    """The row of a job. Raises UnknownJobError where there is none, or it is not `owner`'s (None: anybody's)."""
+    """Return the row of a job. Raises UnknownJobError if it does not exist, or is not `owner`'s (None: any owner's)."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
-    # A job of somebody else looks exactly like one that does not exist, so that ids cannot be probed.
+    # Another owner's job looks exactly like one that does not exist, so that ids cannot be probed.
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"There is no job {job!r}.")
     return row
@@ -134,17 +134,17 @@ def listed(
     before: int | None = None,
     sort: Sort = "newest",
 ) -> list[sqlite3.Row]:
-    """The rows of jobs that pass the filters, as `Store.jobs` describes them."""
-    # Pages go on after a job and not after so many: jobs that come meanwhile shift none of them.
+    """Return the rows of jobs that pass the filters, as `Store.jobs` describes them."""
+    # Pages continue after a job and not after a number of jobs, so that new jobs do not shift them.
     place = ORDERS[sort]
     follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
-    wanted = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
-    # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the status.
-    terms = {term: value for term, value in wanted.items() if value is not None}
+    filters = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
+    # Only given filters are in the query, so that SQLite can use the index of the owner or of the status.
+    terms = {term: value for term, value in filters.items() if value is not None}
     if tag is not None:
         terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
     if text:
-        # Not LIKE, in which % and _ of the searched text would mean something.
+        # Not LIKE, in which % and _ have a meaning.
         terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
     where = " AND ".join([*terms, "parent IS NULL"])
     query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
@@ -152,7 +152,7 @@ def listed(
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job, as its next version, of which the job's folder gets a record: within `_recorded`."""
+    """Set columns of a job in a new version with a record; only within `_recorded`."""
     version = tick(connection)
     if "ended" in values:
         counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
@@ -161,12 +161,12 @@ def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """The same without a record, for what would only be found out anew."""
+    """Set columns of a job in a new version without a record, for values that would be computed again."""
     return _set(connection, job, values | {"version": tick(connection)})
 
 
 def _set(connection: sqlite3.Connection, job: str, values: Mapping[str, Any]) -> JobRecord:
-    # Every change of a row goes through here, so that none is without a version, and no listener misses it.
+    # Every change of a row goes through here, so that each has a version, and no listener misses it.
     names = ", ".join(f"{name} = :{name}" for name in values)
     connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", {**values, "of": job})
     row = find(connection, job)
@@ -202,12 +202,12 @@ def is_intact(row: sqlite3.Row) -> bool:
 
 
 def tick(connection: sqlite3.Connection) -> int:
-    """The version of a change that is about to be made."""
+    """Return the version for the next change."""
     return int(connection.execute("UPDATE clock SET version = version + 1 RETURNING version").fetchone()[0])
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a job as the table `jobs` holds them: JSON as text, what was asked for in one, but for samples."""
+    """Return a job's fields as columns of the table `jobs`: JSON as text, those of the request but samples in one."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])
@@ -216,15 +216,15 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_of(row: sqlite3.Row) -> JobRecord:
-    """A row of the table `jobs` as a JobRecord."""
+    """Return a row of the table `jobs` as a JobRecord."""
     values = {name: row[name] for name in COLUMNS}
     values |= {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
-    asked = values.pop("asked")
+    request = values.pop("asked")
     if row["data"] is not None:
-        asked["options"]["data"] = row["data"]
-    return JobRecord(**asked, **values)
+        request["options"]["data"] = row["data"]
+    return JobRecord(**request, **values)
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
-    """What a row of the table `workers` offers."""
+    """Return the engines in a row of the table `workers`."""
     return tuple(row["engines"].split(",")) if row["engines"] else ()

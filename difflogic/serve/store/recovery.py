@@ -1,13 +1,13 @@
-"""What a store does where its database and the folders of its jobs do not fit.
+"""Repair a store whose database and folders of jobs do not match.
 
-    no database, but folders        it is made again from the records in them (`job_file`)
-    a database of an older day      refused: it knows less than the folders
-    a record that is older, or none the database writes it: a process ended between commit and record
-    a folder under another name     it gets its own again, as does a run that lies in another job (`folders`)
-    what no record explains         it goes to lost+found, and back when a database comes that knows it
+    no database, but folders        it is rebuilt from the records in them (`job_file`)
+    a copy of an older database     refused: the folders have newer records
+    an older record, or none        it is written from the database: a process ended between commit and record
+    a folder under another name     it gets its own again, as does a run in another job's folder (`folders`)
+    a folder without a record       it goes to lost+found, and back when a database has its job
 
-Nothing is deleted, but what was being deleted when a process ended. Each record is tried by itself, so that one that is
-odd hides no other.
+Nothing is deleted but the rest of an unfinished deletion. Each record is read by itself, so that an invalid one hides
+no other.
 """
 
 import logging
@@ -34,22 +34,22 @@ from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
-"""How far the versions of a rebuilt store are beyond those of its records: nobody has seen a later one."""
+"""Distance of a rebuilt store's versions from those of its records: no client has seen a later one."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
-"""Columns in which the row of a job that runs is not what its record becomes where the database is made again."""
+"""Columns in which the row of a running job differs from the one that is rebuilt from its record."""
 MOST_NAMED = 5
-"""So many things are named in one line."""
+"""Most names in one line of the log."""
 
 
 def has_folders(store: Path) -> bool:
-    """Whether there is anything where the folders of jobs are."""
+    """Return whether there is anything in the folder of jobs."""
     return (store / JOBS).is_dir() and any((store / JOBS).iterdir())
 
 
-def provide(store: Path, wanted: bool) -> None:
-    """See that there is a database to open, under the lock of who opens the store. Raises StoreError, OSError."""
+def provide(store: Path, rebuild: bool) -> None:
+    """Check, create or rebuild the database, under the lock of opening the store. Raises StoreError, OSError."""
     path = store / STORE
-    if wanted or (not path.exists() and has_folders(store)):
+    if rebuild or (not path.exists() and has_folders(store)):
         _rebuild(store)
     elif database.is_empty(path):
         if has_folders(store):
@@ -65,70 +65,72 @@ def provide(store: Path, wanted: bool) -> None:
 
 
 def _rebuild(store: Path) -> None:
-    """Make the database from the records in the folders; one that is there goes to lost+found."""
-    found = Folders.of(store)
-    records = sorted((record for record, _ in found.by_job.values()), key=lambda each: each.version)
-    if newer := [each for each in records if each.schema > database.newest_version()]:
+    """Rebuild the database from the records in the folders; an existing one goes to lost+found."""
+    on_disk = Folders.of(store)
+    records = sorted((record for record, _ in on_disk.by_job.values()), key=lambda record: record.version)
+    if newer := [record for record in records if record.schema > database.newest_version()]:
         raise StoreError(
-            f"The job {newer[0].id} in {store} was kept by version {newer[0].schema} of the store, this difflogic "
+            f"The job {newer[0].id} in {store} was stored by version {newer[0].schema} of the store, this difflogic "
             f"knows {database.newest_version()}: use a newer difflogic."
         )
     _give_numbers(records)
-    path, made = store / STORE, (store / STORE).with_suffix(".new")
-    made.unlink(missing_ok=True)
-    database.create(made)
-    with database.sqlite_errors(made, "made"), closing(database.connect(made)) as connection:
+    path, rebuilt = store / STORE, (store / STORE).with_suffix(".new")
+    rebuilt.unlink(missing_ok=True)
+    database.create(rebuilt)
+    with database.sqlite_errors(rebuilt, "made"), closing(database.connect(rebuilt)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
-        _replay(connection, records, found)
+        _replay(connection, records, on_disk)
         connection.execute("UPDATE clock SET made = coalesce((SELECT min(created) FROM jobs), made)")
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
-        # One file without a log beside it, so that it can be given its name.
+        # A single file without a log, which can be renamed.
         connection.execute("PRAGMA journal_mode = DELETE")
-    # Only now: a process that ends before this line leaves the store as it was, and one after it no database.
-    old = [put_aside(store, path)] if path.exists() else []
+    # Only now: a process that ends before this line leaves the store unchanged, and one after it no database.
+    is_replaced = path.exists()
+    if is_replaced:
+        put_aside(store, path)
     _set_aside_logs(store)
-    made.rename(path)
+    rebuilt.rename(path)
     sync_folder(store)
-    for each in found.others:
-        put_aside(store, each)
-    _, aside = found.put_in_place(found.by_job)
-    _say_rebuilt(store, statuses, _named([*found.others, *aside], found), bool(old))
+    for other in on_disk.others:
+        put_aside(store, other)
+    _, aside = on_disk.put_in_place(on_disk.by_job)
+    _log_rebuilt(store, statuses, _named([*on_disk.others, *aside], on_disk), is_replaced)
 
 
-def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], found: Folders) -> None:
+def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], on_disk: Folders) -> None:
     """Fill an empty database with the rows of records."""
-    # A record has the columns of its time: it is inserted into a database of that time, which is then migrated.
-    for version in sorted({each.schema for each in records} | {database.newest_version()}):
+    # A record has the columns of its version: it is inserted into a database of that version, which is then migrated.
+    for version in sorted({record.schema for record in records} | {database.newest_version()}):
         database.upgrade(connection, version)
-        _insert(connection, [each for each in records if each.schema == version], found)
-    # What is over has been so since now: the store that counted for how long is gone.
+        _insert(connection, [record for record in records if record.schema == version], on_disk)
+    # Jobs that are over count as over since now: the store that measured their age is gone.
     connection.execute("UPDATE jobs SET over_at = 0 WHERE ended IS NOT NULL")
     for row in connection.execute("SELECT * FROM jobs").fetchall():
         sign(connection, row)
 
 
-def _insert(connection: sqlite3.Connection, records: list[JobFile], found: Folders) -> None:
-    known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
+def _insert(connection: sqlite3.Connection, records: list[JobFile], on_disk: Folders) -> None:
+    names = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
     connection.execute("BEGIN IMMEDIATE")
     for record in records:
         connection.execute("SAVEPOINT record")
         try:
-            _insert_one(connection, record, known)
+            _insert_one(connection, record, names)
         except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, ValueError) as error:
             connection.execute("ROLLBACK TO record")
-            found.leave_out(record.id, str(error))
+            on_disk.leave_out(record.id, str(error))
         connection.execute("RELEASE record")
     connection.execute("COMMIT")
 
 
-def _insert_one(connection: sqlite3.Connection, record: JobFile, known: set[str]) -> None:
+def _insert_one(connection: sqlite3.Connection, record: JobFile, names: set[str]) -> None:
     connection.execute("UPDATE clock SET version = max(version, ?)", (record.version + LEAP,))
     version = tick(connection)
-    columns = {name: value for name, value in record.job.items() if name in known}
-    left = left_by_its_worker(columns)
-    # What differs from the record is written to it when the store is opened.
-    recorded = version if left else record.version
-    insert(connection, columns | left | {"version": version, "recorded": recorded})
+    columns = {name: value for name, value in record.job.items() if name in names}
+    changes = left_by_its_worker(columns)
+    # Changes are written to the record when the store is opened.
+    recorded = version if changes else record.version
+    insert(connection, columns | changes | {"version": version, "recorded": recorded})
     if (key := record.key) is not None:
         # A client that repeats its request gets the same job, as before.
         values = (columns["owner"], key["key"], key["request"], record.id, key["created"])
@@ -136,8 +138,8 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, known: set[str]
 
 
 def _give_numbers(records: list[JobFile]) -> None:
-    """Keep the order of submission; of two jobs from two stores with one number the second becomes the last of all."""
-    last, taken = max((each.job["number"] for each in records), default=0), set()
+    """Make the numbers of jobs from several stores unique: the second job with a number becomes the last of all."""
+    last, taken = max((record.job["number"] for record in records), default=0), set()
     for record in records:
         if record.job["number"] in taken:
             record.job["number"] = last = last + 1
@@ -145,101 +147,101 @@ def _give_numbers(records: list[JobFile]) -> None:
 
 
 def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """What becomes of a job that ran: nobody holds it any more, and it goes on, or to what was asked of it."""
+    """Return the changes of a job that ran without its worker: it is queued, or gets the requested status."""
     if columns["status"] != "running":
         return {}
     status = STATUS_AFTER[columns["wanted"]]
     ended = datetime.now(UTC).isoformat(timespec="seconds") if status == "cancelled" else None
-    # Its lease number grows: a worker that held it is refused, however late it comes.
+    # Its lease number grows: late writes of its worker are refused.
     return {"status": status, "wanted": None, "lease": columns["lease"] + 1, "ended": ended}
 
 
 def _set_aside_logs(store: Path) -> None:
-    """Logs of a database that is not there: SQLite would take them for those of the next one, or delete them."""
+    """Put the logs of a missing database aside, which SQLite would use for the next one, or delete."""
     for ending in LOGS:
         log = store / f"{STORE}{ending}"
         if log.exists():
             put_aside(store, log)
 
 
-def _say_rebuilt(store: Path, statuses: Counter[str], strange: str, replaced: bool) -> None:
-    if not statuses and not strange and not replaced:
+def _log_rebuilt(store: Path, statuses: Counter[str], strange: str, is_replaced: bool) -> None:
+    if not statuses and not strange and not is_replaced:
         return
-    listed = ", ".join(f"{statuses[each]} {each}" for each in STATUSES if statuses[each])
-    words = f"The database of {store} was made again from the folders of {counted(statuses.total(), 'job')}"
-    words += f" ({listed})" if listed else ""
-    words += f"; what has no record that can be used is in {LOST}: {strange}" if strange else ""
-    log_event(f"{words}; the old one is in {LOST}." if replaced else f"{words}.", logging.WARNING)
+    jobs = ", ".join(f"{statuses[status]} {status}" for status in STATUSES if statuses[status])
+    text = f"The database of {store} was rebuilt from the folders of {counted(statuses.total(), 'job')}"
+    text += f" ({jobs})" if jobs else ""
+    text += f"; what has no valid record is in {LOST}: {strange}" if strange else ""
+    log_event(f"{text}; the old one is in {LOST}." if is_replaced else f"{text}.", logging.WARNING)
 
 
-def _named(paths: Sequence[Path], found: Folders) -> str:
-    """The names of files and folders, each with what is wrong with its record."""
-    odd = found.odd
-    texts = (f"{each.name} ({odd[each.name]})" if each.name in odd else each.name for each in paths)
+def _named(paths: Sequence[Path], on_disk: Folders) -> str:
+    """Return the names of files and folders, with the errors of their records."""
+    odd = on_disk.odd
+    texts = (f"{path.name} ({odd[path.name]})" if path.name in odd else path.name for path in paths)
     names = ["".join(letter if letter.isprintable() else "?" for letter in text)[:200] for text in texts]
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
 
 
-# a store that is opened ------------------------------------------------------------------------------------
+# opening a store -------------------------------------------------------------------------------------------
 
 
 def reconcile(store: Path, connection: sqlite3.Connection) -> None:
-    """Compare the database with the folders, within a transaction, so that nobody submits meanwhile.
+    """Compare the database with the folders, within a transaction, so that no job is submitted meanwhile.
 
-    Raises StoreError where the database is older, before anything was changed; OSError.
+    Raises StoreError if the database is older, before any change; OSError.
     """
-    found = Folders.of(store)
-    _repair(store, connection, found)
+    on_disk = Folders.of(store)
+    _repair(store, connection, on_disk)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
-    # A job that the database does not know, and that is no newer than it, was deleted: somebody put its folder back.
+    # A job without a row whose record is no newer than the database was deleted, and its folder was put back.
     newest = connection.execute("SELECT version FROM clock").fetchone()[0]
-    ahead = [job for job, (file, _) in found.by_job.items() if file.version > rows.get(job, newest)]
+    ahead = [job for job, (file, _) in on_disk.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
         raise StoreError(
             f"The database {store / STORE} is older than the folders of {counted(len(ahead), 'job')}: "
             f"{database.rebuild_advice(store)}"
         )
-    back = [job for job in rows.keys() - found.by_job.keys() if folders.back_in_place(store, job)]
+    back = [job for job in rows.keys() - on_disk.by_job.keys() if folders.back_in_place(store, job)]
     _finish_deletions(store)
-    strangers = [path for job, (_, path) in found.by_job.items() if job not in rows]
-    # A folder that has a job's name is this job's, also where its record is odd.
-    others = [each for each in found.others if not (each.name in rows and each.is_dir())]
-    strangers += [each for each in others if not _is_left_of_a_submission(each)]
-    for each in strangers:
-        put_aside(store, each)
-    renamed, aside = found.put_in_place(rows)
+    strangers = [path for job, (_, path) in on_disk.by_job.items() if job not in rows]
+    # A folder that has a job's name belongs to this job, even with an invalid record.
+    others = [path for path in on_disk.others if not (path.name in rows and path.is_dir())]
+    strangers += [path for path in others if not _is_left_of_a_submission(path)]
+    for path in strangers:
+        put_aside(store, path)
+    renamed, aside = on_disk.put_in_place(rows)
     trained = (
         "SELECT id, json_extract(asked, '$.config') AS config FROM jobs "
         "WHERE kind = 'train' AND status != 'running' AND config IS NOT NULL"
     )
     runs = folders.runs_in_place(store, {row["id"]: row["config"] for row in connection.execute(trained)})
     gone = [job for job in rows if not (store / JOBS / job).is_dir()]
-    _write_records(store, connection, found, rows)
+    _write_records(store, connection, on_disk, rows)
     count = len(back) + len(renamed)
-    words = [f"{counted(count, 'folder')} got the place of the job again"] * bool(count)
-    words += [f"{counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
+    actions = [f"{counted(count, 'folder')} got the place of the job again"] * bool(count)
+    actions += [f"{counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
     if gone:
-        words.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
+        actions.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
     if moved := [*strangers, *aside]:
-        words.append(f"what has no job went to {LOST}: {_named(moved, found)}")
-    if words:
-        log_event(f"In {store}, {' and '.join(words)}.", logging.WARNING)
+        actions.append(f"what has no job went to {LOST}: {_named(moved, on_disk)}")
+    if actions:
+        log_event(f"In {store}, {' and '.join(actions)}.", logging.WARNING)
 
 
-def _repair(store: Path, connection: sqlite3.Connection, found: Folders) -> None:
-    """Replace rows that their checksum refutes by the records in the folders, and sign those without a checksum.
+def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> None:
+    """Replace rows with a wrong checksum by the records in the folders, and sign rows without one.
 
     Raises StoreError for a damaged row without a record.
     """
     if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         connection.execute("REINDEX")  # a cell and its copy in an index differ
-    by_number = {file.job["number"]: file for file, _ in found.by_job.values()}
+    by_number = {file.job["number"]: file for file, _ in on_disk.by_job.values()}
     suspects: list[tuple[sqlite3.Row, JobFile | None]] = []
     for row in connection.execute("SELECT * FROM jobs"):
         if not is_intact(row):
-            file = found.by_job[row["id"]][0] if row["id"] in found.by_job else by_number.get(row["number"])
+            file = on_disk.by_job[row["id"]][0] if row["id"] in on_disk.by_job else by_number.get(row["number"])
             suspects.append((row, file))
-    recorded = _rows_of([file for _, file in suspects if file is not None], found)
+    recorded = _rows_of([file for _, file in suspects if file is not None], on_disk)
     repaired = []
     for row, file in suspects:
         columns = None if file is None else recorded.get(file.id)
@@ -257,75 +259,75 @@ def _repair(store: Path, connection: sqlite3.Connection, found: Folders) -> None
         repaired.append(columns["id"])
     if repaired:
         named = ", ".join(repaired[:MOST_NAMED])
-        words = f"damaged rows were written again from the folders of {counted(len(repaired), 'job')}: {named}"
-        log_event(f"In {store}, {words}.", logging.WARNING)
+        text = f"damaged rows were written again from the folders of {counted(len(repaired), 'job')}: {named}"
+        log_event(f"In {store}, {text}.", logging.WARNING)
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row of an older version, without a checksum, is not what its record of the same change says."""
+    """Return whether a row of an older version, without a checksum, differs from its record of the same change."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
-    # A job that runs is recorded as it was claimed: heartbeats change its row alone.
+    # Heartbeats of a running job only change its row, and not its record.
     of_its_worker = UNRECORDED if row["status"] == "running" else ()
     expected = columns | {name: row[name] for name in of_its_worker}
     return file.version == row["recorded"] and job_file.differs(expected, row)
 
 
-def _rows_of(records: list[JobFile], found: Folders) -> dict[str, dict[str, Any]]:
+def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, Any]]:
     """Return the columns that records have in a database of this version, by the job's id."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        made.row_factory = sqlite3.Row
-        _replay(made, records, found)
-        return {row["id"]: dict(row) for row in made.execute("SELECT * FROM jobs")}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        _replay(connection, records, on_disk)
+        return {row["id"]: dict(row) for row in connection.execute("SELECT * FROM jobs")}
 
 
 def _finish_deletions(store: Path) -> None:
-    """Delete what a process left that ended within a deletion."""
+    """Delete the rest of unfinished deletions."""
     for path in (store / DELETED).iterdir() if (store / DELETED).is_dir() else ():
-        if (store / JOBS / path.name).exists():  # its job is there, with another folder
+        if (store / JOBS / path.name).exists():  # its job exists, with another folder
             put_aside(store, path)
         else:
             shutil.rmtree(path)
 
 
 def _is_left_of_a_submission(path: Path) -> bool:
-    """Whether this was the folder of a job that was never acknowledged: then it is removed."""
+    """Remove the folder of a job that was never acknowledged; return False for any other."""
     if not ID.fullmatch(path.name) or not path.is_dir() or not all(map(job_file.is_leftover, path.iterdir())):
         return False
-    for each in path.iterdir():
-        each.unlink()
+    for leftover in path.iterdir():
+        leftover.unlink()
     path.rmdir()
     return True
 
 
-def _write_records(store: Path, connection: sqlite3.Connection, found: Folders, rows: dict[str, int]) -> None:
-    """Write the records that are missing or older, and remove those that were never put in their places."""
+def _write_records(store: Path, connection: sqlite3.Connection, on_disk: Folders, rows: dict[str, int]) -> None:
+    """Write missing and older records, and remove temporary ones."""
     count = 0
     for job, recorded in rows.items():
-        file, path = found.by_job.get(job, (None, None))[0], store / JOBS / job
+        file, path = on_disk.by_job.get(job, (None, None))[0], store / JOBS / job
         if file is None or file.version < recorded:
             if (path / job_file.NAME).is_dir():
                 put_aside(store, path / job_file.NAME, f"{job}-{job_file.NAME}")
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
             job_file.prepare(path, connection, row).publish(flush=False)
             count += 1
-        for each in path.iterdir():
-            if job_file.is_leftover(each):
-                each.unlink(missing_ok=True)
-    # All at once: after an update each of many thousand jobs may have got one.
+        for entry in path.iterdir():
+            if job_file.is_leftover(entry):
+                entry.unlink(missing_ok=True)
+    # All at once: after an update there may be many thousand.
     if count and hasattr(os, "sync"):
         os.sync()
 
 
 def rescue(store: Path, connection: sqlite3.Connection) -> None:
-    """Write to the folders what an open connection still sees of a database that was removed from its place."""
+    """Write to the folders what an open connection still reads from a removed database."""
     written = 0
     try:
         for row in connection.execute("SELECT * FROM jobs").fetchall():
             path, file = store / JOBS / row["id"], None
             with suppress(RecordError):
                 file = job_file.read(path)
-            # A record with a later version is by another server, which made the database again meanwhile.
+            # A record with a later version is another server's, which has rebuilt the database meanwhile.
             if file is None or (file.version <= row["recorded"] and job_file.differs(file.job, row)):
                 job_file.prepare(path, connection, row).publish()
                 written += 1

@@ -1,4 +1,4 @@
-"""Jobs for `auto` that an idle processor takes although there is a GPU: those that it finishes sooner.
+"""Find the jobs for `auto` that an idle processor finishes sooner than a GPU.
 
 An example: the GPU needs 600 s more for its job, and computes 40 times as fast as the processor. A job of 100 s on the
 processor would end after 602.5 s on the GPU, so the processor takes it; one of 700 s would end after 617.5 s, so it
@@ -19,11 +19,11 @@ from difflogic.serve.store.records import Records, engines_of, job_of
 from difflogic.system.processor import cores
 
 MOST = 32
-"""Waiting jobs that are considered, because an idle processor asks several times a second."""
+"""Most waiting jobs that are considered, because an idle processor polls several times a second."""
 
 
 class _Gpu:
-    """A GPU with a worker, and when it is free."""
+    """GPU with a worker, and the seconds until it is free."""
 
     def __init__(self, worker: sqlite3.Row, job: JobRecord | None) -> None:
         self.device, self.engines = worker["device"], engines_of(worker)
@@ -44,11 +44,11 @@ def sooner_here(store: Records) -> list[str]:
         query = "SELECT * FROM workers WHERE device GLOB 'gpu:*' AND seen > ?"
         workers = connection.execute(query, (store.clock() - ALIVE_S,)).fetchall()
         gpus = [_Gpu(worker, _job(connection, worker["job"])) for worker in workers]
-        for job in filter(None, (_job(connection, each) for each in turns)):
+        for job in filter(None, (_job(connection, turn) for turn in turns)):
             offers = [gpu for gpu in gpus if job.kind == "train" and gpu.takes(job)]
             if not offers:
                 continue
-            gpu, evaluations = min(offers, key=lambda each: each.free_s), _evaluations(job)
+            gpu, evaluations = min(offers, key=lambda gpu: gpu.free_s), _evaluations(job)
             ends = gpu.free_s + evaluations / gpu.rate
             if job.engine == "auto" and job.device is None and evaluations / rate < ends:
                 sooner.append(job.id)

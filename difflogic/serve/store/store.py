@@ -1,4 +1,4 @@
-"""The store: every job and its state, in one SQLite file that servers and workers share.
+"""Store all jobs and their states in one SQLite file that servers and workers share.
 
     store = Store.open(Path("difflogic-jobs"))
     job, created = store.submit("operator", JobSpec("train", "first", config.to_dict()))
@@ -6,8 +6,8 @@
     store.heartbeat(job.id, lease, 15, progress=7)
     store.finish(job.id, lease, "done")
 
-A worker's claim is a lease: it ends unless a heartbeat prolongs it, and carries a number that grows, so that nobody who
-lost the job can write to it (see `difflogic.serve.store.leases`). What `submit` returned is on the disk.
+A worker claims a job under a lease, which ends unless a heartbeat prolongs it, and whose number grows, so that a worker
+that lost the job cannot write to it (see `difflogic.serve.store.leases`). A job that `submit` returns is on the disk.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ from difflogic.system.files import quoted
 KEPT_DELETIONS = 1000
 EDITABLE = frozenset(("name", "priority", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
-"""An idempotency key is remembered so long."""
+"""Seconds for which an idempotency key is stored."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
-"""What a job becomes that waits, by what is asked of it."""
+"""Status of a waiting job after a request to stop."""
 
 
 class Store(Leases):
-    """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
+    """Store for all threads of a process. Methods raise StoreError for errors of the disk.
 
-    `owner`, where it is given, must be the job's: UnknownJobError for another's.
+    Methods with an `owner` raise UnknownJobError for another owner's job.
     """
 
     @classmethod
     def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Store:
-        """The store in a folder, made or migrated where it must be; without a database it is made from the folders.
+        """Open the store in a folder, after creating, migrating or rebuilding it if needed.
 
-        `durable=False` is for workers, see Database: whoever has started them has compared database and folders.
-        `rebuild`: also where there is a database, which goes to lost+found. Raises StoreError where the database and
-        the folders do not fit, or another machine uses the store.
+        `durable=False` is for workers (see Database), whose supervisor has compared database and folders. `rebuild`
+        replaces an existing database, which goes to lost+found. Raises StoreError if the database and the folders do
+        not match, or another machine uses the store.
         """
         mount.refuse_shared(folder)
         try:
@@ -106,7 +106,7 @@ class Store(Leases):
 
     @classmethod
     def existing(cls, folder: Path, durable: bool = True) -> Store:
-        """The store in a folder. Raises NotFoundError where there is none."""
+        """Open the store in a folder. Raises NotFoundError if there is none."""
         if not (folder / STORE).is_file():
             if recovery.has_folders(folder):
                 raise StoreError(
@@ -121,40 +121,40 @@ class Store(Leases):
     # reading ------------------------------------------------------------------------------------------
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """The record of a job. Raises UnknownJobError."""
+        """Return a job. Raises UnknownJobError."""
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """Some jobs, the newest first, as `changes` has them without their samples.
+        """Return jobs without their samples, by default the newest first.
 
-        `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names and ids;
-        `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
+        Filters are `status`, `kind`, `source`, `tag`, and `text` in names and ids; `sort` is a key of `records.ORDERS`,
+        and `before` returns jobs after the one of this number.
         """
         with self.database.reading() as connection:
             return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
     def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
-        """How many jobs each owner who has jobs has of each status."""
-        found: dict[str, dict[str, int]] = {}
+        """Return the numbers of jobs by owner and status."""
+        counts: dict[str, dict[str, int]] = {}
         query = (
             "SELECT owner, status, count(*) AS jobs FROM jobs WHERE parent IS NULL AND (? IS NULL OR owner = ?) "
             "GROUP BY owner, status ORDER BY owner"
         )
         for row in self.database.rows(query, owner, owner):
-            found.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
-        return found
+            counts.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
+        return counts
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
-        """How many jobs there are of each status that occurs."""
+        """Return the numbers of jobs by status."""
         return dict(sum(map(Counter, self.counts_by_owner(owner).values()), Counter[str]()))
 
     def owned(self) -> list[tuple[str, str, str, int]]:
-        """Id, owner, status and version of every job."""
+        """Return id, owner, status and version of every job."""
         return [tuple(row) for row in self.database.rows("SELECT id, owner, status, version FROM jobs")]
 
     def tags(self, owner: str | None = None) -> dict[str, int]:
-        """How many jobs have each tag that occurs."""
+        """Return the numbers of jobs by tag."""
         query = (
             "SELECT value, count(*) AS jobs FROM jobs INDEXED BY tagged, json_each(jobs.tags) "
             "WHERE tags != '[]' AND (? IS NULL OR owner = ?) GROUP BY value ORDER BY lower(value)"
@@ -162,7 +162,7 @@ class Store(Leases):
         return {row["value"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def queue_age(self) -> float:
-        """Seconds since the oldest job that waits was submitted; 0 where none does."""
+        """Return the seconds since the oldest waiting job was submitted, or 0 without any."""
         first = f"SELECT min(number) FROM {QUEUED} AND parent IS NULL"
         oldest = self.database.row(f"SELECT created FROM jobs WHERE number = ({first})")
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest[0]).timestamp())
@@ -171,8 +171,7 @@ class Store(Leases):
         return int(self.database.rows("SELECT version FROM clock")[0][0])
 
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
-        """Jobs with a version above `since`, the oldest change first."""
-        # A job that changed twice is listed once: a listener needs the newest state, not each step on the way.
+        """Return the jobs with a version above `since`, the oldest change first, each in its newest state."""
         query = (
             f"SELECT {LISTED} FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
             "ORDER BY version LIMIT ?"
@@ -180,17 +179,17 @@ class Store(Leases):
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
-        """The trials of a sweep that are in the queue, or trained; `over`: that wait for the sweep to take them."""
+        """Return the trials of a sweep that have a job; `over`: those whose job has ended."""
         query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
-        """Version, id and owner of each job deleted after `since`; the last KEPT_DELETIONS are known."""
+        """Return version, id and owner of jobs deleted after `since`, of the last KEPT_DELETIONS."""
         query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
         return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
     def check_writable(self) -> None:
-        """Raises StoreError where nothing can be written, or no job would be taken."""
+        """Raise StoreError if nothing can be written, or the disk is too full for jobs."""
         if self.is_full():
             raise DiskFullError(FULL)
         # The smallest write: it changes nothing, and fails on a disk that is full or mounted read-only.
@@ -201,16 +200,16 @@ class Store(Leases):
     def submit(
         self, owner: str, spec: JobSpec, idempotency_key: str | None = None, most: int | None = None
     ) -> tuple[JobRecord, bool]:
-        """A new job in the queue, and True; with a key that was used before, the job of then, and False.
+        """Queue a new job, and return it and True; for a key that was used before, return its job and False.
 
-        `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another spec,
-        QueueFullError; DiskFullError where too little of the disk is free.
+        `most` is the number of the owner's jobs that may wait. Raises ConflictError if the key was used for another
+        specification, QueueFullError, DiskFullError.
         """
         with self._recorded() as connection:
             if idempotency_key is not None:
-                # Hashed, so that the same key with another body is found out without keeping the body.
+                # The hash detects the same key with another request.
                 request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
-                # Key and job are one transaction: of two equal requests at once the second gets the job of the first.
+                # Key and job are one transaction: of two simultaneous requests the second gets the first one's job.
                 if (earlier := self._earlier(connection, owner, idempotency_key, request)) is not None:
                     return earlier, False
             if most is not None:
@@ -220,14 +219,14 @@ class Store(Leases):
                     raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
             if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
                 raise DiskFullError(FULL)
-            made = self._insert(connection, new_id(), owner, spec)
+            job = self._insert(connection, new_id(), owner, spec)
             if idempotency_key is not None:
-                values = (owner, idempotency_key, request, made.id, self.clock())
+                values = (owner, idempotency_key, request, job.id, self.clock())
                 connection.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
-            return made, True
+            return job, True
 
     def knows_key(self, owner: str, key: str) -> bool:
-        """Whether a request with this idempotency key has made a job."""
+        """Return whether a request with this idempotency key has made a job."""
         return self.database.row("SELECT 1 FROM idempotency WHERE owner = ? AND key = ?", owner, key) is not None
 
     def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
@@ -241,7 +240,7 @@ class Store(Leases):
         return job_of(find(connection, row["job"], owner))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
-        # Without any worker nothing is said: a store may be filled before its workers start.
+        # Without any worker no reason is given: jobs may be submitted before workers start.
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
@@ -257,29 +256,29 @@ class Store(Leases):
         insert(connection, values)
         return job_of(find(connection, job))
 
-    def ask(self, job: str, what: Wanted, owner: str | None = None) -> JobRecord:
-        """Cancel or pause a job: at once where it waits, else its worker will hear of it and save first.
+    def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
+        """Cancel or pause a job: a waiting one at once, a running one after its worker has saved it.
 
-        `requeue`: its worker stops and lets another go on. Raises ConflictError where the job is over.
+        `requeue` makes its worker stop, and another continue. Raises ConflictError if the job is over.
         """
         with self._recorded() as connection:
             row = find(connection, job, owner)
             status = row["status"]
             if status == "running":
-                # A cancel is not taken back by a later pause.
-                return change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else what)
-            if status in ENDED or (status == "paused" and what != "cancel"):
-                raise ConflictError(f"The job {job} is {status}: there is nothing to {what}.")
-            if what == "requeue":
+                # A later pause does not replace a cancel.
+                return change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else action)
+            if status in ENDED or (status == "paused" and action != "cancel"):
+                raise ConflictError(f"The job {job} is {status}: there is nothing to {action}.")
+            if action == "requeue":
                 return job_of(row)
-            ended = self._now() if what == "cancel" else None
-            return change(connection, job, status=AT_ONCE[what], ended=ended, waits_for=None)
+            ended = self._now() if action == "cancel" else None
+            return change(connection, job, status=AT_ONCE[action], ended=ended, waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""
+        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for any other."""
         with self._recorded() as connection:
             row = find(connection, job, owner)
-            # The worker has not stopped yet: taking the wish back is all that there is to do, and it trains on.
+            # The worker has not stopped yet, and continues if the request is withdrawn.
             if row["status"] == "running" and row["wanted"] == "pause":
                 return change(connection, job, wanted=None)
             if row["status"] != "paused":
@@ -287,7 +286,7 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def retry(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a failed or cancelled job; it goes on from its checkpoint. Raises ConflictError for any other."""
+        """Queue a failed or cancelled job, which continues from its checkpoint. Raises ConflictError for any other."""
         with self._recorded() as connection:
             status = find(connection, job, owner)["status"]
             if status not in ("failed", "cancelled"):
@@ -296,24 +295,25 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def train_on(self, trial: str, until: int | None) -> JobRecord:
-        """Queue a trial again that was done up to where it was looked at; it goes on from there."""
+        """Queue a trial that has ended its rung again, to continue `until` the end of the next one."""
         with self._recorded() as connection:
-            known = job_of(find(connection, trial))
-            asked = {name: getattr(known, name) for name in ASKED} | {"options": known.options | {"until": until}}
-            return change(connection, trial, **as_stored(asked), **_REQUEUED, result=None)
+            job = job_of(find(connection, trial))
+            request = {name: getattr(job, name) for name in ASKED} | {"options": job.options | {"until": until}}
+            return change(connection, trial, **as_stored(request), **_REQUEUED, result=None)
 
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
-        """Change what is not None of EDITABLE. Raises StoreError for other columns."""
-        given = {name: value for name, value in changes.items() if value is not None}
-        if others := sorted(given.keys() - EDITABLE):
+        """Change the columns of EDITABLE that are not None. Raises StoreError for other columns."""
+        values = {name: value for name, value in changes.items() if value is not None}
+        if others := sorted(values.keys() - EDITABLE):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
         with self._recorded() as connection:
             row = find(connection, job, owner)
-            return change(connection, job, **as_stored(given)) if given else job_of(row)
+            return change(connection, job, **as_stored(values)) if values else job_of(row)
 
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
-        """Forget a job and delete its files. Raises ConflictError while it runs, or a follow-up that reads its files;
-        `only_over`: also while it waits.
+        """Delete a job and its files.
+
+        Raises ConflictError while it or a job that reads its files runs, with `only_over` also while it waits.
         """
         if self.job(job, owner).status != "running":
             for trial in self.trials(job):
@@ -342,15 +342,15 @@ class Store(Leases):
         version = tick(connection)
         connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
-        if listed:  # listeners learn of the newest KEPT_DELETIONS; after a longer absence they list the jobs anew
+        if listed:  # listeners get the newest KEPT_DELETIONS; after a longer absence they list the jobs again
             connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
 
-    # who is signed in on the page: hashes of cookies, never these themselves ----------------------------------
+    # sessions of the page: hashes of cookies, never the cookies -----------------------------------------------
 
     def open_session(self, digest: str, owner: str, seconds: float) -> None:
-        """Keep a session under the hash of its cookie, for so long."""
+        """Store a session under the hash of its cookie, for `seconds`."""
         with self.database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
             values = {"hash": digest, "owner": owner, "expires": self.clock() + seconds}
@@ -358,18 +358,18 @@ class Store(Leases):
             connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)", signed)
 
     def session_owner(self, digest: str) -> str | None:
-        """The owner of a session; None where there is none, or it has expired."""
+        """Return the owner of a session, or None if it does not exist or has expired."""
         row = self.database.row("SELECT * FROM sessions WHERE hash = ? AND expires >= ?", digest, self.clock())
         return None if row is None or not is_intact(row) else str(row["owner"])
 
     def close_session(self, digest: str) -> None:
         self.database.write("DELETE FROM sessions WHERE hash = ?", digest)
 
-    # looking on ---------------------------------------------------------------------------------------------
+    # state frames -------------------------------------------------------------------------------------------
 
     def watch(self, job: str, seconds: float) -> None:
-        """Someone looks at this job for so long: its worker makes state frames."""
-        # Nobody lists jobs by it, so it makes no new version. Two listeners only ever prolong it.
+        """Let a job's worker make state frames for `seconds`."""
+        # It is not shown, and so makes no new version. Two listeners can only prolong it.
         until = self.clock() + seconds
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
 
@@ -382,4 +382,4 @@ _REQUEUED: dict[str, Any] = {
     "vain_tries": 0,
     "not_before": 0.0,
 }
-"""The columns of a job that someone sends to the queue again."""
+"""Columns of a job that a user queues again."""
