@@ -1,4 +1,4 @@
-"""The other side of the interface: what the command line's client asks of a server.
+"""Send requests to a server, for the command line.
 
 with Client.from_environment() as client:
     job = client.submit({"preset": "checkerboard"})
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
-"""The names of the variables in the environment."""
+"""Environment variables with the server's address and the token."""
 DEFAULT = "http://127.0.0.1:8765"
 API = "/api/v1"
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before each new try to reach a server; the last one again and again where events are followed."""
+"""Seconds before each new try to reach a server; streams of events repeat the last one."""
 SILENCE_S = 40.0
-"""A stream that says nothing for longer is dead: the server has a heartbeat."""
+"""Seconds without data after which a stream is dead: the server sends heartbeats."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -51,14 +51,14 @@ JobJson = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """One server-sent event, with its data read as JSON."""
+    """Server-sent event with its JSON data."""
 
     name: str
     data: Any
 
 
 def _trusted() -> ssl.SSLContext | bool:
-    """The certificates of SSL_CERT_FILE, where a server has one of its own, else the usual ones. Raises UsageError."""
+    """Return the certificates of SSL_CERT_FILE, or True for the system's. Raises UsageError."""
     file = os.environ.get("SSL_CERT_FILE")
     try:
         return ssl.create_default_context(cafile=file) if file else True
@@ -67,10 +67,10 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Client:
-    """Calls that raise ServiceError, with the server's own sentence where it has one."""
+    """Client of a server. Methods raise ServiceError, with the server's message if it has one."""
 
     def __init__(self, server: str, token: str) -> None:
-        """Raises UsageError for an address that is none."""
+        """Set up the connection. Raises UsageError for an invalid address."""
         parts = urlsplit(server)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
@@ -81,7 +81,7 @@ class Client:
             base_url=self.server + API,
             headers={"Authorization": f"Bearer {token}"},
             timeout=httpx.Timeout(30.0, connect=5.0),
-            trust_env=not is_loopback(parts.hostname),  # a proxy does not lead to this machine
+            trust_env=not is_loopback(parts.hostname),  # no proxy for this machine
             verify=_trusted(),
         )
 
@@ -111,8 +111,8 @@ class Client:
     # jobs ---------------------------------------------------------------------------------------------
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
-        """Queue a job, with the table `data` of a classifier, once, even if the answer to the first try is lost."""
-        # The key stays the same over all tries of this call: the server answers the second with the job of the first.
+        """Queue one job, with the table `data` of a classifier, even if an answer is lost."""
+        # All tries of this call have the same key: the server answers the second with the job of the first.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
         if data is not None:
@@ -123,42 +123,41 @@ class Client:
         return self._job("GET", f"/jobs/{_id(job)}")
 
     def jobs(self, **filters: Any) -> Iterator[JobJson]:
-        """The jobs that pass the filters, the newest first, page after page."""
+        """Yield the jobs that pass the filters, the newest first."""
         before = None
         while True:
-            given = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
-            # By number, not by offset: jobs that are submitted meanwhile do not shift the pages.
-            page = self._read("jobs", self.call("GET", "/jobs", params=given).content)
+            params = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
+            page = self._read("jobs", self.call("GET", "/jobs", params=params).content)
             yield from page["jobs"]
             before = page["next"]
             if before is None or not page["jobs"]:
                 return
 
     def steer(self, job: str, action: str) -> JobJson:
-        """Ask `cancel`, `pause`, `resume` or `retry` of a job."""
+        """Cancel, pause, resume or retry a job."""
         return self._job("POST", f"/jobs/{_id(job)}/{action}")
 
     def edit(self, job: str, **changes: Any) -> JobJson:
-        """Give a job another `name` or `priority`, or other `tags`."""
+        """Change the `name`, `priority` or `tags` of a job."""
         return self._job("PATCH", f"/jobs/{_id(job)}", json=changes)
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
-        """Queue a job by `clone`, `simplify`, `prove`, `export` or `evaluate` of another one."""
-        # Sent once: where the answer is lost, a second one would be a second job.
+        """Queue a job that is made from another one by `clone`, `simplify`, `prove`, `export` or `evaluate`."""
+        # One try: if an answer is lost, a second request would make a second job.
         return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
     def delete(self, job: str) -> None:
-        """Remove a job that does not run, and its files."""
+        """Delete a job that is not running, with its files."""
         if self.call("DELETE", f"/jobs/{_id(job)}", tries=1).status_code != 204:
             raise self._foreign()
 
     def log(self, job: str, tail: int) -> str:
-        """The last `tail` bytes of a job's log."""
+        """Return the last `tail` bytes of a job's log."""
         answer = self.call("GET", f"/jobs/{_id(job)}/log", params={"tail": tail})
         return str(self._read("log", answer.content)["text"])
 
     def text(self, job: str, name: str) -> str | None:
-        """A small file of a job; None where it has none of this name."""
+        """Return a small text file of a job, or None."""
         with self._connection_errors():
             answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
         if answer.status_code == 404:
@@ -167,7 +166,7 @@ class Client:
         return answer.text
 
     def archive(self, job: str, file: BinaryIO) -> None:
-        """Write a job's files, as a zip, to `file`."""
+        """Write a zip with a job's files to `file`."""
         with self._connection_errors(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
             self._check(answer, "application/zip")
             for block in answer.iter_bytes():
@@ -176,15 +175,15 @@ class Client:
     # events -------------------------------------------------------------------------------------------
 
     def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[ServerEvent]:
-        """What happens to a job until it ends; where the connection is lost, it is taken up where it was.
+        """Yield the events of a job until it ends, with rows after an epoch; resume after losses of the connection.
 
-        Rows are those after an epoch. `lost` hears why, once for each loss.
+        Each loss calls `lost` once with the reason.
         """
         last, tries = "", 0
         while True:
             try:
                 for name, data, event_id in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
-                    # An event shows that the connection is good again, and its id where to go on.
+                    # The connection works again, and resumes after the last id.
                     last, tries = event_id or last, 0
                     yield ServerEvent(name, data)
                     if name == "end":
@@ -195,7 +194,7 @@ class Client:
             except httpx.DecodingError as error:
                 raise self._foreign() from error
             except ServiceError as error:
-                # The server refuses for good: the job is gone, or the token is wrong.
+                # A final refusal: the job is deleted, or the token is wrong.
                 if error.status not in OVERLOADED:
                     raise
                 why = str(error)
@@ -206,9 +205,7 @@ class Client:
 
     def _stream(self, path: str, last: str) -> Iterator[tuple[str, Any, str]]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
-        # Two heartbeats of the server and a bit: a shorter silence is no loss.
-        timeout = httpx.Timeout(SILENCE_S, connect=5.0)
-        with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
+        with self._http.stream("GET", path, headers=headers, timeout=httpx.Timeout(SILENCE_S, connect=5.0)) as answer:
             self._check(answer, "text/event-stream")
             yield from parsed(answer.iter_lines(), self._read)
 
@@ -217,7 +214,7 @@ class Client:
         return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
-        """The answer; asked again a few times where the server is not there, which most requests may be."""
+        """Return the answer to a request, after up to `tries` tries if the server cannot be reached."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
@@ -233,7 +230,7 @@ class Client:
 
     @contextmanager
     def _connection_errors(self) -> Iterator[None]:
-        """A connection's errors as one sentence."""
+        """Turn errors of the connection into ServiceErrors."""
         try:
             yield
         except httpx.DecodingError as error:
@@ -252,17 +249,17 @@ class Client:
             raise self._foreign() from error
 
     def _check(self, answer: httpx.Response, media_type: str = "") -> None:
-        """Raises ServiceError for a refusal, in the server's words, and for an answer of another media type."""
+        """Raise ServiceError for a refusal, with the server's message, and for an answer of another media type."""
         if answer.is_success:
             if media_type and answer.headers.get("content-type", "").partition(";")[0].strip() != media_type:
                 raise self._foreign()
             return
         answer.read()
         try:
-            words = str(_form("error").validate_json(answer.content, strict=True).error.message)
-        except ValueError:  # not from our server, perhaps from a proxy before it
-            words = f"The server answered {answer.status_code} {answer.reason_phrase}."
-        raise ServiceError(words, answer.status_code)
+            message = str(_form("error").validate_json(answer.content, strict=True).error.message)
+        except ValueError:  # not from our server, perhaps from a proxy
+            message = f"The server answered {answer.status_code} {answer.reason_phrase}."
+        raise ServiceError(message, answer.status_code)
 
     def _foreign(self) -> ServiceError:
         return ServiceError(
@@ -273,7 +270,7 @@ class Client:
 
 @cache
 def _form(name: str) -> TypeAdapter[Any]:
-    """Return what checks the form of an answer or event; of other events it is only an object."""
+    """Return the validator of an answer or event; other events only have to be objects."""
     from pydantic import TypeAdapter
 
     from difflogic.serve.api import replies
@@ -287,7 +284,7 @@ def _form(name: str) -> TypeAdapter[Any]:
 def parsed(
     lines: Iterator[str], read: Callable[[str, str], Any] = lambda _, text: json.loads(text)
 ) -> Iterator[tuple[str, Any, str]]:
-    """Name, data and id of each event in a stream of text; `read` returns the data, by the event's name."""
+    """Yield name, data and id of each event in the lines of a stream; `read` parses the data, by the event's name."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -304,7 +301,7 @@ def _reason(error: Exception) -> str:
 
 
 def _id(job: str) -> str:
-    """Raises UsageError for what is no id, and would be another address."""
+    """Return a valid id. Raises UsageError for text that would change the path."""
     if not ID.fullmatch(job):
         raise UsageError(f"{job!r} is not the id of a job: `difflogic jobs` lists them.")
     return job
@@ -314,35 +311,35 @@ def _id(job: str) -> str:
 
 
 def check_new(folder: Path) -> None:
-    """Raises UsageError unless `folder` is free: absent, or empty."""
+    """Raise UsageError unless a folder is absent or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder: choose another one.")
 
 
 def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
-    """Put the files of a job's archive into a new folder, all of them or none; returns their names.
+    """Extract all files of a job's archive, or none, into a new folder, and return their names.
 
-    Raises ServiceError for an archive with anything in it that no server of ours puts there, UsageError where the
-    folder is not free, OSError.
+    Raises ServiceError for an archive with unexpected files, UsageError if the folder is not free, OSError.
     """
     check_new(folder)
-    folder = folder.resolve()  # a link to an empty folder stays, and leads to the files
+    folder = folder.resolve()  # a link to an empty folder stays
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # On the same disk, so that the rename cannot fail half-way: an interrupted fetch leaves no half of a run.
-        with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
-            for each in archive.infolist():
-                # Our server sends plain files, and never compresses them: all else is refused and not repaired.
-                top, _, name = each.filename.partition("/")
-                if top != job or not NAME.fullmatch(name) or each.compress_type != zipfile.ZIP_STORED:
-                    words = f"The archive has an unexpected file, {each.filename[:80]!r}"
-                    raise ServiceError(f"{words}: nothing was unpacked.")
-            archive.extractall(made)  # also a link becomes a plain file
-            files = Path(made) / job
+        # On the same disk, so that the rename is atomic: an interrupted fetch leaves no part of a run.
+        with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as new:
+            for entry in archive.infolist():
+                # The server sends plain files without compression.
+                top, _, name = entry.filename.partition("/")
+                if top != job or not NAME.fullmatch(name) or entry.compress_type != zipfile.ZIP_STORED:
+                    raise ServiceError(
+                        f"The archive has an unexpected file, {entry.filename[:80]!r}: nothing was unpacked."
+                    )
+            archive.extractall(new)  # links become plain files
+            files = Path(new) / job
             files.mkdir(exist_ok=True)  # a job may have none
             if folder.exists():
                 folder.rmdir()
             files.rename(folder)
     except (zipfile.BadZipFile, RuntimeError, ValueError, ArithmeticError, EOFError, struct.error) as error:
         raise ServiceError("The archive is damaged: nothing was unpacked, fetch it again.") from error
-    return sorted(each.name for each in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())

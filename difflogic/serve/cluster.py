@@ -1,11 +1,10 @@
-"""The machines of a Ray cluster as workers: `difflogic serve --workers ray`.
+"""Run workers on the machines of a Ray cluster: `difflogic serve --workers ray`.
 
-Ray places an actor for each device of each machine, carries what it asks and its files, and tells when it is lost. The
-actor is a worker as on this machine, and its supervisor is too: it sees the end of its workers, expires them, and
-starts others. Whose a job is, is a matter of leases as ever. What differs is how a worker begins, and its store: see
-`difflogic.serve.worker.remote_store`. A machine that joins later gets workers when it is seen.
+Ray places an actor for each device of each machine, transports its calls and files, and reports its loss. Workers,
+supervisor and leases are those of a single machine, apart from the start of a worker and its store: see
+`difflogic.serve.worker.remote_store`. A machine that joins later gets workers too.
 
-Each machine looks for its own GPUs. Ray counts those that have CUDA, and by other numbers than wgpu does.
+Each machine lists its own GPUs: Ray only counts those with CUDA, and numbers them in another way than wgpu.
 """
 
 import contextlib
@@ -31,19 +30,19 @@ from difflogic.serve.worker.worker import WorkerProcess
 from difflogic.version import __version__
 
 LOOK_S = 1.0
-"""Seconds between two looks for machines that have come or gone."""
+"""Seconds between two checks for machines that have joined or left."""
 KILL_S = 60.0
-"""Seconds within which Ray ends an actor, or gives up its machine."""
+"""Seconds within which Ray ends an actor, or declares its machine lost."""
 CALLS = 64
-"""Calls of workers that the store's side answers at once."""
+"""Number of workers' calls that the store's actor answers at once."""
 RAY = "ray"
-"""What is asked for with --workers."""
+"""Value of --workers for a cluster."""
 
 
-def connected(where: str, what: str) -> Any | None:
-    """The module ray, connected to the cluster that `where` names: `ray` that of this machine, `ray:HOST:PORT`.
+def connected(where: str, user: str) -> Any | None:
+    """Return the module ray, connected to the cluster `ray` of this machine or `ray:HOST:PORT`; None for other text.
 
-    None where it is anything else. `what` needs it, say "A sweep". Raises MissingPackagesError, UsageError.
+    `user` is the feature that needs Ray, such as "A sweep". Raises MissingPackagesError, UsageError.
     """
     name, _, address = where.partition(":")
     if name != RAY:
@@ -51,7 +50,7 @@ def connected(where: str, what: str) -> Any | None:
     try:
         import ray
     except ImportError as error:
-        raise MissingPackagesError.of(what, "ray", error.name) from error
+        raise MissingPackagesError.of(user, "ray", error.name) from error
     try:
         # Ray puts the current folder of the process that connects first on its workers' `sys.path`.
         with contextlib.chdir(sys.prefix):
@@ -65,7 +64,7 @@ def connected(where: str, what: str) -> Any | None:
 
 
 class WorkerActor:
-    """The actor of one device of a machine."""
+    """Actor for a device of a machine."""
 
     def __init__(self) -> None:
         self._worker: WorkerProcess | None = None
@@ -80,35 +79,35 @@ class WorkerActor:
         max_memory: int | None,
         environment: Mapping[str, str],
     ) -> None:
-        """Do jobs of the store behind this actor until `stop` is called."""
+        """Run jobs of the store's actor until `stop` is called."""
         os.environ.update(environment)
         os.umask(0o077)
-        # Nothing here has to last, also not on a container's own mount: what a job has become is sent as it comes.
+        # Any mount is allowed, as files are only temporary here: they are sent to the store.
         os.environ[mount.ALLOW] = "1"
         with TemporaryDirectory(prefix="difflogic-worker-", ignore_cleanup_errors=True) as folder:
-            remote = RemoteStore(partial(_asked, store), Path(folder), host)
+            remote = RemoteStore(partial(_call, store), Path(folder), host)
             self._worker = WorkerProcess(remote, name, slot.device, slot.engines, limits, max_memory)
             self._worker.run()
 
     def stop(self) -> None:
-        """Let `work` save, hand back its job and end."""
+        """Ask `work` to save, hand back its job and end."""
         if self._worker is not None:
             self._worker.stopping = True
 
 
-def _asked(actor: Any, method: str, *given: Any) -> Any:
-    """The answer of another actor. Raises what its method raises; what Ray raises where it is lost ends the worker."""
+def _call(actor: Any, method: str, *arguments: Any) -> Any:
+    """Return the result of another actor's method. Raises what that raises; Ray's error for a lost actor ends us."""
     from ray.exceptions import RayTaskError
 
     try:
-        # Not ray.get: while an actor waits there, Ray lends its core to others.
-        return getattr(actor, method).remote(*given).future().result()
+        # Not ray.get, during which Ray gives the core of this actor to others.
+        return getattr(actor, method).remote(*arguments).future().result()
     except RayTaskError as error:
         raise error.cause from None
 
 
 class _ActorChild:
-    """A worker on a machine of the cluster, as its supervisor sees it."""
+    """Worker on a machine of the cluster, for its supervisor."""
 
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str, device: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
@@ -121,7 +120,7 @@ class _ActorChild:
             return None
         try:
             self._ray.get(self._work)
-        except Exception as error:  # noqa: BLE001  whatever ended it ended it alone
+        except Exception as error:  # noqa: BLE001  the supervisor goes on after any error of a worker
             self.how = f"its worker was lost ({first_line(error)})"
             return 1
         self.how = "its worker ended with exit status 0"
@@ -140,7 +139,7 @@ class _ActorChild:
 
 
 class ClusterSupervisor(Supervisor):
-    """Workers on the machines of a Ray cluster: each on every device that is meant, wherever there is one."""
+    """Supervisor of the workers on the machines of a Ray cluster."""
 
     def __init__(
         self,
@@ -151,19 +150,20 @@ class ClusterSupervisor(Supervisor):
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
     ) -> None:
-        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engines`: of each worker,
-        where each core has one; without any each device has one, as on this machine.
+        """Start workers on `devices` of each machine, by a connected `ray`.
+
+        With `engines` each core has a worker that takes these; else each device has one, as on a single machine.
         """
         self._ray, self._engines = ray, list(engines)
         super().__init__(folder, devices, max_memory=max_memory, environment=environment)
-        here = ray.get_runtime_context().get_node_id()
-        # Where it is lost its locks are too, its workers end, and Ray begins another for those that follow them.
-        how = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
-        self._actor = ray.remote(**how, scheduling_strategy=self._on(here))(StoreActor).remote(folder.resolve())
+        node = ray.get_runtime_context().get_node_id()
+        # If it is lost, so are its locks: its workers end, and Ray starts another actor for the next ones.
+        options = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
+        self._actor = ray.remote(**options, scheduling_strategy=self._on(node))(StoreActor).remote(folder.resolve())
         self._machines: dict[str, str] = {}
-        """The names of the machines that are there, by their nodes."""
+        """Names of the present machines, by their nodes."""
         self._asked: dict[str, Any] = {}
-        """Machines that were asked for their devices, and have not answered yet."""
+        """Pending lists of machines' devices, by their nodes."""
         self._looked = 0.0
 
     def open_slots(self) -> list[Slot]:
@@ -175,23 +175,23 @@ class ClusterSupervisor(Supervisor):
         self._looked = time.monotonic()
         try:
             self._look()
-        except Exception as error:  # noqa: BLE001  Ray's own; the next look may do better
+        except Exception as error:  # noqa: BLE001  errors of Ray; the next check may succeed
             log_event("cluster", logging.ERROR, why=first_line(error))
 
     def _look(self) -> None:
-        """Ask the machines that have come for their devices, and forget those that have gone."""
-        # A head that was begun with --num-cpus 0 is not to compute.
+        """Ask new machines for their devices, and remove those that have left."""
+        # A head that was started with --num-cpus 0 does not compute.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        there = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}
-        for node in there.keys() - self._machines.keys():
+        present = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}
+        for node in present.keys() - self._machines.keys():
             ask = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=self._on(node))(_devices)
             self._asked[node] = ask.remote(self._devices)
-        for node in self._machines.keys() - there.keys():
+        for node in self._machines.keys() - present.keys():
             log_event("machine lost", logging.WARNING, node=node, host=self._machines[node])
             self._asked.pop(node, None)
-        self._machines = there
-        # Its worker is expired first, which the slot sees.
-        self._slots = [slot for slot in self._slots if slot.node in there or slot.child is not None]
+        self._machines = present
+        # A slot stays until its worker is expired.
+        self._slots = [slot for slot in self._slots if slot.node in present or slot.child is not None]
         for node, answer in list(self._asked.items()):
             if self._ray.wait([answer], timeout=0)[0]:
                 del self._asked[node]
@@ -199,7 +199,7 @@ class ClusterSupervisor(Supervisor):
 
     def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
-        # A run that goes on elsewhere must be computed alike, and both must mean the same by a job.
+        # A run that continues on another machine must be computed in the same way, and jobs have the same meaning.
         if version != __version__:
             why = f"It has difflogic {version} and this server {__version__}: use the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)
@@ -210,19 +210,19 @@ class ClusterSupervisor(Supervisor):
         if not self._engines:
             self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
             return
-        cores = next(int(each["Resources"].get("CPU", 0)) for each in self._ray.nodes() if each["NodeID"] == node)
-        every = [place for each in devices for place in [each] * (1 if each.startswith("gpu") else cores)]
-        self.add(*(Slot(place, self._engines, node) for place in every))
+        cores = next(int(other["Resources"].get("CPU", 0)) for other in self._ray.nodes() if other["NodeID"] == node)
+        for device in devices:
+            self.add(*(Slot(device, self._engines, node) for _ in range(1 if device.startswith("gpu") else cores)))
 
     def start_worker(self, slot: Slot) -> Child:
         name = f"{slot.node[:8]}-{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"
-        # Two calls at once: one that works, and one that says when it is over.
+        # Two calls at once: `work` and `stop`.
         strategy = self._on(slot.node)
         kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=strategy)
         actor = kind(WorkerActor).remote()
         host = self._machines.get(slot.node, slot.node[:8])
-        about = slot, name, host, self.limits, self._max_memory, dict(self.environment or {})
-        work = actor.work.remote(self._actor, *about)
+        settings = self.limits, self._max_memory, dict(self.environment or {})
+        work = actor.work.remote(self._actor, slot, name, host, *settings)
         return _ActorChild(self._ray, self._actor, actor, work, name, slot.device)
 
     def _end(self) -> None:
@@ -233,6 +233,6 @@ class ClusterSupervisor(Supervisor):
         return self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _devices(meant: Sequence[str]) -> tuple[str, list[str], str | None]:
+def _devices(devices: Sequence[str]) -> tuple[str, list[str], str | None]:
     """Return the version of difflogic on this machine, its devices, and a warning about its GPUs."""
-    return __version__, *known.usable(meant)
+    return __version__, *known.usable(devices)

@@ -1,11 +1,11 @@
-"""What can be wrong with a request: a status, a code for programs, and one sentence for people."""
+"""Refuse requests with a status, a code for programs, and one sentence for people."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class ApiError(Exception):
-    """A request is refused, with a status, a code and a sentence."""
+    """Refusal of a request, with a status, a code and a sentence."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -24,12 +24,11 @@ REFUSALS = {
     416: ("range_not_satisfiable", "The file is shorter than the requested range."),
     415: ("unsupported_media_type", "The request was refused."),
 }
-"""What a framework refuses, by its status, in our words."""
+"""Codes and sentences for refusals by the framework, by their status."""
 
 
 def invalid(errors: Sequence[Any]) -> ApiError:
-    """A request that does not have the form of the OpenAPI document, by pydantic's first complaint."""
-    # One complaint at a time, as on the command line.
+    """Return the refusal of a request that violates the OpenAPI document, by pydantic's first error."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     words = str(first["msg"]).rstrip(".")
@@ -37,7 +36,7 @@ def invalid(errors: Sequence[Any]) -> ApiError:
 
 
 def one_sentence(text: str) -> str:
-    """A text without line breaks, and not endless: an error quotes what came."""
+    """Return a text without line breaks and of limited length, since errors quote requests."""
     words = " ".join(text.split())
     return words if len(words) <= MOST else f"{words[: MOST - 1]}…"
 

@@ -1,4 +1,4 @@
-"""Servers of this user on this machine: commands find their addresses, and the tokens that they made."""
+"""Find this user's servers on this machine, with their addresses and generated tokens."""
 
 import ipaddress
 import os
@@ -15,13 +15,13 @@ from difflogic.serve.store.presence import Presence, is_gone
 from difflogic.system.cache import Entry, JsonCache, user_cache
 
 SERVERS = JsonCache("servers")
-"""The file with the address of each server, and the file of the token that it made, by its port."""
+"""File with the address of each server and the path of its generated token, by port."""
 
 
 @contextmanager
 def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator[None]:
-    """Let the commands of this user find a server as long as this lasts; `token`: the file of the one that it made."""
-    if is_address(settings.host) and ipaddress.ip_address(settings.host).is_unspecified:  # all, also this machine's own
+    """Let this user's commands find a server within the context; `token` is the file of its generated token."""
+    if is_address(settings.host) and ipaddress.ip_address(settings.host).is_unspecified:  # all addresses
         settings = replace(settings, host="::1" if ":" in settings.host else "127.0.0.1")
     entry = {"address": settings.address(port), "host": platform.node()}
     with ExitStack() as stack:
@@ -41,7 +41,7 @@ def running_server() -> str | None:
 
 
 def token_of(address: str) -> str | None:
-    """Return the token that the server at an address made, or None if it is not one of this user's."""
+    """Return the generated token of the server at an address, or None if it is not this user's."""
     parts = urlsplit(address)
     entry = _running().get(str(parts.port)) if is_loopback(parts.hostname or "") else None
     with suppress(OSError, KeyError, TypeError):
@@ -53,14 +53,14 @@ def _running() -> dict[str, Entry]:
     """Return the entries of servers that run on this machine, by port."""
     with suppress(OSError):
         status = SERVERS.path.stat()
-        # A token goes to the address in this file: nobody else may have written it.
+        # A token is sent to the address in this file: no other user may have written it.
         if os.name != "posix" or (status.st_uid == os.getuid() and not status.st_mode & 0o022):
             return {port: entry for port, entry in SERVERS.read().items() if _is_running(port, entry)}
     return {}
 
 
 def _is_running(port: str, entry: Entry) -> bool:
-    """Return whether a server holds its lock; one that was killed left its entry, and its port may be anybody's."""
+    """Return whether a server holds its lock; a killed one left its entry, and its port may be another program's."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
     return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
 

@@ -1,7 +1,7 @@
-"""The server's log: a JSON object a line on standard error, without tokens, cookies, bodies and queries.
+"""Write the server's log, a JSON object per line on standard error, without tokens, cookies, bodies and queries.
 
-Whoever floods the server must not fill its disk: of each event a number of lines is written in ten seconds, and then
-one line that says how many more there were.
+A flood of requests must not fill the disk: each event gets a limited number of lines in ten seconds, and then one line
+with the number of lines left out.
 """
 
 import json
@@ -19,13 +19,13 @@ from typing import Any, TextIO
 LOGGER = logging.getLogger("difflogic.serve")
 WINDOW_S = 10.0
 MOST_LINES = 200
-"""Of one event within WINDOW_S."""
+"""Most lines of one event within WINDOW_S."""
 MOST_TRACES = 10
-"""Of one event with tracebacks, each of which has many lines."""
+"""Most lines of one event with tracebacks."""
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per record: what `extra={"fields": {...}}` names, and a traceback where there is one."""
+    """Formatter that makes an object with the entries of `extra={"fields": {...}}`, and the traceback of an error."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -40,12 +40,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """One line of the log."""
+    """Write a line to the log."""
     LOGGER.log(level, event, extra={"fields": fields})
 
 
 class BoundedHandler(logging.StreamHandler[TextIO]):
-    """Writes so many lines of each event in WINDOW_S, fewer where they have tracebacks, and says what it left out."""
+    """Handler that limits the lines of each event in WINDOW_S, and logs the number of lines left out."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
@@ -60,8 +60,8 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._say_left_out()
             self._lines.clear()
             self._ends = self._clock() + WINDOW_S
-        # By status too: requests that are refused, of which a flood consists, do not crowd out those that are answered.
-        # `msg` is the text before values are put into it; what asyncio says has them in the lines after the first.
+        # By status too: refused requests, as in a flood, do not displace answered ones. `msg` is the text without its
+        # values, which asyncio puts into the lines after the first.
         event = str(record.msg).partition("\n")[0], getattr(record, "fields", {}).get("status")
         self._lines[event] += 1
         if self._lines[event] <= (MOST_TRACES if record.exc_info else MOST_LINES):
@@ -82,11 +82,11 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
 
 
 def set_up(stream: TextIO | None = None) -> None:
-    """Send the server's log, and that of the libraries it stands on, to a stream."""
+    """Send the log of the server and its libraries to a stream."""
     handler = BoundedHandler(stream or sys.stderr)
     for name in ("difflogic.serve", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
-        # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would come twice.
+        # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would be written twice.
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
         logger.setLevel(logging.INFO if name == "difflogic.serve" else logging.WARNING)
 

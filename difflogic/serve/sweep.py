@@ -1,8 +1,8 @@
-"""A sweep on this machine or on a Ray cluster, from its beginning to its end, or on from where it was left.
+"""Run or resume a sweep on this machine or on a Ray cluster.
 
-It is a queue of its own, in the folder `queue` of the sweep, with a supervisor that has workers for its trials; on a
-server a sweep is a job, and its trials are in the server's queue (`difflogic.serve.worker.sweeps`). When all trials are
-over, the queue is removed.
+The sweep has a queue of its own, in its folder `queue`, and a supervisor with workers for its trials. The queue is
+removed when all trials are over. On a server a sweep is a job, whose trials are in the server's queue
+(`difflogic.serve.worker.sweeps`).
 """
 
 import os
@@ -30,11 +30,11 @@ from difflogic.train.signals import Stop, StopSignals
 
 QUEUE = "queue"
 SWEEP = "a" * 16
-"""The id of the sweep in its queue, where it has no row."""
+"""Id of the sweep in its queue, in which it has no row."""
 ENGINES = ("auto", "gpu", "reference")
-"""What trials may ask for: every worker takes them all, also where a sweep goes on elsewhere than it began."""
+"""Engines that trials may request: all workers take all trials, also after a move to another machine."""
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1"}
-"""A process for each core: threads of each would only wait for those of the others."""
+"""Environment of the workers: each core has a process, and further threads would only wait."""
 
 
 def sweep(
@@ -50,29 +50,29 @@ def sweep(
     """Train many runs that differ in some fields, and compare them.
 
     Args:
-        what: A preset of automata or agents, a configuration, or a whole specification, without `over` and `how`.
-        over: Values by the path of their field: a list, a range of seeds, or text as `--over` takes it.
+        what: A preset of automata or agents, a configuration, or a complete specification, without `over` and `how`.
+        over: Values by the path of their field: a list, a range of seeds, or text as for `--over`.
         out: A new folder; None: `runs/sweep-NAME-DATE-TIME`.
-        devices: As `gpu:0`, `cpu`; none: the hardware GPUs, else the processor.
-        workers: Processes on the processor, None: one for each core. Or a Ray cluster: `ray` for the one that this
-            machine is in, `ray:HOST:PORT`.
-        observer: Is told of each trial that is over.
+        devices: Devices such as `gpu:0`, `cpu`; none: the hardware GPUs, else the processor.
+        workers: Number of processes on the processor, None: one for each core. Or a Ray cluster: `ray` for this
+            machine's, `ray:HOST:PORT`.
+        observer: Receives each trial that is over.
         stop: May end it early; without it the first Ctrl-C or SIGTERM does.
-        how: `metric`, `method`, `trials`, `set` (fields that all trials have changed, by their paths), `recipe`,
+        how: `metric`, `method`, `trials`, `set` (changes of all trials, by the paths of fields), `recipe`,
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
     Returns:
         The sweep: its trials as a table, and the best one.
 
     Raises:
-        UsageError: The specification contradicts itself, or (ConfigError) a field is beyond its limits.
+        UsageError: The specification contradicts itself, or (ConfigError) a field is outside its limits.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
-        MissingPackagesError: Optuna or Ray is needed and not there.
+        MissingPackagesError: Optuna or Ray is needed and not installed.
     """
     if not isinstance(what, Spec):
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
-        raise UsageError("A whole specification says everything: give it without over and how.")
+        raise UsageError("A complete specification takes no other options: drop over and the others.")
     opening = opened(what, None if out is None else Path(out))
     return _run(opening, devices, workers, observer, stop)
 
@@ -88,18 +88,18 @@ def resume_sweep(
     """Continue the sweep in a folder, bit for bit on the same devices and drivers, or extend it.
 
     Args:
-        folder: Of the sweep.
-        trials: More than it has, to extend it; None: as many.
-        devices: As for `sweep`.
-        workers: As for `sweep`.
-        observer: Hears of each trial that is over.
+        folder: Folder of the sweep.
+        trials: Number of trials, to extend the sweep; None: the same number.
+        devices: Devices, as for `sweep`.
+        workers: Workers, as for `sweep`.
+        observer: Receives each trial that is over.
         stop: May end it early.
 
     Returns:
         The sweep.
 
     Raises:
-        RunFolderError: The folder has no sweep, or is in use. All that `sweep` raises besides.
+        RunFolderError: The folder has no sweep, or is in use; also all errors of `sweep`.
     """
     return _run(opened(None, Path(folder), trials), devices, workers, observer, stop)
 
@@ -114,8 +114,8 @@ def _run(
     ray = connected(workers, "A sweep on a Ray cluster") if isinstance(workers, str) else None
     try:
         places = _places(devices, workers)
-        with StopSignals() if stop is None else nullcontext(stop) as asked, opening as (described, out):
-            # What lies here is a queue of this sweep alone, for as long as that is under way, on any mount.
+        with StopSignals() if stop is None else nullcontext(stop) as stopping, opening as (described, out):
+            # The queue is temporary, and may be on any mount.
             os.environ[mount.ALLOW] = "1"
             store = Store.open(out / QUEUE, durable=False)
             engine = _engine(places) if described.is_policy else "auto"
@@ -123,17 +123,17 @@ def _run(
             course = Course(
                 described, out, TrialJobs(store, out, SWEEP, engine, size=size), observer or SweepObserver()
             )
-            slots = [Slot(each, list(ENGINES)) for each in places]
+            slots = [Slot(place, list(ENGINES)) for place in places]
             with (
                 Supervisor(store.folder, environment=ONE_THREAD, slots=slots)
                 if ray is None
                 else ClusterSupervisor(ray, store.folder, places, environment=ONE_THREAD, engines=ENGINES)
             ):
-                done = course.go(asked)
+                done = course.go(stopping)
             table.write(done)
             if done.interrupted is None:
                 store.close()
-                # Under another name nobody finds it, who might put a file in it meanwhile.
+                # Under another name no worker writes into it meanwhile.
                 shutil.rmtree(store.folder.rename(out / f"{QUEUE}{TEMPORARY}"))
             return done
     finally:
@@ -141,31 +141,30 @@ def _run(
             ray.shutdown()
 
 
-def _places(asked: Sequence[str], workers: int | str | None) -> list[str]:
-    """A device for each process: every GPU that is asked for once, `cpu` once for each core, or `workers` times.
+def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
+    """Return a device for each process: every GPU once, `cpu` once for each core, or `workers` times.
 
-    Without any: the hardware GPUs, else the processor. On a cluster that of each machine, `cpu` or `gpu`. Raises
-    UsageError for words that are no devices, or no workers, DeviceError for GPUs that cannot be used.
+    Without devices: the hardware GPUs, else the processor. On a cluster the device of each machine, `cpu` or `gpu`.
+    Raises UsageError for invalid devices or workers, DeviceError for GPUs that cannot be used.
     """
-    for each in asked:
-        if devices_here.parse(each)[0] == "auto":
-            raise UsageError("auto is not a device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
+    if any(devices_here.parse(device)[0] == "auto" for device in devices):
+        raise UsageError("auto is not a device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
     if isinstance(workers, str):
         if workers.partition(":")[0] != RAY:
             raise UsageError(f"--workers is a number of processes, ray or ray:HOST:PORT, got {workers!r}.")
-        if len(asked) > 1 or ":" in "".join(asked):
+        if len(devices) > 1 or ":" in "".join(devices):
             raise UsageError("On a Ray cluster --devices must be cpu or gpu: each machine looks for its own.")
-        return list(asked) or ["cpu"]
-    found = list(asked) or [f"gpu:{index}" for index in devices_here.hardware_gpus()] or ["cpu"]
+        return list(devices) or ["cpu"]
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, got {workers}.")
-    for each in sorted(set(found)):
-        if each.startswith("gpu"):
-            devices_here.open_engine(each)  # one that is not there is found out here, and not by as many failures
-    on_cpu = workers or cores()
-    return [place for each in found for place in [each] * (1 if each.startswith("gpu") else on_cpu)]
+    devices = list(devices) or [f"gpu:{index}" for index in devices_here.hardware_gpus()] or ["cpu"]
+    gpus = [device for device in devices if device.startswith("gpu")]
+    for gpu in sorted(set(gpus)):
+        devices_here.open_engine(gpu)  # a missing one is reported here, and not by each trial
+    return [place for device in devices for place in [device] * (1 if device in gpus else workers or cores())]
 
 
 def _engine(places: Sequence[str]) -> str:
-    """What trials of agents ask for, which are trained on the processor where nobody asks for anything else."""
-    return "gpu" if any(each.startswith("gpu") for each in places) else "reference" if "reference" in places else "auto"
+    """Return the engine that trials of agents request, which without a request are trained on the processor."""
+    is_gpu = any(place.startswith("gpu") for place in places)
+    return "gpu" if is_gpu else "reference" if "reference" in places else "auto"

@@ -115,7 +115,7 @@ def test_tries_end_with_the_last_words(store, monkeypatch):
     with acting(store.folder):
         failed = ended(store, job.id)
     assert (failed.status, failed.lost_tries) == ("failed", 5)
-    assert "Given up after 5 tries" in failed.reason
+    assert "Stopped after 5 tries" in failed.reason
     assert "exit status 7" in failed.reason
     assert "the driver is broken" in failed.reason
     assert store.job_folder(job.id).log.read_text().count("the driver is broken") == 5

@@ -172,16 +172,10 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         slots: Sequence[Slot] | None = None,
     ) -> None:
-        """Open the store.
+        """Open the store for workers on `devices`, as `devices.parse` returns them, or on `slots` in their place.
 
-        Args:
-            folder: Folder of the store.
-            devices: Devices that get workers, as `devices.parse` returns them.
-            limits: Time limits of the workers.
-            max_memory: Bytes of device memory that a job may take.
-            command: Command of a worker.
-            environment: Variables of the workers besides those of this process.
-            slots: Slots in place of those of `devices`.
+        `max_memory`: bytes of device memory for a job. `command` starts a worker, with the variables `environment`
+        besides those of this process.
         """
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
