@@ -18,7 +18,7 @@ from difflogic.serve.store.files import JOBS, LOGS, STORE
 from difflogic.serve.store.job_file import NAME
 from difflogic.serve.store.store import Store
 
-REBUILT = "was made again from the folders of"
+REBUILT = "was rebuilt from the folders of"
 OLDER = "is older than the folders of"
 
 

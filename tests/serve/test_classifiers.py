@@ -95,7 +95,7 @@ def test_submitted_table_is_trained_copied_and_given_back(live: Live, tmp_path, 
         other = sent(live, files={"data": CSV.replace(b",in", b",it")}, config=config)
         assert "are not those of the configuration" in other.text
         alone = client.post("/jobs", json={"config": config})
-        assert "with its table as the file" in alone.text
+        assert "needs its table as the file" in alone.text
         with Supervisor(live.store.folder, ["cpu"]):
             done = [ended(live.store, each) for each in (job, copy, again.json()["id"])]
             assert [each.status for each in done] == ["done"] * 3, done[0].reason

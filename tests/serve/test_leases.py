@@ -248,7 +248,7 @@ def test_tries_without_progress_are_bounded(store, spec, clock):
         assert f"Try {number} of {MAX_TRIES}" in job.reason
     job = lose(store, clock)
     assert (job.status, job.lost_tries) == ("failed", MAX_TRIES)
-    assert "Given up" in job.reason
+    assert "Stopped" in job.reason
     assert "it was killed" in job.reason
     assert job.ended is not None
     assert store.retry(job.id).reason is None
