@@ -159,7 +159,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     page.click(".files-of summary")
     page.see("metrics.csv", ".files")
     choose_action(page, "smaller")
-    page.see("from its own start", "dialog")
+    page.see("from its own initial state", "dialog")
     page.click("dialog .primary")
     page.see("Proved equal from its own start", ".follow-ups")
     page.wait("document.querySelector('.living')?.src.endsWith('live.html')")

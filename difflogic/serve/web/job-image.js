@@ -27,5 +27,6 @@ async function lastFrame(id) {
     const { image } = await decoder.decode({ frameIndex: decoder.tracks.selectedTrack.frameCount - 1 });
     const canvas = h("canvas", { class: "thumbnail", width: image.displayWidth, height: image.displayHeight, "aria-hidden": "true" });
     canvas.getContext("2d").drawImage(image, 0, 0);
+    image.close();
     return canvas;
 }

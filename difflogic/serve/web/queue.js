@@ -21,8 +21,7 @@ export function followTurns(shown, update, signal) {
         if (!reply) return; // the stream reports that the server is away
         const now = new Map(reply.waiting.map(({ id, turn }) => [id, turn]));
         for (const id of ids) turns.set(id, now.get(id));
-        const still = shown().filter(({ id, status }) => status === "queued" && ids.includes(id));
-        still.forEach(update);
+        shown().filter(({ id, status }) => status === "queued" && ids.includes(id)).forEach(update);
     }
     repeat(look, EVERY, signal);
     return look;
