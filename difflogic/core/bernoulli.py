@@ -1,14 +1,14 @@
-"""Random bits with a probability, 64 at a time: which cells fire, and random starts, alike on every engine.
+"""Sample bits with a given probability, 64 at a time: firing cells and random initial states, equal on every engine.
 
 A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
-the lowest: `less = u_k' | less` where bit `k` of `p` is 1, else `u_k' & less`, `u_k'` being as random as its opposite.
-Bits of `p` below its lowest 1, bit `n`, change nothing and are not drawn. `u_n'` of word `j` of row `y` of `words` is
-a block of threefry2x32 under the key, its counter `(y*words + j, n)`; the block's first word is the lower half. Each
-of the further bits is what four more rounds make of the one before.
+the lowest: `less = u_k' | less` if bit `k` of `p` is 1, else `u_k' & less`. `u_k'` is the complement of bit `k` of `u`,
+and as random as it. Bits of `p` below its lowest 1, bit `n`, change nothing and are not sampled. `u_n'` of word `j` of
+row `y` of `words` is a block of threefry2x32 under the key, with the counter `(y*words + j, n)`; the block's first word
+is the lower half. Four more rounds turn each bit into the next one.
 
-A block for each bit would take five times as long. After four rounds no two or three coins of a word are seen to depend
-on each other, in two million words, and other words have other blocks. Three rounds leave relations of five coins, and
-after two rounds some pairs depend on each other.
+A block for each bit would take five times as long. After four rounds no dependence between two or three coins of a word
+was found in two million words, and other words have other blocks. Three rounds leave relations of five coins, and after
+two rounds some pairs depend on each other.
 """
 
 import numpy as np
@@ -19,14 +19,14 @@ from difflogic.errors import UsageError
 
 BITS = 16
 CERTAIN = 1 << BITS
-"""The probability 1."""
+"""Probability 1 in units of 2^-16."""
 
 _CHUNK = 1 << 16
-"""Words drawn at a time."""
+"""Number of words sampled at a time."""
 
 
 def probability(name: str, value: float, least: int = 1) -> int:
-    """A probability in units of 2^-16, the nearest. Raises UsageError below `least` units and above 1."""
+    """Convert a probability to units of 2^-16, rounded. Raises UsageError below `least` units and above 1."""
     units = round(value * CERTAIN) if 0 <= value <= 1 else -1
     if units < least:
         lowest = f"{least / CERTAIN:.2g}" if least else "0"
@@ -35,31 +35,31 @@ def probability(name: str, value: float, least: int = 1) -> int:
 
 
 def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
-    """uint64 `[height, words]`; every bit is 1 with probability `units / 2^16`."""
+    """Sample uint64 `[height, words]`, in which every bit is 1 with probability `units / 2^16`."""
     if units == CERTAIN:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)
     for start in range(0, len(less) if units else 0, _CHUNK):
-        # In parts, since a large grid's counters and words would otherwise be held several times over.
+        # In parts, since counters and words of a large grid need several times its memory.
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
-        # For p = 0.75, which is 0b11 << 14, two bits are drawn, 14 and 15: `less` is u_14', then u_15' | u_14', which
+        # For p = 0.75, which is 0b11 << 14, two bits are sampled, 14 and 15: `less` is u_14', then u_15' | u_14', which
         # is 1 in three of four cases.
         lowest = (units & -units).bit_length() - 1
         low, high = prng.threefry2x32(key, counters, np.full_like(counters, lowest))
         for k in range(lowest, BITS):
             if k > lowest:
                 low, high = prng.four_rounds(low, high, 1)
-            drawn = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
-            part[:] = drawn | part if units >> k & 1 else drawn & part
+            sampled = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+            part[:] = sampled | part if units >> k & 1 else sampled & part
     return less.reshape(height, words)
 
 
 def start_key(seed: int, channel: int) -> prng.Key:
-    """The key under which the random start of a channel is drawn."""
+    """Return the key of a channel's random initial state."""
     return prng.fold_in(prng.fold_in(prng.key_from_seed(seed), 0), channel)
 
 
 def fire_key(seed: int) -> prng.Key:
-    """The key of the cells that fire; step `t`, the first being 0, draws them under `fold_in(fire_key, t)`."""
+    """Return the key of firing cells, which step `t`, counted from 0, samples under `fold_in(fire_key, t)`."""
     return prng.fold_in(prng.key_from_seed(seed), 1)

@@ -1,4 +1,4 @@
-"""Gates evaluated on 64 samples per word, level by level."""
+"""Evaluate gates on 64 samples per word, level by level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from difflogic.core.bits import Words
 
 Index = npt.NDArray[np.int32]
 
-# The algebraic normal form is that of reals modulo 2: of OR, a + b - ab, it is a ^ b ^ (a & b). One formula serves all
-# sixteen gates, so that a level of different gates is a handful of NumPy calls.
+# The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula serves all
+# sixteen gates, so that a level of different gates takes a handful of NumPy calls.
 MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
-"""uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
+"""Masks uint64 `[4, 16]`, all ones or all zeros: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
 
 
 def evaluated(masks: Words, a: Words, b: Words) -> Words:
-    """Gates on words: `masks`, uint64 `[4, n, 1]`, are the columns of MASKS of their ids; `a` and `b` are `[n, N]`."""
+    """Evaluate gates on words `a` and `b`, `[n, N]`; `masks`, uint64 `[4, n, 1]`, are the columns of MASKS by id."""
     constant, of_a, of_b, of_both = masks
     values: Words = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
     return values
 
 
 class _Level(NamedTuple):
-    """Gates that read nothing of their own level or a later one."""
+    """Gates that read only earlier levels."""
 
     bits: Index
     a: Index
@@ -37,7 +37,7 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BitProgram:
-    """`gates` uint8 `[n]`, ids; `wires` int32 `[n, 2]` index the bits: the inputs, then the gates in order."""
+    """Topologically sorted gates: ids uint8 `[n]`; `wires` int32 `[n, 2]` index the bits, inputs before gates."""
 
     inputs: int
     gates: npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ class BitProgram:
 
     @cached_property
     def depths(self) -> Index:
-        """int32 `[n]`: the longest way from an input to each gate, in gates."""
+        """Length of the longest path from an input to each gate, in gates, int32 `[n]`."""
         depths = [0] * self.inputs
         for a, b in self.wires.tolist():
             depths.append(1 + max(depths[a], depths[b]))
@@ -64,7 +64,7 @@ class BitProgram:
         return levels
 
     def all_bits(self, words: Words) -> Words:
-        """Every bit, uint64 `[inputs + n, N]`, for inputs uint64 `[inputs, N]`."""
+        """Return every bit, uint64 `[inputs + n, N]`, for inputs uint64 `[inputs, N]`."""
         values = np.empty((self.inputs + len(self.gates), words.shape[1]), dtype=np.uint64)
         values[: self.inputs] = words
         for level in self._levels:
@@ -73,18 +73,18 @@ class BitProgram:
         return values
 
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return which values every bit may take: can it be 0, can it be 1; `inputs + n` whole numbers each.
+        """Return for every bit if it can be 0, and if it can be 1: two lists of `inputs + n` integers.
 
-        `zero` and `one` say so of the inputs, a sample in each bit of a number; an input of which both are true is
-        unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all values of the
-        unknown inputs. The reverse does not hold: `x XOR x` of an unknown x counts as unknown.
+        `zero` and `one` state the same for the inputs. Each bit of an integer is a sample, and an input for which both
+        are true is unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all
+        values of the unknown inputs. The reverse does not hold: `x XOR x` with an unknown x counts as unknown.
         """
-        # Python's numbers have as many bits as there are samples: a grid is one, and an AND of two grids one call.
+        # Python's integers have a bit for every sample: a grid is one integer, and an AND of two grids one call.
         can = [list(zero), list(one)]
         for gate, (a, b) in zip(self.gates.tolist(), self.wires.tolist(), strict=True):
-            found = [0, 0]
-            for row in range(4):  # of the truth table: it counts where both of its inputs are possible
-                found[gate >> (3 - row) & 1] |= can[row >> 1][a] & can[row & 1][b]
-            for values, value in zip(can, found, strict=True):
+            possible = [0, 0]
+            for row in range(4):  # a row of the truth table counts if both of its inputs are possible
+                possible[gate >> (3 - row) & 1] |= can[row >> 1][a] & can[row & 1][b]
+            for values, value in zip(can, possible, strict=True):
                 values.append(value)
         return can[0], can[1]

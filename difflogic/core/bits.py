@@ -1,8 +1,8 @@
-"""Zeros and ones as words, in the three forms that the package computes on.
+"""Pack zeros and ones into words, in the three forms that the package computes on.
 
-* Grids of many samples, 32 a word: what engines evaluate hard circuits on (`pack_grids`).
-* Rows of independent samples, 64 a word: what a netlist is evaluated on (`pack_bits`).
-* Bit planes of one large grid, 64 cells of a row a word: what simulations run on (`pack_planes`).
+* Grids of many samples, 32 a word: engines evaluate hard circuits on them (`pack_grids`).
+* Rows of independent samples, 64 a word: netlists are evaluated on them (`pack_bits`).
+* Bit planes of one large grid, 64 cells of a row a word: simulations run on them (`pack_planes`).
 
 In each form the lowest bit comes first, and bits beyond the last sample or cell are 0. For example, the samples
 1, 0, 1, 1 are bits 0, 1, 2, 3 of their word, which is `1 + 4 + 8 = 13`.
@@ -17,20 +17,20 @@ Array = npt.NDArray[Any]
 Bits = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 Planes = npt.NDArray[np.uint64]
-"""uint64 `[H, C, words]`: bit `i` of word `j` is the cell in column `64*j + i`."""
+"""Bit planes uint64 `[H, C, words]`: bit `i` of word `j` is the cell in column `64*j + i`."""
 
 WORD = 32
-"""Samples in a word of `pack_grids`, which WGSL can hold: it has no 64-bit integers."""
+"""Number of samples in a word of `pack_grids`: WGSL has no 64-bit integers."""
 LONG_WORD = 64
-"""Samples in a word of `pack_bits`, cells in one of `pack_planes`."""
+"""Number of samples in a word of `pack_bits`, and of cells in a word of `pack_planes`."""
 IGNORED = -(2.0**100)
-"""A target that does not count: a float32 that nobody would ask for, and no NaN, which compilers may reason away."""
+"""Target value that does not count: no task uses this float32, and compilers may optimize tests for NaN away."""
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def pack_grids(grids: Array) -> Array:
-    """0/1 grids `[B, H, W, C]` -> uint32 words `[C, groups*H*W]`; bit `i` of group `g` is sample `32*g + i`."""
-    # A batch of fewer than 32 takes one group with only so many lanes in use; the bits above them stay 0.
+    """Pack 0/1 grids `[B, H, W, C]` into uint32 `[C, groups*H*W]`; bit `i` of group `g` is sample `32*g + i`."""
+    # A batch of fewer than 32 samples takes one group and only its lowest bits; those above stay 0.
     batch, height, width, channels = grids.shape
     groups, lanes = -(-batch // WORD), min(batch, WORD)
     bits = np.zeros((groups * lanes, height, width, channels), dtype=np.uint32)
@@ -41,19 +41,18 @@ def pack_grids(grids: Array) -> Array:
 
 
 def pack_targets(targets: Array) -> Array:
-    """`[J, B, H, W, C]` -> uint32 `[J, C, groups*H*W, 2]`: the values as words, and which of them count.
+    """Pack targets `[J, B, H, W, C]` into uint32 `[J, C, groups*H*W, 2]`: values, and a mask of those that count.
 
-    Where a group has fewer than 32 samples, the others do not count.
+    Bits beyond the samples of a group do not count.
     """
-    pairs = [np.stack([pack_grids(each > 0.5), pack_grids(each != IGNORED)], axis=-1) for each in targets]
-    return np.stack(pairs)
+    return np.stack([np.stack([pack_grids(x > 0.5), pack_grids(x != IGNORED)], axis=-1) for x in targets])
 
 
 def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:
-    """The inverse of `pack_grids` for states `[..., C, groups*H*W]`: float32 `[..., B, H, W, C]`."""
+    """Unpack states `[..., C, groups*H*W]` of `pack_grids` to float32 `[..., B, H, W, C]`."""
     batch, height, width, channels = grid
     lead = words.shape[:-2]
-    # Each word is shifted by 0, 1, ... 31: one axis more, which the samples of a group then lie along.
+    # Each word is shifted by 0, 1, ... 31 along a new axis, which then holds the samples of a group.
     split = words.reshape(*lead, channels, -1, 1, height, width)
     shifts = np.arange(min(batch, WORD), dtype=np.uint32)[:, None, None]
     bits = (split >> shifts & np.uint32(1)).reshape(*lead, channels, -1, height, width)[..., :batch, :, :]
@@ -61,7 +60,7 @@ def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:
 
 
 def pack_bits(bits: Bits) -> Words:
-    """0/1 samples `[n, samples]` -> words uint64 `[n, ceil(samples/64)]`; bit `i` of word `w` is sample `64*w + i`."""
+    """Pack 0/1 samples `[n, samples]` into uint64 `[n, ceil(samples/64)]`; bit `i` of word `w` is sample `64*w + i`."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // LONG_WORD) * LONG_WORD), dtype=np.uint8)
     padded[:, : bits.shape[1]] = bits
     # All rows at once: row by row takes ten times as long. Eight bytes in little-endian order are one word, whatever
@@ -71,36 +70,36 @@ def pack_bits(bits: Bits) -> Words:
 
 
 def unpack_bits(words: Words, samples: int) -> Bits:
-    """The inverse of `pack_bits`: uint8 `[n, samples]`."""
+    """Unpack words of `pack_bits` to uint8 `[n, samples]`."""
     as_bytes = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(as_bytes, axis=1, count=samples, bitorder="little")
 
 
 def pack_planes(grid: Bits) -> Planes:
-    """Planes `[H, C, words]` of 0/1 cells uint8 `[H, W, C]`."""
+    """Pack 0/1 cells uint8 `[H, W, C]` into planes `[H, C, words]`."""
     height, width, channels = grid.shape
     rows = np.ascontiguousarray(grid.transpose(0, 2, 1)).reshape(-1, width)
     return pack_bits(rows).reshape(height, channels, -1)
 
 
 def unpack_planes(planes: Planes, width: int) -> Bits:
-    """The inverse of `pack_planes`: uint8 `[H, W, C]`."""
+    """Unpack planes to cells uint8 `[H, W, C]`."""
     height, channels, words = planes.shape
     bits = unpack_bits(planes.reshape(-1, words), width).reshape(height, channels, width)
     return np.ascontiguousarray(bits.transpose(0, 2, 1))
 
 
 def words_per_row(width: int) -> int:
-    """Words of a row of planes, for so many cells."""
+    """Return the number of words that hold a row of `width` cells."""
     return -(-width // LONG_WORD)
 
 
 def last_word_mask(width: int) -> np.uint64:
-    """Ones where the last word of a row of planes holds cells."""
+    """Return a mask of the bits that hold cells in the last word of a row."""
     return ONES >> np.uint64(-width % LONG_WORD)
 
 
 def population(planes: Planes) -> list[int]:
-    """Return how many cells are 1, by channel."""
+    """Return the number of cells that are 1, by channel."""
     counts: list[int] = np.bitwise_count(planes).sum(axis=(0, 2), dtype=np.int64).tolist()
     return counts

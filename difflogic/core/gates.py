@@ -1,4 +1,4 @@
-"""The sixteen two-input gates.
+"""Define the sixteen two-input gates by their truth tables and real coefficients.
 
 A gate's id *is* its truth table: bit `3 - (2a + b)` of the id is the output for inputs `(a, b)`, so
 the id's four bits, most significant first, are the outputs for 00, 01, 10, 11.
@@ -12,7 +12,7 @@ import numpy as np
 
 GATE_COUNT = 16
 PASS_THROUGH = 3
-"""Id of the gate `A`, the one every gate starts as."""
+"""Id of the gate `A`, as which every gate is initialized."""
 OR = 7
 
 NAMES = (
@@ -22,7 +22,7 @@ NAMES = (
 
 _ids = np.arange(GATE_COUNT)
 TRUTH = np.stack([(_ids >> (3 - row)) & 1 for row in range(4)], axis=1)
-"""int `[16, 4]`: output of each gate for inputs 00, 01, 10, 11."""
+"""Output of each gate for inputs 00, 01, 10, 11, int `[16, 4]`."""
 
 # From c0 + ca*a + cb*b + cab*a*b at the four corners: f00 = c0, f10 = c0 + ca, f01 = c0 + cb, f11 = all four.
 TABLE = np.stack(
@@ -34,15 +34,15 @@ TABLE = np.stack(
     ],
     axis=1,
 )
-"""int `[16, 4]`: the coefficients `(c0, ca, cb, cab)` of each gate."""
+"""Coefficients `(c0, ca, cb, cab)` of each gate, int `[16, 4]`."""
 
 INPUT_WISE = TRUTH - 0.5
-"""float `[16, 4]`: the sixteen logits of an input-wise gate are sums of its four numbers, `numbers @ INPUT_WISE.T`.
+"""Weights float `[16, 4]` that turn the four numbers of an input-wise gate into its logits, `numbers @ INPUT_WISE.T`.
 
 Each number belongs to a row of the truth table, and its sigmoid is the soft gate's output there: the softmax of such
-sums is a product of one share for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
+sums is a product of one probability for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
 """
 
-# They are shared by all modules: a slip that wrote into them would change every circuit of the process.
+# All modules share them: an accidental write would change every circuit of the process.
 for _constant in (TRUTH, TABLE, INPUT_WISE):
     _constant.setflags(write=False)

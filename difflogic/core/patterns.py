@@ -1,10 +1,10 @@
-"""Pattern files of cellular automata: RLE, plain text (`.cells`), Life 1.05 and 1.06, and MacroCell.
+"""Read pattern files of cellular automata: RLE, plain text (`.cells`), Life 1.05 and 1.06, and MacroCell.
 
 The content of a file decides its format, because suffixes differ. The size in the header of an RLE file is a hint,
 because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides its size.
 
-RLE is runs of a count and a state: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1, `B`
-to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
+RLE is a sequence of counts and states: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1,
+`B` to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
 Sources: Golly's help, *File formats*; LifeWiki, *Run Length Encoded*, *Plaintext*, *Life 1.05* and *Life 1.06*.
 """
 
@@ -29,7 +29,7 @@ MOST_CELLS = 1 << 30
 MOST_STATE = 255
 MOST_RUNS = 1 << 22
 _HEAD = 1 << 20
-"""Number of first bytes that decide the format of a file."""
+"""Number of bytes at the beginning that decide the format of a file."""
 
 _HEADER = re.compile(
     r"x[ \t]*=[ \t]*(\d{1,9})[ \t,]*y[ \t]*=[ \t]*(\d{1,9})(?:[ \t,]*rule[ \t]*=(.*))?.*", re.IGNORECASE
@@ -41,20 +41,20 @@ _LEAF = re.compile(r"(?:[.*]{0,8}\$){1,8}")
 _END = re.compile(r"\s*\Z")
 
 Run = tuple[int, int, int, int]
-"""Row, column, number of cells and their state."""
+"""Row, column, number of cells and state of consecutive cells in a row."""
 Runs = npt.NDArray[np.int64]
 """Runs as rows of an array `[N, 4]`."""
 
 
 class Pattern(NamedTuple):
-    """Cells of a pattern file, and the rule that it states."""
+    """Cells and rule of a pattern file."""
 
     states: npt.NDArray[np.uint8]
-    """uint8 `[H, W]`: the whole grid if the rule bounds it."""
+    """States uint8 `[H, W]`, of the complete grid if the rule bounds it."""
     rule: str
-    """The rule in the file's notation, without the size of a grid; empty if the file states none."""
+    """Rule in the file's notation, without the size of a grid; empty if the file states none."""
     is_periodic: bool | None
-    """Boundary of a grid that the rule bounds, else None."""
+    """True if the rule bounds the grid to a torus, False if to a plane, None if it does not bound it."""
 
 
 def is_pattern(path: Path) -> bool:
@@ -76,7 +76,7 @@ def read(path: Path, channels: int = 8) -> Pattern:
         The cells and the rule.
 
     Raises:
-        DataError: The file is no pattern, is damaged or too large, or has states that its rule does not have.
+        DataError: The file is not a pattern, is damaged or too large, or has states that its rule does not have.
     """
     try:
         text = _text(files.read_bounded(path, MOST_BYTES))
@@ -108,8 +108,8 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
     """Raise DataError for a state that the rule does not have, or that does not fit in the channels of a cell."""
     most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
     with suppress(ConfigError):
-        if (known := rules.parse(rule).states - 1) < most:
-            most, holder = known, f"the rule {rule}"
+        if (last := rules.parse(rule).states - 1) < most:
+            most, holder = last, f"the rule {rule}"
     if (largest := int(states.max(initial=0))) > most:
         raise DataError(f"the pattern has state {largest}, but {holder} has states 0 to {most}.")
 
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Return runs as cells of at least `size`; `corner` is the first one's place, from the centre of a bounded grid."""
+    """Draw runs into a grid of at least `size`; `corner` is the first cell's place from a bounded grid's centre."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
@@ -136,7 +136,7 @@ def _painted(
     if states.max(initial=0) > MOST_STATE:
         raise DataError(f"the pattern has state {states.max()}, expected 0 to {MOST_STATE}.")
     cells = np.zeros((height, width), dtype=np.uint8)
-    # Each run begins at another cell: the distances between them are added to the numbers of all cells in runs.
+    # `firsts` is the number of each run's first cell, less the cells in earlier runs, which `arange` counts too.
     firsts = (rows + top) * width + columns + left - (counts.cumsum() - counts)
     cells.reshape(-1)[np.repeat(firsts, counts) + np.arange(counts.sum())] = np.repeat(states, counts)
     return Pattern(cells, base if bounded else rule.strip(), is_periodic if bounded else None)
@@ -154,7 +154,7 @@ def _array(runs: Iterable[Run]) -> Runs:
 
 def _rle(text: str) -> Pattern:
     position, named = _POSITION.search(text), _RULE_LINE.search(text)
-    # Blanks replace comments and the header, so that what follows keeps its line and character.
+    # Blanks replace comments and the header, so that errors name the line and character of the file.
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
     height = width = 0
     rule = named[1] if named else ""
@@ -211,7 +211,7 @@ def _cells_in(rows: Sequence[str], top: int = 0, left: int = 0) -> Iterator[Run]
 
 
 def _life_105(text: str) -> Pattern:
-    """Read blocks of rows, each below a line `#P COLUMN ROW`; Life is the rule that needs no name."""
+    """Read blocks of rows, each below a line `#P COLUMN ROW`; the default rule is Life."""
     runs: list[Run] = []
     for block in re.split(r"(?m)^#P", text)[1:]:
         place, *rows = (line for line in block.split("\n") if not line.startswith("#"))
@@ -244,7 +244,7 @@ def _macrocell(text: str) -> Pattern:
             level, node = 3, _array(_cells_in(line.split("$")))
         else:
             level, *quarters = _integers(line, 5)
-            children = [each for each in quarters if each and level > 1]
+            children = [quarter for quarter in quarters if quarter and level > 1]
             if not 0 < level < 63 or min(quarters) < 0 or any(levels[n : n + 1] != [level - 1] for n in children):
                 raise DataError(f"expected the level of a node and four earlier nodes, got {line[:60]!r}.")
             half = 1 << level - 1

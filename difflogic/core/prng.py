@@ -1,4 +1,4 @@
-"""Random numbers: threefry2x32 with twenty rounds, in JAX's original stream.
+"""Generate random numbers with threefry2x32, twenty rounds, in JAX's original stream.
 
 The same bits as `jax.random` with `jax_threefry_partitionable=False`, which the authors' notebook
 used: seed 23 gives their wiring, grids and masks. Only 32-bit add, rotate and xor are needed, so
@@ -27,7 +27,7 @@ def _rotate_left(x: Words, distance: int) -> Words:
 
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
     """Encrypt the counters `(x0, x1)`, uint32 arrays of one shape, with `key`."""
-    # Four rounds of adding, rotating and mixing, five times; after each four a part of the key goes in again.
+    # Four rounds of adding, rotating and mixing, five times; after every four a part of the key is added.
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     with np.errstate(over="ignore"):  # uint32 wraps by design
         x0, x1 = x0 + schedule[0], x1 + schedule[1]
@@ -39,7 +39,7 @@ def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
 
 
 def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
-    """Four rounds of threefry2x32, by the rotations of the group of rounds of that number."""
+    """Apply four rounds of threefry2x32; the number of the group, 0 to 4, selects the rotations."""
     with np.errstate(over="ignore"):
         for distance in _ROTATIONS[group % 2]:
             x0 = x0 + x1
@@ -48,14 +48,14 @@ def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
 
 
 def key_from_seed(seed: int) -> Key:
-    """`PRNGKey(seed)`: the seed's high and low 32 bits. Seeds are 0 .. 2**32 - 1."""
+    """Return `PRNGKey(seed)`: the high and low 32 bits of a seed in 0 .. 2**32 - 1."""
     return np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
 
 
 def random_bits(key: Key, count: int) -> Words:
-    """`count` uniform 32-bit words, uint32 `[count]`."""
+    """Return uniform 32-bit words, uint32 `[count]`."""
     # JAX encrypts the first half of the counters together with the second, and appends a zero to an odd number of
-    # them. For five words, counters 0 1 2 go with 3 4 0, and of the six words that come out the last is dropped.
+    # them. For five words, counters 0 1 2 are paired with 3 4 0, and the last of the six words is dropped.
     half = (count + 1) // 2
     counters = np.zeros(2 * half, dtype=np.uint32)
     counters[:count] = np.arange(count, dtype=np.uint32)
@@ -63,42 +63,42 @@ def random_bits(key: Key, count: int) -> Words:
 
 
 def split(key: Key, count: int = 2) -> tuple[Key, ...]:
-    """`count` new keys; the first replaces `key`, by convention."""
+    """Split `key` into `count` new keys; the first replaces `key`, by convention."""
     return tuple(random_bits(key, 2 * count).reshape(count, 2))
 
 
 def fold_in(key: Key, data: int) -> Key:
-    """A key for stream `data` of `key`, independent of the keys that `split` gives."""
+    """Return the key of stream `data` of `key`, independent of the keys that `split` returns."""
     x0, x1 = threefry2x32(key, np.zeros(1, np.uint32), np.full(1, data, np.uint32))
     return np.concatenate([x0, x1])
 
 
 def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
+    """Sample float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
     bits = random_bits(key, math.prod(shape)).reshape(shape)
     # 0x3F800000 is 1.0: with 23 random bits below it the word is a float in [1, 2)
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
-    # In float64, since engines never draw this: it is done once, when a run begins. `uniform` may be 0 and is never 1,
-    # so the logarithm is taken of 1 minus it.
+    """Sample float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
+    # In float64, since only the beginning of a run needs it, and no engine. `uniform` may be 0 and is never 1, so the
+    # logarithm is that of 1 minus it.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
-    drawn: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
-    return drawn.astype(np.float32)
+    samples: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
+    return samples.astype(np.float32)
 
 
 def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
-    """uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
+    """Sample uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
     if bound < 1 or bound & (bound - 1):
         raise ValueError(f"bound must be a power of two, got {bound}")
-    _, low = split(key)  # JAX draws high bits under the first subkey, which a power of two does not need
+    _, low = split(key)  # JAX samples high bits under the first subkey, which a power of two does not need
     return random_bits(low, math.prod(shape)).reshape(shape) & np.uint32(bound - 1)
 
 
 def permutation(key: Key, count: int) -> npt.NDArray[np.int64]:
-    """A permutation of `0 .. count-1`: rounds of stable sorting by random words.
+    """Return a random permutation of `0 .. count-1`, by rounds of stable sorting by random words.
 
     The number of rounds makes ties between words unlikely, as in `jax.random.permutation`.
     """

@@ -1,7 +1,7 @@
-"""Notations of rules on the 3x3 neighbourhood, each read and written here alone.
+"""Read and write the notations of rules on the 3x3 neighbourhood.
 
-The table of a two-state rule has 512 entries. Entry `n` is the cell's next state where the bits of `n`, most
-significant first, are its patch, row by row from the top left: the numbering of the authors' notebook and of MAP.
+The table of a two-state rule has 512 entries. Entry `n` is the cell's next state if the bits of `n`, most significant
+first, are its patch, row by row from the top left: the numbering of the authors' notebook and of MAP.
 Sources: Golly's help, *QuickLife*, *Generations* and *Bounded grids*; Hensel's letters for isotropic rules; Wolfram's
 numbers, of whose eight bits number `4*left + 2*centre + right` is the next state.
 """
@@ -47,7 +47,7 @@ _REFUSED = {
     r".*:t[\d,]+[*+-][\d,*+-]*": "on a shifted torus",
     r".*:[tp](?:0+(?:,\d+)?|\d+,0+)": "on a grid without an end",
 }
-"""Notations that others read, by pattern, each with the reason that difflogic does not."""
+"""Reasons to refuse notations of other programs, by their patterns."""
 _READ = f"difflogic reads rules of the 3x3 neighbourhood with at most {MOST_STATES} states, on a torus or a plane"
 _LETTERS = {
     1: {"c": 1, "e": 2},
@@ -55,21 +55,21 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""One patch of each letter by the number of neighbours; with 5 to 7 neighbours the other cells are as with 3 to 1."""
+"""One patch of each letter, by the number of neighbours; patches with 5 to 7 neighbours are inverted ones of 3 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A rule as its notation states it."""
+    """Rule that a notation describes."""
 
     name: str
     """Canonical notation, without a grid."""
     table: Table
-    """uint8 `[512]`: whether a cell lives after a step, from the living cells of its patch."""
+    """Next state by the patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
     neighbourhood: str | None = "moore"
     """Neighbourhood that the notation refers to; None for a table."""
     states: int = 2
-    """2; with more, a dying cell counts up to the last state (Generations); with a history the 7 of LifeHistory."""
+    """Number of states: 2; more if dying cells count up to the last state (Generations); 7 for LifeHistory."""
     has_history: bool = False
     periodic: bool = True
     size: tuple[int, int] | None = None
@@ -86,19 +86,19 @@ def parse(rule: str) -> Rule:
         The rule.
 
     Raises:
-        ConfigError: It is no rule, or none that difflogic reads.
+        ConfigError: The text is not a rule, or not one that difflogic reads.
     """
     if reason := refusal(rule):
         raise ConfigError(reason)
     text, periodic, size = bounds(rule)
-    held = _map(text) if _MAP.fullmatch(text) else _plain(text.lower())
-    if held is None:
+    parsed = _map(text) if _MAP.fullmatch(text) else _plain(text.lower())
+    if parsed is None:
         raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
-    return held if size is None else replace(held, periodic=periodic, size=size)
+    return parsed if size is None else replace(parsed, periodic=periodic, size=size)
 
 
 def refusal(rule: str) -> str:
-    """Return why a rule in a notation of other programs is not read, or an empty text."""
+    """Return why difflogic does not read a notation of other programs, or an empty text."""
     text = "".join(rule.lower().split())
     for pattern, reason in _REFUSED.items():
         if match := re.fullmatch(pattern, text):
@@ -109,7 +109,7 @@ def refusal(rule: str) -> str:
 
 
 def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
-    """Return the notation without its grid, whether that is a torus, and its height and width."""
+    """Return the notation without its grid, True if the grid is a torus, and its height and width."""
     text = "".join(rule.split())
     if (match := _BOUNDS.fullmatch(text)) is None:
         return text, True, None
@@ -118,12 +118,12 @@ def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
 
 
 def grid(rule: str) -> str:
-    """Return the end of a notation that names a grid, as `:P30,20`, or an empty text."""
+    """Return the end of a notation that names a grid, such as `:P30,20`, or an empty text."""
     return "".join(rule.split())[len(bounds(rule)[0]) :]
 
 
 def _plain(text: str) -> Rule | None:
-    """Return a rule in digits or by counts, or None."""
+    """Return a rule in digits or by counts, or None if the text is neither."""
     if _DIGITS.fullmatch(text):
         return Rule(text, np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)), None)
     if (elementary := _ELEMENTARY.fullmatch(text)) and (number := int(elementary[1])) < 1 << 8:
@@ -133,30 +133,30 @@ def _plain(text: str) -> Rule | None:
         text = "b3/s23history"
     if (match := _COUNTED.fullmatch(text)) is None:
         return None
-    first, one, mark, other, suffix, states, behind, history = match.groups()
+    first, left, mark, right, suffix, states, behind, history = match.groups()
     suffix, count, second = (suffix or behind).upper(), int(states or 2), mark.strip("/_")
-    birth, survival = (one, other) if first == "b" or second == "s" else (other, one)
+    birth, survival = (left, right) if first == "b" or second == "s" else (right, left)
     if (second and first in (second, mark[:-1])) or count < 2 or (history and states):
         return None
-    classes, whether = _classes(suffix), np.zeros((2, PATCH, 128), dtype=np.uint8)
+    classes, next_state = _classes(suffix), np.zeros((2, PATCH, 128), dtype=np.uint8)
     for centre, part in enumerate((birth, survival)):
         cases = re.findall(r"(\d)(-?)([a-z]*)", part)
         for digit, minus, letters in cases:
-            known = {letter for number, letter in set(map(tuple, classes[:, 1:].tolist())) if number == int(digit)}
+            codes = {code for number, code in set(map(tuple, classes[:, 1:].tolist())) if number == int(digit)}
             named = set(map(ord, letters))
-            if not known or not named <= known or len(named) < len(letters):
+            if not codes or not named <= codes or len(named) < len(letters):
                 return None
-            whether[centre, int(digit), list(known - named if minus or not named else named)] = 1
+            next_state[centre, int(digit), list(codes - named if minus or not named else named)] = 1
         if len({digit for digit, *_ in cases}) < len(cases):
             return None
-    table: Table = whether[tuple(classes.T)]
+    table: Table = next_state[tuple(classes.T)]
     name = f"{_by_counts(table, suffix)}{f'/C{count}' if count > 2 else ''}{'History' if history else ''}"
     return Rule(name, table, SUFFIXES[suffix], HISTORY_STATES if history else count, bool(history))
 
 
 def _map(text: str) -> Rule | None:
     """Return a rule of all neighbourhoods in Base64, or None."""
-    # Either alphabet: a path, which names a rule too, holds no slash twice.
+    # Both alphabets of Base64 are read, since a path, which may name a rule, cannot hold two slashes in a row.
     digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
     for neighbourhood, cells in NEIGHBOURHOODS.items():
         if len(digits) == -(-(1 << len(cells)) // 6) and neighbourhood != "line":
@@ -168,14 +168,14 @@ def _map(text: str) -> Rule | None:
 
 
 def patches() -> Table:
-    """`[512, 9]`: all patches in the order of a table's entries."""
+    """Return all patches `[512, 9]` in the order of a table's entries."""
     bits: Table = (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
     return bits
 
 
 @cache
 def _classes(suffix: str) -> npt.NDArray[np.int64]:
-    """Return centre, number of neighbours and code of their letter, 0 for none, of all patches `[512, 3]`."""
+    """Return the centre, the number of neighbours and the code of their letter, or 0, of all patches, `[512, 3]`."""
     all_patches = patches().astype(np.int64)
     centres = all_patches[:, CENTRE]
     counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres
@@ -183,8 +183,8 @@ def _classes(suffix: str) -> npt.NDArray[np.int64]:
     for count, letters in _LETTERS.items() if not suffix else ():
         for letter, mask in letters.items():
             square = all_patches[mask].reshape(3, 3)
-            turned = [np.rot90(each, quarters).ravel() for each in (square, square.T) for quarters in range(4)]
-            masks = np.array(turned) @ (1 << np.arange(PATCH)[::-1])
+            images = [np.rot90(patch, quarters).ravel() for patch in (square, square.T) for quarters in range(4)]
+            masks = np.array(images) @ (1 << np.arange(PATCH)[::-1])
             inverted = masks ^ (ENTRIES - 1 - (1 << CENTRE))
             codes[[masks, masks | 1 << CENTRE]] = ord(letter)
             if count < 4:
@@ -194,23 +194,23 @@ def _classes(suffix: str) -> npt.NDArray[np.int64]:
 
 def table(rule: str) -> Table:
     """Return the table of a two-state rule, uint8 `[512]`, 0 or 1. Raises ConfigError."""
-    held = parse(rule)
-    if held.states > 2:
+    parsed = parse(rule)
+    if parsed.states > 2:
         raise ConfigError(
-            f"{rule!r} has {held.states} states, and a table is that of a rule of two: `difflogic build` makes its "
+            f"{rule!r} has {parsed.states} states, and a table is that of a rule of two: `difflogic build` makes its "
             "circuit."
         )
-    return held.table
+    return parsed.table
 
 
 def neighbourhood(rule: str) -> str | None:
-    """The neighbourhood that the notation of a valid rule refers to; None for a table."""
+    """Return the neighbourhood that the notation of a valid rule refers to; None for a table."""
     return parse(rule).neighbourhood
 
 
 def read_cells(entries: Table) -> list[int]:
-    """The cells of the patch that a rule depends on."""
-    # A cell matters where the table's two halves, without it and with it, differ.
+    """Return the cells of the patch that a rule depends on."""
+    # A cell matters if the table's two halves, without it and with it, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
 
@@ -223,15 +223,15 @@ def name(entries: Table) -> str:
 def counted(entries: Table) -> str | None:
     """Return the notation of a table by counts of neighbours, perhaps with Hensel's letters; None if it has none."""
     names = filter(None, (_by_counts(entries, suffix) for suffix in SUFFIXES))
-    return min(names, key=lambda each: any(map(str.islower, each)), default=None)  # letters only where needed
+    return min(names, key=lambda name: any(map(str.islower, name)), default=None)  # letters only if needed
 
 
 def _by_counts(entries: Table, suffix: str) -> str | None:
-    # Each class, a centre, a number of neighbours and a letter, must lead to one value.
+    # All patches of a class, that is of a centre, a number of neighbours and a letter, must have one value.
     values: dict[tuple[int, ...], set[int]] = {}
     for key, value in zip(map(tuple, _classes(suffix).tolist()), entries.tolist(), strict=True):
         values.setdefault(key, set()).add(value)
-    if any(len(each) > 1 for each in values.values()):
+    if any(len(states) > 1 for states in values.values()):
         return None
     parts = ["", ""]
     for centre, count in sorted({key[:2] for key in values}):
@@ -246,19 +246,16 @@ def _by_counts(entries: Table, suffix: str) -> str | None:
 
 
 def canonical(rule: str) -> str:
-    """Return the canonical notation: B3/S23 in capitals and ascending, W110, a table in small digits.
-
-    Raises ConfigError.
-    """
+    """Return the canonical notation, such as B3/S23, W110 or a table in lower-case digits. Raises ConfigError."""
     return parse(rule).name
 
 
 def apply(entries: Table, grid: Table, periodic: bool) -> Table:
-    """One generation of `grid [..., H, W]`, 0 or 1; outside it there is 0, or its other side."""
+    """Apply a rule once to `grid [..., H, W]`, 0 or 1; outside it there is 0, or with `periodic` its other side."""
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]
-    # The patch of every cell as a number of nine bits, which is the entry of the table that it looks up.
+    # The patch of every cell as a number of nine bits, which is its entry of the table.
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]

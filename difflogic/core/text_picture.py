@@ -1,7 +1,7 @@
-"""Small pictures as rows of text: one character a cell, which holds the bits of its first channels.
+"""Write small images as rows of text: one character per cell, which holds the bits of its first channels.
 
 A character's value is the sum of `bit[channel] << channel`: `.` is 0, then `1` to `9`, `A` to `Z`, `a` to `z`,
-`+` and `/`. So black and white is written in `.` and `1`, and red is `1`, green `2`, blue `4`.
+`+` and `/`. Black and white are `.` and `1`; red is `1`, green `2`, blue `4`.
 """
 
 import string
@@ -14,25 +14,25 @@ from difflogic.errors import DataError
 
 ALPHABET = "." + string.digits[1:] + string.ascii_uppercase + string.ascii_lowercase + "+/"
 MAX_BITS = 6
-"""Channels that one character can hold."""
+"""Number of channels that one character can hold."""
 
 
 def encode(bits: npt.NDArray[np.uint8]) -> tuple[str, ...]:
-    """Rows of text of `bits [H, W, channels]`, 0 or 1, at most `MAX_BITS` channels."""
+    """Return the rows of text of `bits [H, W, channels]`, 0 or 1, at most `MAX_BITS` channels."""
     values = (bits.astype(np.int64) << np.arange(bits.shape[-1])).sum(axis=-1)
     return tuple("".join(ALPHABET[value] for value in row) for row in values)
 
 
 def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
-    """The inverse of `encode`: uint8 `[H, W, channels]`, channels beyond a character's own 0.
+    """Read rows of text as uint8 `[H, W, channels]`; channels that no character holds are 0.
 
     Raises DataError for ragged rows, unknown characters, and bits beyond `channels`.
     """
     if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
-        raise DataError(f"a picture is rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
+        raise DataError(f"an image is rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
     unknown = sorted(set("".join(rows)) - set(ALPHABET))
     if unknown:
-        raise DataError(f"a picture is written in the characters {ALPHABET}, got {unknown[0]!r}.")
+        raise DataError(f"an image is written in the characters {ALPHABET}, got {unknown[0]!r}.")
     # `7` is 0b111: the bits of channels 0, 1 and 2, white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:

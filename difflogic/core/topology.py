@@ -1,4 +1,4 @@
-"""The order of gates: each after those that it reads."""
+"""Sort gates topologically."""
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -11,14 +11,14 @@ Wire = tuple[int, int]
 def topological_sort(
     inputs: int, wires: Sequence[Wire], outputs: Sequence[int], names: Sequence[str]
 ) -> tuple[list[int], list[Wire], list[int]]:
-    """The gates' order, and wires and outputs renumbered to it; bits are the inputs, then the gates.
+    """Return the topological order of gates, and the wires and outputs renumbered by it; inputs come before gates.
 
-    Gates that are in order already stay as they are. Raises CircuitError where there is a cycle.
+    Sorted gates stay as they are. Raises CircuitError if there is a cycle.
     """
-    # What we wrote ourselves is in order: it must come out as it was, byte for byte, and is by far the usual case.
+    # By far the usual case: circuits that difflogic wrote are sorted, and must stay the same byte for byte.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):
         return list(range(len(wires))), list(wires), list(outputs)
-    # All gates are named before what they read: of those that are ready together, the earlier one then comes first.
+    # All gates are added before their wires, so that gates which are ready together keep their order.
     sorter = TopologicalSorter(dict.fromkeys(range(len(wires)), ()))
     for gate, pair in enumerate(wires):
         sorter.add(gate, *(bit - inputs for bit in pair if bit >= inputs))
@@ -29,5 +29,5 @@ def topological_sort(
     place = list(range(inputs)) + [0] * len(wires)
     for index, gate in enumerate(order):
         place[inputs + gate] = inputs + index
-    moved = [(place[wires[gate][0]], place[wires[gate][1]]) for gate in order]
-    return order, moved, [place[output] for output in outputs]
+    sorted_wires = [(place[wires[gate][0]], place[wires[gate][1]]) for gate in order]
+    return order, sorted_wires, [place[output] for output in outputs]

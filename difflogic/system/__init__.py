@@ -1,1 +1,1 @@
-"""Files, caches and memory of the machine: what every room may use."""
+"""Files, caches and memory of the machine, for use by every package."""

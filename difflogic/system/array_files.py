@@ -1,8 +1,8 @@
-"""Reading of `.npy`, `.npz` and IDX files: the only place that opens arrays that somebody else wrote.
+"""Read `.npy`, `.npz` and IDX files; only this module opens arrays that other programs wrote.
 
 NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so that a damaged
-or hostile file raises almost any exception. Here all of them become one DataError, and no header allocates memory
-beyond the size of its file.
+or hostile file raises almost any exception. Here all of them become DataError, and no header allocates memory beyond
+the size of its file.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ from difflogic.system.memory import physical_memory
 Array = npt.NDArray[Any]
 Opener = Callable[[], IO[bytes]]
 MEMORY_SHARE = 4
-"""Divisor of this machine's memory that limits the arrays of a file, since several copies of them are made."""
+"""Divisor: the arrays of a file may take this part of the machine's memory, since several copies of them are made."""
 UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
               lzma.LZMAError, struct.error)  # fmt: skip
 """Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
-"""Errors of NumPy's parser of headers; a MemoryError there is a literal that is nested too deeply."""
+"""Errors of NumPy's parser of headers; it raises MemoryError for a literal that is nested too deeply."""
 _AT_ONCE = 1 << 20
-"""Bytes of a compressed file that are read at once."""
+"""Number of bytes of a compressed file that are read at once."""
 _IDX_TYPES = {
     bytes((0, 0, code)): np.dtype(name)
     for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
@@ -57,7 +57,7 @@ class Header(NamedTuple):
 
 
 def read_array(source: Path | bytes, what: str) -> Array:
-    """Return the array of an `.npy` file; that of a path is mapped into memory, and its values are not read yet.
+    """Return the array of an `.npy` file; a file on disk is mapped into memory, and its values are not read yet.
 
     Args:
         source: The file, or its content.
@@ -99,7 +99,7 @@ def content(path: Path) -> bytes:
 
     Raises:
         DataError: The file cannot be read.
-        LimitError: A `.gz` holds more than its share of this machine's memory.
+        LimitError: The content of a `.gz` exceeds its share of this machine's memory.
     """
     with _one_error(f"file {path}"):
         if path.suffix != ".gz":
@@ -116,7 +116,7 @@ def content(path: Path) -> bytes:
 
 
 def is_idx(path: Path) -> bool:
-    """Return whether a file, or what a `.gz` holds, begins as an IDX file does."""
+    """Return whether a file, or the content of a `.gz`, begins like an IDX file."""
     with contextlib.suppress(*UNREADABLE), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         return bytes(file.read(2)) == b"\0\0"
     return False
@@ -126,8 +126,8 @@ def read_idx(path: Path) -> Array:
     """Return the array of an IDX file, the format of MNIST, plain or as `.gz`.
 
     Raises:
-        DataError: The file cannot be read, or its header describes other values than follow.
-        LimitError: A `.gz` holds more than its share of this machine's memory.
+        DataError: The file cannot be read, or its header does not fit its values.
+        LimitError: The content of a `.gz` exceeds its share of this machine's memory.
     """
     data = content(path)
     with _one_error(f"IDX file {path}"):
@@ -149,16 +149,16 @@ def read_arrays(
 
     Args:
         source: The file or folder.
-        check: Called with all headers before a value is read; what it raises is passed on.
-        is_wanted: Selects arrays by their name.
+        check: A function that is called with all headers before a value is read; its exceptions are passed on.
+        is_wanted: A function that selects arrays by their names.
 
     Raises:
-        DataError: The file cannot be read, or holds something else than plain arrays.
+        DataError: The file cannot be read, or holds anything but plain arrays.
         LimitError: The arrays do not fit into their share of this machine's memory.
     """
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
-        members = {name: each for name, each in _members(source, stack).items() if is_wanted(name)}
-        headers = {name: _header(*each) for name, each in members.items()}
+        members = {name: member for name, member in _members(source, stack).items() if is_wanted(name)}
+        headers = {name: _header(*member) for name, member in members.items()}
         check(headers)
         _check_memory(source, headers)
         arrays = {}
@@ -175,7 +175,7 @@ def names(source: Path | IO[bytes]) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """Return why a file cannot be read, as the end of a sentence without its full stop."""
+    """Return the reason of an error as the end of a sentence, without its full stop."""
     return (getattr(error, "strerror", None) or str(error) or "it is damaged").rstrip(".")
 
 
@@ -188,7 +188,7 @@ def _one_error(what: str) -> Iterator[None]:
 
 
 def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str, tuple[Opener, int]]:
-    """Return the function that opens each array, and the size of its file."""
+    """Return a function that opens an array, and the size of its file, for each array by name."""
     if isinstance(source, Path) and source.is_dir():
         return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
     if not zipfile.is_zipfile(source):
@@ -219,7 +219,7 @@ def _header(opener: Opener, size: int) -> Header:
 
 
 def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> None:
-    """Raises LimitError if the arrays take more than their share of this machine's memory."""
+    """Raise LimitError if the arrays take more than their share of this machine's memory."""
     needed = sum(header.nbytes for header in headers.values())
     memory = physical_memory()
     if memory is not None and MEMORY_SHARE * needed > memory:

@@ -1,19 +1,19 @@
-"""Data prints itself briefly at the end of a notebook's cell: in a few lines, whatever it holds."""
+"""Short representations of data, for the end of a notebook's cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 LONGEST, LONGEST_VALUE = 480, 100
-"""Characters of a whole text, and of a value in it."""
+"""Most characters of a representation, and of a value in it."""
 MOST = 8
-"""Values of a collection that are shown; of a longer one, how many there are."""
+"""Most values of a collection that are shown; a longer one is shown by its length."""
 
 
 def brief(self: Any) -> str:
-    """A dataclass in short, for its body: `__repr__ = brief`. Fields that are as they would be unasked are left out."""
+    """Represent a dataclass without the fields that have their default, for its body: `__repr__ = brief`."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
-    # A configuration of forty fields is mostly defaults: what differs from them is what one wants to see.
+    # Most of a configuration's forty fields have their defaults; a reader looks for those that differ.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]
     return _cut(f"{type(self).__name__}({', '.join(shown)})", LONGEST)
 
@@ -23,7 +23,7 @@ def _is_default(field: Field[Any], value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    # Without NumPy, which this module need not import: whatever has a dtype is shown by its shape.
+    # Any object with a dtype is shown by its shape, so that NumPy need not be imported.
     if hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str) and len(value) > MOST:

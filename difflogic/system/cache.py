@@ -1,4 +1,4 @@
-"""The user's cache folder, and small answers in it: one JSON file per kind, with entries by key.
+"""Find the user's cache folder, and cache small results in it: one JSON file per kind, with entries by key.
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
@@ -44,7 +44,7 @@ def user_cache() -> Path:
 def usable(variable: str, folder: str) -> Path:
     """Make a cache folder; if nothing can be written there, warn and return a temporary folder instead.
 
-    `variable` of the environment chooses the folder. Child processes share a temporary one by it.
+    The environment variable `variable` chooses the folder; child processes find a temporary one in it.
     """
     try:
         if folder.startswith("~"):
@@ -70,7 +70,7 @@ def warn(text: str) -> None:
 
 @dataclass(frozen=True)
 class JsonCache:
-    """The file `NAME.json` in the user's cache."""
+    """File `NAME.json` in the user's cache."""
 
     name: str
     version: int = 1
@@ -80,8 +80,8 @@ class JsonCache:
         return user_cache() / f"{self.name}.json"
 
     def read(self) -> dict[str, Entry]:
-        """Return all entries: none, with a warning, if the file is corrupt, foreign or of another version."""
-        # Whatever is in the file, the package works without it: everything that can be wrong ends in one warning.
+        """Return all entries; none, with a warning, if the file is corrupt, foreign or of another version."""
+        # The package works without the file, so every error in it becomes one warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
             if (data["format"], data["version"]) != (self._format, self.version):
@@ -97,23 +97,23 @@ class JsonCache:
         return entries
 
     def write(self, key: str, entry: Entry) -> None:
-        """Save one entry next to the others; if that fails, warn and go on."""
-        # Two processes that write at once may lose one entry, which is then found anew: no lock is worth that.
+        """Save one entry next to the others; if that fails, warn and continue."""
+        # Two processes that write at once may lose one entry, which is computed again: that is not worth a lock.
         self._write(self.read() | {key: entry})
 
     def drop(self, key: str) -> None:
-        """Forget one entry, if there is one."""
+        """Delete an entry, if there is one."""
         entries = self.read()
         if entries.pop(key, None) is not None:
             self._write(entries)
 
     def forget(self, which: Callable[[Entry], bool]) -> int:
-        """Drop the entries that `which` selects, and return their number."""
+        """Delete the entries that `which` selects, and return their number."""
         entries = self.read()
-        left = {key: entry for key, entry in entries.items() if not which(entry)}
-        if len(left) < len(entries):
-            self._write(left)
-        return len(entries) - len(left)
+        rest = {key: entry for key, entry in entries.items() if not which(entry)}
+        if len(rest) < len(entries):
+            self._write(rest)
+        return len(entries) - len(rest)
 
     def _write(self, entries: dict[str, Entry]) -> None:
         data = {"format": self._format, "version": self.version, "entries": entries}
@@ -121,7 +121,7 @@ class JsonCache:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
         except OSError as error:
-            warn(f"The file {self.path} cannot be written ({error.strerror}): what was found is not kept.")
+            warn(f"The file {self.path} cannot be written ({error.strerror}): results are not cached.")
 
     @property
     def _format(self) -> str:
@@ -129,6 +129,6 @@ class JsonCache:
 
 
 def key_of(*parts: object) -> str:
-    """Return one short key for everything that an entry depends on."""
-    # A digest, since names of adapters and shapes may be of any length and in any script.
+    """Return a short key of all values that an entry depends on."""
+    # A digest, since names of adapters may have any length and any alphabet.
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]

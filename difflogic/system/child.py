@@ -1,4 +1,4 @@
-"""The command of every Python child process.
+"""Build the command of every Python child process.
 
 `python -m` and `python -c` put the current folder first on `sys.path`, and a script puts its own there. A file
 `numpy.py` in a downloaded folder would then run when a child imports NumPy.
@@ -11,9 +11,9 @@ def python_command(*arguments: str) -> tuple[str, ...]:
     """Return the command of a Python child that imports nothing from the current folder.
 
     Args:
-        arguments: What follows the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
+        arguments: The arguments of the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
 
     Returns:
-        The interpreter, `-P`, and the arguments. The environment is inherited, PYTHONPATH included.
+        The interpreter, `-P`, and the arguments. The child inherits the environment, including PYTHONPATH.
     """
     return (sys.executable, "-P", *arguments)

@@ -1,6 +1,6 @@
-"""Files that are either whole or absent: written beside their place, flushed to the disk, renamed.
+"""Write files atomically: to a temporary file in the same folder, which is flushed to the disk and renamed.
 
-`write_atomically` is for the files of our own folders, `Output` for every file that a user named.
+`write_atomically` is for files in folders of difflogic, `Output` for every file that a user named.
 """
 
 import errno
@@ -22,17 +22,15 @@ if sys.platform != "win32":
     import fcntl
 
 TEMPORARY = ".tmp"
-"""Suffix of a file under way. A process that was killed may leave one; the next write of that file removes it."""
+"""Suffix of temporary files. A killed process may leave one; the next write of the same file removes it."""
 PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""Flags of every `os.open` that writes. A link that somebody put in the file's place is an error and is not followed;
-Windows has no such flag.
-"""
+"""Flags of every `os.open` that writes: a link in the file's place is an error. Windows has no such flag."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace `path` by `data`: after a crash at any moment it holds the old bytes or the new ones.
+    """Replace the content of a file: after a crash at any moment it has the old bytes or the new ones.
 
-    Raises OSError; the temporary file is then removed, so that a full disk gets its space back.
+    Raises OSError, after removing the temporary file, so that a full disk gets its space back.
     """
     with written_beside(path, data) as temporary:
         temporary.replace(path)
@@ -46,7 +44,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
     The temporary file is removed unless the block renames it. Raises OSError.
     """
     _remove_leftovers(path)
-    # Nobody can put a link in the place of a name that nobody can guess.
+    # A random name, so that no other user can put a link in its place.
     temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o666)
     try:
@@ -54,7 +52,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
             # The lock lasts until the rename, except on Windows, which renames no open file.
             _lock(descriptor)
             write_all(descriptor, data)
-            # Only after `fsync` may a rename follow: in a power cut some systems keep the new name and lose the bytes.
+            # `fsync` must precede the rename: in a power cut some systems keep the new name and lose the bytes.
             os.fsync(descriptor)
             if sys.platform != "win32":
                 yield temporary
@@ -66,13 +64,13 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove the temporary files of `path` that killed processes left: those that have content and no lock."""
-    for left in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
-            descriptor = os.open(left, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
+            descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
             with os.fdopen(descriptor):
                 # A writer takes the lock before it writes the first byte.
                 if os.fstat(descriptor).st_size and _lock(descriptor):
-                    left.unlink()
+                    leftover.unlink()
 
 
 def _lock(descriptor: int) -> bool:
@@ -86,7 +84,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file, which is made if it is missing. Raises OSError, also if a link is in its place."""
+    """Append to a file, or create it. Raises OSError, also if a link is in its place."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
     try:
         write_all(descriptor, data)
@@ -95,7 +93,7 @@ def append(path: Path, data: bytes) -> None:
 
 
 def inside(path: Path, folder: Path) -> Path:
-    """Return a path in a folder, of a file that is read to be published or that is written.
+    """Return `path` if it is inside a folder, for files that are written or published.
 
     Raises:
         RunFolderError: A link leads the path out of the folder.
@@ -106,49 +104,49 @@ def inside(path: Path, folder: Path) -> Path:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return what a file holds. Raises OSError, also where it has more than `most` bytes or, as a device, no end."""
+    """Return the content of a file. Raises OSError, also if it has more than `most` bytes or, as a device, no end."""
     with path.open("rb") as file:
-        # The size comes first, to read nothing of a file that is too long; a device has none.
+        # The size is checked first, to read nothing of a file that is too long; a device has no size.
         if os.fstat(file.fileno()).st_size <= most and len(data := file.read(most + 1)) <= most:
             return data
     raise OSError(errno.EFBIG, f"at most {most} bytes are read")
 
 
 def check_links(folder: Path) -> None:
-    """Raises RunFolderError if a link in a folder, or in a folder below it, leads out of it."""
+    """Raise RunFolderError if a link in a folder, or in a folder below it, leads out of it."""
     for path in folder.rglob("*"):
         if path.is_symlink():
             inside(path, folder)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """`os.write` until nothing is left: a nearly full disk takes a part before it refuses. Raises OSError."""
+    """Call `os.write` until all is written: a nearly full disk takes a part before it refuses. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def replace_folder(made: Path, place: Path) -> None:
-    """Put a finished folder in its place; what was there goes only when the new one is there. Raises OSError."""
+def replace_folder(finished: Path, place: Path) -> None:
+    """Move a finished folder to its place; the old one is deleted only after that. Raises OSError."""
     old = place.with_name(f"{place.name}.old{TEMPORARY}")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
         place.rename(old)
-    made.rename(place)
+    finished.rename(place)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def quoted(path: Path) -> str:
-    """Return a path as the system's shell reads it, for commands that are shown; it is no option."""
+    """Quote a path for the system's shell, in commands that are shown; it never looks like an option."""
     name = f".{os.sep}{path}" if str(path).startswith("-") else str(path)
     return shlex.quote(name) if os.name == "posix" else subprocess.list2cmdline([name])
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames inside `folder` last through a power cut, where the system can open folders."""
+    """Make renames inside `folder` survive a power cut, if the system can open folders."""
     if os.name != "posix":
         return
-    # A rename is a change of the folder: the file may be on the disk and its name not yet.
+    # A rename changes the folder: the file may be on the disk before its name is.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -157,10 +155,10 @@ def sync_folder(folder: Path) -> None:
 
 
 class Output:
-    """A file to write, as the user named it. What is there is replaced by `force` alone.
+    """Output file that the user named. An existing file is replaced only with `force`.
 
-    A link is followed: what it leads to is written, and it stays. Devices and pipes are written to and never replaced.
-    Raises UsageError at once where it could not be written in the end, so that no work is done in vain.
+    A link is followed: its target is written, and the link stays. Devices and pipes are written to and never replaced.
+    Raises UsageError at once if the file could not be written in the end, so that no work is done in vain.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -171,17 +169,17 @@ class Output:
         return str(self.path)
 
     def write(self, data: bytes) -> None:
-        """The whole file or, where that fails, what was there. Raises DifflogicError."""
+        """Write the complete file; if that fails, the old one stays. Raises DifflogicError."""
         with self.open() as file:
             file.write(data)
 
     @contextmanager
     def open(self, private: bool = False) -> Iterator[BinaryIO]:
-        """Write a file piece by piece; it takes its place when the block ends. Nobody else may read a `private` one.
+        """Open the file for writing; it takes its place when the block ends. Only the owner may read a `private` one.
 
-        Raises UsageError where another file has come there since, DifflogicError.
+        Raises UsageError if another file has come there since, DifflogicError.
         """
-        # Checked when it was named, and again now: what took hours must not replace a file that came in between.
+        # Checked again, since a computation of hours must not replace a file that was created meanwhile.
         self.is_stream = self._check()
         try:
             with self.path.open("wb") if self.is_stream else self._replacing(private) as file:
@@ -190,25 +188,25 @@ class Output:
             raise self._refused(error) from error
 
     def _check(self) -> bool:
-        """Return whether it is a device or a pipe, which is written to. Raises UsageError."""
+        """Return whether the file is a device or a pipe. Raises UsageError."""
         if str(self.path) == "-":
             raise UsageError("'-' is not supported: name a file, or /dev/stdout.")
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             self._check_folder()
             return False
         except OSError as error:  # a circle of links, a name that is too long
             raise UsageError(str(self._refused(error))) from error
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             raise UsageError(f"{self.path} is a folder: name a file in it.")
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISBLK(found.st_mode):
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISBLK(status.st_mode):
             return True
         if not self.force:
             raise UsageError(f"{self.path} exists already: choose another name, or replace it with --force.")
-        if stat.S_ISREG(found.st_mode):
+        if stat.S_ISREG(status.st_mode):
             self._check_folder()
-        return stat.S_ISBLK(found.st_mode)
+        return stat.S_ISBLK(status.st_mode)
 
     def _check_folder(self) -> None:
         folder = self.path.resolve().parent
@@ -220,7 +218,7 @@ class Output:
     @contextmanager
     def _replacing(self, private: bool) -> Iterator[BinaryIO]:
         path = self.path.resolve()
-        # A name that nobody can have laid there before, since the folder may be one that others write to.
+        # A random name, since other users may write to the folder too.
         temporary = path.with_name(f".{os.urandom(8).hex()}{TEMPORARY}")
         temporary.touch(0o600 if private else 0o666, exist_ok=False)
         try:
@@ -231,7 +229,7 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        # Also for Ctrl-C, which is no Exception: half a file is never left behind.
+        # Also for Ctrl-C, which is not an Exception: an incomplete file never stays.
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -242,10 +240,10 @@ class Output:
 
 
 def tail(path: Path, size: int) -> bytes:
-    """The last whole lines of a file, at most so many bytes. Raises OSError."""
+    """Return the last complete lines of a file, at most `size` bytes. Raises OSError."""
     with path.open("rb") as file:
         begin = max(0, file.seek(0, os.SEEK_END) - size)
         file.seek(begin)
         text = file.read(size)
-    # The first line is cut somewhere, unless the text begins with the file.
+    # The first line is incomplete, unless the text is the complete file.
     return text.partition(b"\n")[2] if begin else text

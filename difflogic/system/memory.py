@@ -1,4 +1,4 @@
-"""These functions say how much memory this machine has, and how much of it this process takes."""
+"""Measure the memory of this machine, and of this process."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _MEMINFO, _STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 
 
 def physical_memory() -> int | None:
-    """Bytes; None where the system does not tell."""
+    """Return the memory of this machine in bytes; None if the system does not report it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -15,18 +15,18 @@ def physical_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Bytes that can be had without taking them from others; all, where the system does not tell apart."""
+    """Return the bytes that no other process uses; all memory if the system does not report them."""
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:
         return physical_memory()
-    # MemAvailable counts what caches would give back, which MemFree does not.
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return 1024 * int(found[0]) if found else physical_memory()
+    # Unlike MemFree, MemAvailable counts memory that caches would release.
+    available = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return 1024 * int(available[0]) if available else physical_memory()
 
 
 def resident_memory() -> int | None:
-    """Bytes that this process takes; None where the system does not tell."""
+    """Return the bytes that this process uses; None if the system does not report them."""
     try:
         return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

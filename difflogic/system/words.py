@@ -1,10 +1,10 @@
-"""Words that agree with numbers, and text that a terminal shows as it is."""
+"""Format text: plurals, lines of a summary, paths, and text that is safe to show on a terminal."""
 
 import re
 
 
 def path_text(text: str) -> str:
-    """Return a text as a path keeps it: the slashes of a rule as MAP, which a path would merge, as low lines.
+    """Replace slashes of a rule in MAP notation by underscores, since a path would merge them.
 
     >>> path_text("MAP//" + "A" * 84)[:8]
     'MAP__AAA'
@@ -14,7 +14,7 @@ def path_text(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 gate`, `2 gates`."""
+    """Return a number with its noun: `1 gate`, `2 gates`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -24,9 +24,9 @@ def line(label: str, text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text with its escape sequences, bidirectional marks and other invisible characters as `repr` has them.
+    r"""Escape the control sequences, bidirectional marks and other invisible characters of a text, as `repr` does.
 
-    On a terminal they would clear the screen, set its title, or make one name look like another. Line ends and tabs
+    On a terminal they could clear the screen, set its title, or make one name look like another. Line ends and tabs
     stay.
 
         >>> visible("\x1b[2J\u202efig.exe")
@@ -34,6 +34,4 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(
-        each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode() for each in text
-    )
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
