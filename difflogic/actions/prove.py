@@ -200,7 +200,7 @@ def _framed(
 def _functions_compared(one: FunctionNetlist, other: FunctionNetlist, programs: list[str]) -> Proved:
     words = one.words
     if not programs:
-        raise UsageError(f"--judge network is only for automata: {one.kind}s can be compared by {', '.join(JUDGES)}.")
+        raise UsageError(f"--checker network is only for automata: {one.kind}s can be compared by {', '.join(JUDGES)}.")
     claim = f"have the same {words.choice if one.choices else 'outputs'} for every {words.sample}"
     ones = "inputs that are 1" if one.reads_bits else "thresholds that are reached"
     return _of_verdicts(functions.prove(one, other, programs), {}, claim, ones)

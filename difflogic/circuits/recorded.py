@@ -52,7 +52,7 @@ def samples(
         film = _moved(path, rule, frames or FRAMES, size)
     elif kind in (".gif", ".npy"):
         if rule is not None or size is not None:
-            raise UsageError(f"--film-rule and --size are for patterns: {path} is a film already.")
+            raise UsageError(f"--recording-rule and --size are for patterns: {path} is a recording already.")
         film = (_gif(path) if kind == ".gif" else _npy(path))[:frames]
     else:
         raise UsageError(f"A film is .gif or .npy, a pattern {patterns.FORMATS}, got {str(path)!r}.")
@@ -133,7 +133,7 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
     pattern, stated, is_periodic = patterns.read(path)
     name = rule or stated
     if not name:
-        raise UsageError(f"{path} does not say which rule moves it: name one with --film-rule, say B3/S23.")
+        raise UsageError(f"{path} does not say which rule moves it: name one with --recording-rule, say B3/S23.")
     step = named(name)
     patterns.check_states(pattern, name)
     room = 1 if is_periodic is not None else ROOM

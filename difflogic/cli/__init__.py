@@ -1,1 +1,1 @@
-"""The command `difflogic`: what its subcommands share."""
+"""The command `difflogic`, and the code that its subcommands share."""

@@ -1,4 +1,4 @@
-"""Bug reports, which describe a machine without private names."""
+"""Write bug reports, which describe a machine without private names."""
 
 import contextlib
 import getpass
@@ -19,7 +19,7 @@ PACKAGES = (
 SHOWN = ("DIFFLOGIC_", "NUMBA_")
 SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
 _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
-"""All of an absolute path but its last name."""
+"""Folders of an absolute path, without its last name."""
 
 
 def lines() -> Iterator[str]:
@@ -28,7 +28,7 @@ def lines() -> Iterator[str]:
     from difflogic.system.memory import free_memory, physical_memory
     from difflogic.system.processor import cores, processor_name
 
-    memory = [_megabytes(found) if found else "unknown" for found in (physical_memory(), free_memory())]
+    memory = [_megabytes(size) if size else "unknown" for size in (physical_memory(), free_memory())]
     yield f"difflogic    {__version__}, commit {(git_commit() or 'unknown')[:12]}"
     yield f"Python       {platform.python_version()}, {platform.python_implementation()} {platform.architecture()[0]}"
     yield f"Packages     {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"
@@ -49,8 +49,8 @@ def private() -> Callable[[str], str]:
         home = Path.home()
         names["~"].append(str(home))
         names["<user>"].append(home.name)
-    # A name of one letter would be found in every second word. Longest first: /home/ann goes before ann.
-    words = [(word, name) for name, found in names.items() for word in found if len(word) > 1]
+    # A name of one letter is part of many words. Longest first: /home/ann is replaced before ann.
+    words = [(word, name) for name, private in names.items() for word in private if len(word) > 1]
     words.sort(key=lambda pair: -len(pair[0]))
 
     def redacted(text: str) -> str:
@@ -78,20 +78,20 @@ def _system() -> Iterator[str]:
 def _environment() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
         if name.startswith(SHOWN):
-            # A path may matter for a fault, but tells who the user is.
+            # A path may matter for a fault, but may contain the user's name.
             hidden = "set" if name in SECRET else "a path" if re.search(r"[/\\~]", value) else ""
             yield f"{name} is {hidden}" if hidden else f"{name}={value}"
 
 
 def _caches() -> Iterator[str]:
-    answers = f"where {VARIABLE} says" if os.environ.get(VARIABLE) else "in the usual place"
-    code = "where NUMBA_CACHE_DIR says" if os.environ.get("NUMBA_CACHE_DIR") else answers
-    for what, where, find in (("answers", answers, user_cache), ("code", code, _compiled)):
+    results = f"in {VARIABLE}" if os.environ.get(VARIABLE) else "in the usual place"
+    code = "in NUMBA_CACHE_DIR" if os.environ.get("NUMBA_CACHE_DIR") else results
+    for content, place, find in (("results", results, user_cache), ("code", code, _compiled)):
         try:
             state = _state(find())
         except (ImportError, OSError) as error:
-            state = f"cannot be looked at ({type(error).__name__}: {error})"
-        yield f"Cache        of {what}, {where}: {state}"
+            state = f"cannot be read ({type(error).__name__}: {error})"
+        yield f"Cache        of {content}, {place}: {state}"
 
 
 def _compiled() -> Path:
@@ -104,16 +104,16 @@ def _cpu_engine() -> str:
     try:
         from difflogic.cpu.codegen import shipped
     except ImportError as error:
-        return f"cannot be looked at ({error})"
-    return "translated from what the package brings" if shipped.folder().is_dir() else "compiled from its sources"
+        return f"cannot be imported ({error})"
+    return "precompiled in the package" if shipped.folder().is_dir() else "compiled from its sources"
 
 
 def _state(folder: Path) -> str:
     if not folder.is_dir():
-        return "not there yet"
-    held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    written = "" if os.access(folder, os.W_OK) else ", and cannot be written"
-    return f"{len(held)} files of {_megabytes(sum(held))}{written}"
+        return "does not exist yet"
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    access = "" if os.access(folder, os.W_OK) else ", and cannot be written"
+    return f"{len(sizes)} files of {_megabytes(sum(sizes))}{access}"
 
 
 def _megabytes(count: int) -> str:

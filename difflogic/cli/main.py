@@ -1,4 +1,4 @@
-"""Entry point: finds the subcommand and turns every expected failure into one sentence."""
+"""Run the command line: find the subcommand, and print every expected failure as one sentence."""
 
 import importlib
 import sys
@@ -13,57 +13,57 @@ from difflogic.version import __version__
 
 GROUPS = {
     "Train": {
-        "train": ("train:command", "Train a preset, a file, or your own picture or rule."),
+        "train": ("train:command", "Train a preset, a file, or your own image or rule."),
         "presets": ("presets:command", "List the presets."),
         "init": ("init:command", "Write a preset as a file to change."),
         "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
         "train-policy": ("train:policy", "Train an agent whose policy is a circuit of gates."),
         "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
-        "harden": ("train:harden", "Settle the unconverged gates of a run."),
+        "harden": ("train:harden", "Train a run on until all of its gates have converged."),
     },
     "Look at runs": {
         "runs": ("runs:command", "List run folders."),
         "show": ("show:command", "Print one run in full."),
-        "evaluate": ("evaluate:command", "Test a trained circuit, far beyond its training."),
+        "evaluate": ("evaluate:command", "Test a trained circuit far beyond its training."),
         "render": ("render:command", "Draw a run: rollouts, gates, losses."),
         "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     },
     "Work on a circuit": {
-        "build": ("build:command", "Make a circuit without training: of a rule, a recording or an image."),
-        "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
-        "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
+        "build": ("build:command", "Make a circuit without training, from a rule, a recording or an image."),
+        "simplify": ("simplify:command", "Make a circuit smaller, and prove that it computes the same."),
+        "prove": ("prove:command", "Prove what a circuit does, or that two circuits compute the same."),
         "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
         "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
-        "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
+        "report": ("report:command", "Print the FPGA resources that a circuit needs, and its speed."),
         "zoo": ("zoo:command", "List the circuits that come with difflogic, or show one."),
         "export-page": ("export:page", "Write a web page that trains presets on the visitor's graphics card."),
     },
-    "Serve and ask a server": {
+    "Run and use a server": {
         "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
         "gc": ("serve:gc", "Delete old jobs of a store."),
         "backup": ("serve:backup", "Copy a store that is in use."),
-        "submit": ("jobs:submit", "Give a training to a server."),
+        "submit": ("jobs:submit", "Submit a training to a server."),
         "jobs": ("jobs:list_jobs", "List the jobs on a server."),
         "watch": ("jobs:watch", "Follow a job on a server."),
         "logs": ("jobs:logs", "Print the log of a job on a server."),
         "cancel": ("jobs:cancel", "Stop a job on a server."),
-        "fetch": ("jobs:fetch", "Take the files of a job from a server."),
+        "fetch": ("jobs:fetch", "Download the files of a job from a server."),
     },
     "Measure": {
         "doctor": ("doctor:command", "Check the installation, list and test the devices, plan their memory."),
-        "bench": ("bench:command", "Measure the engines that are here, kernel by kernel, and check their gradients."),
+        "bench": ("bench:command", "Measure the engines of this machine, kernel by kernel, and check their gradients."),
         "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
     },
 }
 """Commands by purpose: each click command as `module:function` of `cli.commands`, and its line of help."""
-COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
-"""Commands that end if nobody reads their output; the others have work to complete."""
-GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
+"""Commands that end when the reader of their output is gone; the others have work to complete."""
+GREETING = """Cells of a grid, each with the same few logic gates, learn to show an image.
 
-  difflogic train checkerboard-small --until-solved   teach them a board
-  difflogic train --target cat.png                    teach them your picture
-  difflogic serve                                     do all this on a page
+  difflogic train checkerboard-small --until-solved   train a checkerboard
+  difflogic train --target cat.png                    train your own image
+  difflogic serve                                     do all this in a browser
 
 difflogic --help lists every command."""
 
@@ -71,7 +71,7 @@ INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Imports a subcommand's module only to run it, so that help and version are quick."""
+    """Group that imports a subcommand's module only to run it, so that help and version are quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # In its standalone mode click would end the process itself.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
-    # Commands that can be stopped in good order catch Ctrl-C themselves.
+    # Commands that can save their state catch Ctrl-C themselves.
     except (KeyboardInterrupt, click.Abort):
         echo("Interrupted.", err=True)
         return INTERRUPTED
@@ -124,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(f"Not enough memory: {error}. Use a smaller batch or model.")
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}.")
+        file = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{file}{error.strerror or error}.")
     return result if isinstance(result, int) else 0
 
 

@@ -29,9 +29,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SECTIONS = {
     "What to learn": (
         "config_file", "assignments", "target", "size", "colors", "threshold", "invert", "padding", "start", "rule",
-        "rule_table", "data", "from_film", "film_rule", "film_frames", "small",
+        "rule_table", "data", "from_recording", "film_rule", "film_frames", "small",
     ),
-    "How, and how long": (
+    "How to train": (
         "search", "recipe", "until_solved", "within", "epochs", "batch", "seed", "population", "restarts",
         "stop_when_solved", "eval_interval", "init_from", "starts",
     ),
@@ -48,20 +48,20 @@ class TrainingCommand(click.Command):
     """Command whose help has its options in SECTIONS."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by the title of their section; those of no section, such as `--help`, in the last."""
-        rest = {each.name: each for each in self.get_params(ctx) if isinstance(each, click.Option)}
-        found = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
-        found[[*SECTIONS][-1]] += rest.values()
-        return {title: group for title, group in found.items() if group}
+        """Return the options by the title of their section; options without one, such as `--help`, in the last."""
+        rest = {option.name: option for option in self.get_params(ctx) if isinstance(option, click.Option)}
+        groups = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
+        groups[[*SECTIONS][-1]] += rest.values()
+        return {title: group for title, group in groups.items() if group}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, group in self.sections(ctx).items():
             with formatter.section(title):
-                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
+                formatter.write_dl([record for option in group if (record := option.get_help_record(ctx))])
 
 
 class _Path(click.Path):
-    """Path, or a rule in place of one."""
+    """Type of a path that may be a rule instead."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
@@ -73,7 +73,7 @@ GIVEN_OTHERWISE = ("preset", "config", "set")
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Return one decorator for several options, in the order of the help."""
+    """Combine options into one decorator, in the order of the help."""
 
     def decorate(function: Function) -> Function:
         for option in reversed(options):
@@ -92,7 +92,7 @@ def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> 
     return value
 
 
-quick_option = click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
+quick_option = click.option("--quick", is_flag=True, help="Use fewer initial states, and tests a tenth as long.")
 # It is eager, since the callbacks of output files read it, whatever the order on the command line.
 force_option = click.option(
     "--force",
@@ -110,21 +110,19 @@ def forced() -> bool:
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """Refuse an existing file before the command begins: the callback of options and arguments for files to write."""
+    """Open an output file, or refuse it before the command begins: a callback of options and arguments."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
 def output_option(*names: str, required: bool = False, help: str) -> Callable[[Function], Function]:  # noqa: A002
-    """Return an option for a file to write, `--out` unless it has other `names`. It goes with `force_option`."""
+    """Return an option for an output file, by default `--out`; the command needs `force_option` too."""
     names = names or ("--out", "-o")
     return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
 
 circuit_options = together(
-    click.option("--periodic/--zero", default=None, help="The boundary of the grid [as the file says, else zero]."),
-    click.option(
-        "--visible", type=int, metavar="V", help="The number of channels that form the picture [as the file says]."
-    ),
+    click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, else zero]."),
+    click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the file's]."),
 )
 """`--periodic/--zero` and `--visible`, None if a file decides."""
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
@@ -135,7 +133,7 @@ placement_option = click.option(
     "--placement",
     type=click.Choice(PLACINGS),
     help="How --engine auto chooses: auto [the default] times the first epochs on the hardware GPU and the CPU engine, "
-    "and remembers the faster one; gpu or cpu is used without timing; sticky is the engine of the last such run.",
+    "and remembers the faster one; gpu or cpu are used without timing; sticky uses the engine of the last such run.",
 )
 """`--placement`, which `checked_placement` reads."""
 
@@ -146,13 +144,13 @@ agent_options = together(
     ),
     click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
-"""Options for agents alone, which `cli.request.agents` reads."""
+"""Options only for agents, which `cli.request.agents` reads."""
 
 table_options = together(
     click.option("--label", metavar="COLUMN", help="Train a classifier of this column of --data, .csv, .npz or IDX."),
     click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set; all rows of --data are learned."),
 )
-"""Options for classifiers alone."""
+"""Options only for classifiers."""
 
 
 def megabytes(text: str) -> int:
@@ -183,35 +181,38 @@ def _parser(kind: Any) -> Callable[[str], Any]:
 
 
 def options_of(
-    *groups: str, of: type = TrainRequest, without: Collection[str] = (), where: Callable[[Option], bool] | None = None
+    *groups: str,
+    request: type = TrainRequest,
+    without: Collection[str] = (),
+    where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return the options of these groups of a request, as it declares them, but those `without`, and those not `where`.
+    """Return the options that a request declares in these groups, except those in `without`, selected by `where`.
 
-    The default of each is None, of a flag False and of a list empty.
+    Their default is None, that of a flag False, that of a list empty.
     """
-    found = [each for each in options(of) if each.group in groups and each.name not in without]
-    return together(*(_option(each) for each in found if where is None or where(each)))
+    declared = [option for option in options(request) if option.group in groups and option.name not in without]
+    return together(*(_option(option) for option in declared if where(option)))
 
 
 def _option(declared: Option) -> Callable[[Any], Any]:
     kind, limits, name = declared.kind, declared.limits, declared.name
-    given: dict[str, Any] = {"metavar": declared.metavar, "help": declared.words, "default": None}
+    settings: dict[str, Any] = {"metavar": declared.metavar, "help": declared.words, "default": None}
     if kind is bool:
-        given |= {"is_flag": True, "default": declared.default}
-        # A flag whose default is neither has a name to refuse too.
+        settings |= {"is_flag": True, "default": declared.default}
+        # A flag that is not off by default has a `--no-` form too.
         name = name if declared.default is False else f"{name}/--no-{name}"
     elif kind is Table or typing.get_origin(kind) is tuple:
-        given |= {"multiple": True, "default": (), "help": declared.words[:-1] + ". May be repeated."}
+        settings |= {"multiple": True, "default": (), "help": declared.words[:-1] + ". May be repeated."}
         name = name.removesuffix("s")
     elif limits is not None and limits.names:
-        given["type"] = click.Choice(list(map(str, limits.names)))
+        settings["type"] = click.Choice(list(map(str, limits.names)))
     elif declared.brought or declared.here:
-        given["type"] = PATH
+        settings["type"] = PATH
     else:
-        given["type"] = _parser(kind) if hasattr(kind, "parse") else kind
+        settings["type"] = _parser(kind) if hasattr(kind, "parse") else kind
     if declared.flag is not None:
-        given |= {"is_flag": False, "flag_value": declared.flag}
-    return click.option("--" + name.replace("_", "-"), declared.name, **given)
+        settings |= {"is_flag": False, "flag_value": declared.flag}
+    return click.option("--" + name.replace("_", "-"), declared.name, **settings)
 
 
 # Click makes a new option for each command from these values.
@@ -220,14 +221,14 @@ gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.
 
 engine_options = together(
     gpu_option,
-    options_of("run", where=lambda each: each.name == "engine"),
-    click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
+    options_of("run", where=lambda option: option.name == "engine"),
+    click.option("--require-hardware", is_flag=True, help="Use only hardware GPUs."),
 )
 config_option = click.option(
     "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file. `difflogic init` writes one."
 )
 
-recipe_option = options_of("what", where=lambda each: each.name == "recipe")
+recipe_option = options_of("what", where=lambda option: option.name == "recipe")
 set_option = click.option(
     "--set",
     "assignments",
@@ -236,41 +237,47 @@ set_option = click.option(
     help="Set a field of the configuration. Write the value as in TOML. May be repeated.",
 )
 
-film_options = together(
+recording_options = together(
     click.option(
+        "--recording-rule",
         "--film-rule",
+        "film_rule",
         metavar="B3/S23|wireworld|brians-brain",
         help="The rule that animates a pattern, on a torus of --size or four times its own size [the file's rule].",
     ),
     click.option(
-        "--film-frames",
         "--frames",
+        "--film-frames",
+        "film_frames",
         type=click.IntRange(min=2),
         metavar="N",
         help="Use only the first N frames [all; of a pattern 50].",
     ),
 )
+"""Options of recordings. The names with `film` are older, and stay as aliases."""
 
 target_options = together(
     options_of("target"),
     click.option(
+        "--from-recording",
         "--from-film",
+        "from_recording",
         type=PATH,
         metavar="FILE",
-        help="Learn the rule of this film: .gif or .npy. Or of a pattern (RLE, .cells, ...) that --film-rule animates.",
+        help="Learn the rule of a recording, .gif or .npy, or of a pattern (RLE, .cells) that --recording-rule animates.",
     ),
-    film_options,
+    recording_options,
 )
 """`--target` and related options, which `cli.request` reads."""
 
 field_options = together(
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
-    click.option("--seed", type=int, help="The seed of the wiring, the starts and the probes [23]."),
+    click.option("--seed", type=int, help="The seed of the wiring, initial states and evaluation grids [23]."),
     click.option("--batch", type=int, help="Samples per epoch."),
     click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
 )
 """Fields with options of their own, which `cli.request` reads."""
-sweep_options = options_of("sweep", of=SweepRequest)
+sweep_options = options_of("sweep", request=SweepRequest)
 
 run_options = together(
     click.option(
@@ -305,7 +312,7 @@ train_options = together(
 def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
     """Return how the engine is chosen, by default `auto`. Raises UsageError if there is nothing to choose."""
     if placement is not None and selector not in (None, "auto"):
-        raise UsageError(f"--placement says how --engine auto chooses, but {selector} was asked for: give one of them.")
+        raise UsageError(f"--placement is for --engine auto, but --engine {selector} was given: give one of them.")
     if placement is not None and resume:
         raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --placement.")
     return placement or "auto"
@@ -318,25 +325,28 @@ def engine_selector(engine: str | None, gpu: bool) -> str | None:
     return engine or ("gpu" if gpu else None)
 
 
-def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engine | None:
-    """Return the engine that is asked for, or None."""
+def take_engine(options: dict[str, Any]) -> Engine | None:
+    """Remove `engine_options` from a command's options, and return the engine that they select, or None."""
     from difflogic.devices import open as placement
 
-    selector = engine_selector(engine, gpu)
-    if selector is None and not require_hardware:
+    selector, only_hardware = (
+        engine_selector(options.pop("engine"), options.pop("gpu")),
+        options.pop("require_hardware"),
+    )
+    if selector is None and not only_hardware:
         return None
-    return placement.place(selector or "auto", require_hardware, trusted=True).engine
+    return placement.place(selector or "auto", only_hardware, trusted=True).engine
 
 
-def tell_choice(sentence: str) -> None:
-    """Print the circuit of a run that is taken on standard error; nothing for a file that is no run."""
+def show_choice(sentence: str) -> None:
+    """Print on standard error which circuit of a run is used; the sentence is empty for a file that is not a run."""
     if sentence:
         echo(sentence, err=True)
 
 
 @contextmanager
 def service(command: str) -> Iterator[None]:
-    """Return a context for imports of the extra `serve`. Raises MissingPackagesError if it is not installed."""
+    """Import the extra `serve` in this context. Raises MissingPackagesError if it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Requests for training from a command's options and arguments."""
+"""Build requests for training from a command's options and arguments."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from difflogic.config.request import TRAIN_FIELDS, SweepRequest, TrainRequest, o
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from difflogic.config.customise import Configured
     from difflogic.config.dataset import Dataset
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
 
-Asked = TypeVar("Asked", bound=TrainRequest)
+AnyRequest = TypeVar("AnyRequest", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
-"""Other options that messages name."""
+"""Options of other commands that messages name."""
 OF_AGENTS = ("algorithm", "policy", "steps")
 """Options that automata do not have."""
-OF_AUTOMATA = ("from_film", "placement", "devices", "max_memory", *TRAIN_FIELDS)
+OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FIELDS)
 """Options that agents do not have, in addition to those that a request declares."""
 DEPTH = 3
-"""Most names of a field's path: model.update.widths."""
+"""Most names of a field's path, as in model.update.widths."""
 
 
 _WRITTEN = {
@@ -36,82 +38,86 @@ _WRITTEN = {
     "asynchronous": "--async",
     "tags": "--tag",
     "formats": "--format",
+    "film_rule": "--recording-rule",
+    "film_frames": "--frames",
 }
+"""Names of options and arguments that differ from those of their fields."""
 
 
 def written(name: str) -> str:
-    """Return an option or an argument as users write it."""
+    """Return the name of an option or an argument as users write it."""
     return _WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
 def in_options(sentence: str) -> str:
-    """Write the fields of a request in a sentence as options: `until_solved` is --until-solved."""
-    of_requests = [each.name for part in (TrainRequest, SweepRequest) for each in options(part)]
-    known = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
-    return re.sub("`([a-z_]+)`", lambda found: written(found[1]) if found[1] in known else found[0], sentence)
+    """Replace the fields of a request in a sentence by options: `until_solved` is --until-solved."""
+    of_requests = [option.name for part in (TrainRequest, SweepRequest) for option in options(part)]
+    names = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
+    return re.sub("`([a-z_]+)`", lambda match: written(match[1]) if match[1] in names else match[0], sentence)
 
 
-def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None = None, **others: Any) -> Asked:
+def requested(
+    kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
+) -> AnyRequest:
     """Return the request of a command's options; `config` replaces PRESET or `--config`, and `others` the options."""
-    asked = said(given, of)
-    if given.get("data") is not None or given.get("from_film") is not None:
-        asked["data"] = _samples(given)
-        if given.get("from_film") is not None:
-            asked.pop("size", None)  # that of the film
+    fields, recording, data = request_fields(given, kind), given.get("from_recording"), given.get("data")
+    if data is not None or recording is not None:
+        fields["data"] = _samples(given, recording, data)
+        if recording is not None:
+            fields.pop("size", None)  # that of the recording
     if config is None and given.get("config_file") is not None:
         from difflogic.config.schema import Config
 
         config = Config.load(given["config_file"])
-    fields = _fields(given)
-    if "data" in asked and config is None and asked.get("preset") is None:
+    changes = _changed_fields(given)
+    if "data" in fields and config is None and fields.get("preset") is None:
         from difflogic.config.customise import named
 
-        fields.setdefault("name", named(given["data"] or given["from_film"]))
-    return of(**asked | {"config": config, "set": fields} | others)
+        changes.setdefault("name", named(data or recording))
+    return kind(**fields | {"config": config, "set": changes} | others)
 
 
-def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
+def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
     """Return the given options of a command that belong to a request, or to a part of one."""
-    found = {each.name: each for each in options(part)}
-    named = {name: value for name, value in given.items() if name in found}
-    return {name: int(value) if found[name].kind is int else value
-            for name, value in named.items() if not (value in (None, ()) or value is found[name].default)}  # fmt: skip
+    declared = {option.name: option for option in options(part)}
+    return {name: int(value) if declared[name].kind is int else value for name, value in given.items()
+            if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip
 
 
-def _samples(given: Mapping[str, Any]) -> Dataset:
+def _samples(given: Mapping[str, Any], recording: Path | None, data: Path | None) -> Dataset:
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
-    film, size = given.get("from_film"), given.get("size")
-    of_film = {"--film-rule": given.get("film_rule"), "--film-frames": given.get("film_frames")}
-    if film is None:
-        if said_of_film := [name for name, value in of_film.items() if value is not None]:
-            raise UsageError(f"{said_of_film[0]} is about a film: give --from-film FILE with it.")
-        return dataset.load(given["data"])
-    if given.get("data") is not None:
-        raise UsageError("There can be only one task: give --data or --from-film, not both.")
-    return recorded.samples(film, given.get("film_rule"), given.get("film_frames"), size and (size[1], size[0]))
+    rule, frames, size = given.get("film_rule"), given.get("film_frames"), given.get("size")
+    if recording is None:
+        if rule is not None or frames is not None:
+            name = written("film_frames" if rule is None else "film_rule")
+            raise UsageError(f"{name} is about a recording: give --from-recording FILE with it.")
+        return dataset.load(data)
+    if data is not None:
+        raise UsageError("There can be only one task: give --data or --from-recording, not both.")
+    return recorded.samples(recording, rule, frames, size and (size[1], size[0]))
 
 
 def axes(over: Sequence[str]) -> dict[str, str]:
     """Return the fields of `--over` with their values. Raises UsageError."""
-    found: dict[str, str] = {}
-    for each in over:
-        path, equals, text = each.partition("=")
+    values: dict[str, str] = {}
+    for axis in over:
+        path, equals, text = axis.partition("=")
         if not equals or not path.strip():
             raise UsageError(
-                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {each[:200]!r}."
+                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {axis[:200]!r}."
             )
-        if path.strip() in found:
+        if path.strip() in values:
             raise UsageError("--over has a field twice: give all its values at once.")
-        found[path.strip()] = text
-    return found
+        values[path.strip()] = text
+    return values
 
 
 def agents(
     given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
 ) -> PolicyConfig | None:
-    """Return the configuration of agents that PRESET or `--config` names, with fields changed, or None for automata.
+    """Return the changed configuration of agents that PRESET or `--config` names, or None for automata.
 
     `environment` is trained if PRESET is the name of an environment. Raises UsageError for options of the other kind,
     ConfigError.
@@ -124,38 +130,38 @@ def agents(
     elif base is None and preset is None and file is not None and document.is_policy(data := document.read(file)):
         base = policy.PolicyConfig.from_dict(data)
     if base is not None:
-        TrainRequest(**said(given)).check_kind(of_agents=True)
-    kind, what, others = ("agents", "automata", OF_AGENTS) if base is None else ("automata", "agents", OF_AUTOMATA)
-    if wrong := [written(name) for name in others if given.get(name) is not None]:
-        raise UsageError(f"{wrong[0]} is for {kind}, and this trains {what}: drop it.")
+        TrainRequest(**request_fields(given)).check_kind(of_agents=True)
+    other, kind, names = ("agents", "automata", OF_AGENTS) if base is None else ("automata", "agents", OF_AUTOMATA)
+    if wrong := [written(name) for name in names if given.get(name) is not None]:
+        raise UsageError(f"{wrong[0]} is for {other}, and this trains {kind}: drop it.")
     own = {name: given[name] for name in ("seed", *OF_AGENTS) if given.get(name) is not None}
     return None if base is None else base.with_(**parse(given["assignments"]) | own)
 
 
-def changes(made: Configured[Any]) -> str:
-    """Return sentences on what another target or start changed in the configuration, and on images."""
-    found, notices = list(_differences(made)), map(in_options, made.notices)
-    return "\n".join([*([f"Settings changed to fit: {', '.join(found)}"] if found else []), *notices])
+def changes(configured: Configured[Any]) -> str:
+    """Describe what another target or initial state changed in the configuration, and how images were converted."""
+    differences, notices = list(_differences(configured)), map(in_options, configured.notices)
+    return "\n".join([*([f"Settings changed to fit: {', '.join(differences)}"] if differences else []), *notices])
 
 
-def limit(made: Configured[TrainRequest]) -> str:
-    """Return a sentence on the epochs of a training that may stop before the last; empty if only a signal stops it."""
+def limit(configured: Configured[TrainRequest]) -> str:
+    """Describe the limit of a training that stops at the first solution; return "" for others."""
     from difflogic.train.run_request import resolved
 
-    request, _ = resolved(made.request, made.config)
+    request, _ = resolved(configured.request, configured.config)
     if request.recipe == "paper" or not request.restarts:
         return ""
-    batch = ({"batch": made.base.train.batch} | made.request.set.get("train", {}))["batch"]
+    batch = ({"batch": configured.base.train.batch} | configured.request.set.get("train", {}))["batch"]
     return (
-        f"{made.config.train.epochs} epochs are the limit: training stops at the first solution. --recipe paper trains "
-        f"all of them, with batch {batch}."
+        f"{configured.config.train.epochs} epochs are the limit: training stops at the first solution. --recipe paper "
+        f"trains all of them, with batch {batch}."
     )
 
 
-def _differences(made: Configured[Any]) -> Iterator[str]:
-    for section, changed in made.changes.items():
+def _differences(configured: Configured[Any]) -> Iterator[str]:
+    for section, changed in configured.changes.items():
         for name in changed:
-            before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
+            before, after = (getattr(getattr(part, section), name) for part in (configured.base, configured.config))
             if before != after:
                 yield f"{section}.{name} {_short(before)} -> {_short(after)}"
 
@@ -168,25 +174,25 @@ def _short(value: Any) -> str:
     return str(value).lower()
 
 
-def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    asked = parse(given.get("assignments", ()))
+def _changed_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    fields = parse(given.get("assignments", ()))
     if given.get("seed") is not None:
-        asked["seed"] = given["seed"]
-    if isinstance(asked.setdefault("train", {}), dict):  # else it is refused when the configuration is built
-        asked["train"] |= {name: given[name] for name in TRAIN_FIELDS if given.get(name) is not None}
-    return asked
+        fields["seed"] = given["seed"]
+    if isinstance(fields.setdefault("train", {}), dict):  # else it is refused when the configuration is built
+        fields["train"] |= {name: given[name] for name in TRAIN_FIELDS if given.get(name) is not None}
+    return fields
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of `--set`, nested like fields; the last one counts. Raises UsageError."""
+    """Return the values of `--set`, nested like fields; of a field that is set twice, the last. Raises UsageError."""
     from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 
     data: dict[str, Any] = {}
-    for each in assignments:
-        path, equals, text = each.partition("=")
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
-            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(each)}.")
+            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(assignment)}.")
         data = merged(data, nested(path.strip(), toml_value(text, "--set")))
     return data

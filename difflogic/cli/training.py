@@ -1,4 +1,4 @@
-"""Training on this machine: the engine, the request and the end, for all commands that train."""
+"""Train on this machine, for all commands that train: build the request, open the engine, report the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflogic.cli.options import checked_placement, engine_selector
-from difflogic.cli.request import agents, changes, limit, requested, said, written
+from difflogic.cli.request import agents, changes, limit, request_fields, requested, written
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo
 from difflogic.config.request import TrainRequest
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 FAILED = 1
 SIGNAL_BASE = 128
-"""Exit code of a process that signal N ended, less N."""
+"""Exit code of a process that signal N ended, minus N."""
 WITH_RESUME = (
     "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
     "stop_when_solved", "within", "log_interval", "track", "as_json",
 )  # fmt: skip
-"""Options of a resumed run."""
+"""Options that a resumed run may have."""
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     """Train with `train_options`, or continue the run of `--resume`; return the exit code.
 
-    With `takes_environments` PRESET may be any environment. Raises what `start` raises.
+    With `takes_environments` PRESET may be any environment. Raises the errors of `start`.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
     if resume is None:
         return start(_request(options, takes_environments, selector), options)
-    # Options of a request are refused, compared with click's values of those that are not given.
+    # Other options are refused if they differ from click's values of options that are not given.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
         names = ", ".join(map(written, given))
         raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
@@ -50,9 +50,9 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
 
 
 def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
-    """Train a request, or with it continue the run in a folder; return the exit code.
+    """Train a request, or continue the run in the folder `resume`; return the exit code.
 
-    `options` say where it is trained and what is reported. Raises the errors of `Trainer.run`, UsageError.
+    `options` choose the devices and the reports. Raises the errors of `Trainer.run`, UsageError.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -65,20 +65,20 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 
     as_json, sentences = options["as_json"], list[str]()
     if resume is None and not isinstance(request.config, PolicyConfig):
-        made = configure(request)
-        request = made.request
-        samples, advice = options.get("from_film") or options.get("data"), ""
+        configured = configure(request)
+        request = configured.request
+        samples, advice = options.get("from_recording") or options.get("data"), ""
         if samples is not None:
             command = f"difflogic build {quoted(samples)}"
             advice = f"Without training, {command} finds their rule in seconds if a simple one exists."
-        sentences = [] if as_json else list(filter(None, (changes(made), advice, limit(made))))
+        sentences = [] if as_json else list(filter(None, (changes(configured), advice, limit(configured))))
     # The engine is opened first, so that a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
     for sentence in sentences:
         echo(sentence)
-    out = options["out"] or (None if resume else default_path(request.whole.name))
-    whole = request.whole
-    with sinks.choose(as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:
+    config = request.whole
+    out = options["out"] or (None if resume else default_path(config.name))
+    with sinks.choose(as_json, config.unit if isinstance(config, PolicyConfig) else "epoch") as sink:
         reporter = TrainingReporter(sink, options.get("log_interval", TrainingReporter.log_interval))
         with tracked(*options.get("track", ()), warn=reporter.noticed) as tracking:
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
@@ -96,13 +96,14 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
     config, table, options = policy(options, takes_environments)
     if config is None:
         return requested(TrainRequest, options, engine=selector)
-    return TrainRequest(**said(options) | {"preset": None, "config": config, "engine": selector, "table": table})
+    fields = request_fields(options) | {"preset": None, "config": config, "engine": selector, "table": table}
+    return TrainRequest(**fields)
 
 
 def policy(
     options: Mapping[str, Any], takes_environments: bool = False
 ) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
-    """Return the configuration of agents or a classifier, None for automata, its table, and all other options.
+    """Return the configuration of agents or a classifier, or None for automata, its table, and all other options.
 
     Raises DataError, UsageError.
     """
@@ -131,17 +132,17 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
     if label is None and test is None and file is not None and not table.is_table(file):
         return None
     if file is None or options["preset"] is not None:
-        given = "--label is a column" if test is None else "--test is more rows"
-        raise UsageError(f"{given} of a table: give --data FILE with it, and no PRESET.")
+        reason = "--label is a column" if test is None else "--test is more rows"
+        raise UsageError(f"{reason} of a table: give --data FILE with it, and no PRESET.")
     label = label or table.label_of(file, ())
-    learned = table.load_table(file, label)
-    return learned if test is None else learned.with_test(table.load_table(test, label))
+    rows = table.load_table(file, label)
+    return rows if test is None else rows.with_test(table.load_table(test, label))
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """Return the engine that is asked for, or that `--placement` chooses; of a resumed run its own.
+    """Return the selected engine, or the one that `--placement` chooses; a resumed run stays on its own.
 
-    Raises UsageError if there is nothing to choose.
+    Raises UsageError if options contradict each other.
     """
     from difflogic.config.policy import PolicyConfig
     from difflogic.devices import choose
@@ -156,14 +157,14 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
         raise UsageError("--devices distributes a population: give --population of 2 or more, or one --engine.")
     earlier = None if resume is None else last_engine(resume)
     if devices is not None:
-        return opening.share([each.strip() for each in devices.split(",")], earlier, only_hardware)
+        return opening.share([device.strip() for device in devices.split(",")], earlier, only_hardware)
     if selector is None and resume is not None:
         return opening.place_again(earlier, only_hardware, trusted=True)
     if isinstance(config := request.whole, PolicyConfig):
         # Networks this small train faster on the CPU.
         selector = "cpu" if selector in (None, "auto") and not only_hardware else selector
         return opening.place(selector or "auto", only_hardware, trusted=True)
-    # A resumed run stays on its engine, since another one may round sums differently.
+    # A resumed run stays on its engine, since another engine may round sums differently.
     if resume is None and selector in (None, "auto"):
         return choose.place_run(config, max(1, request.population), placing, only_hardware)
     return opening.place(selector or "auto", only_hardware, trusted=True)

@@ -1,4 +1,4 @@
-"""PRESET or RUN: a training that a command examines."""
+"""Read PRESET or RUN, a training that a command examines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from difflogic.cli.options import config_option, set_option, tell_choice, together
+from difflogic.cli.options import config_option, set_option, show_choice, together
 from difflogic.cli.request import requested, written
 from difflogic.errors import UsageError
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from difflogic.runs.checkpoint import ModelState
 
 work_options = together(
-    click.argument("what", required=False, metavar="[PRESET|RUN]"),
+    click.argument("name", required=False, metavar="[PRESET|RUN]"),
     config_option,
     set_option,
     click.option("--batch", type=int, help="Samples per epoch [as configured]."),
 )
-"""PRESET or RUN, `--config`, `--set` and `--batch`, which `work` reads."""
+"""Options PRESET or RUN, `--config`, `--set` and `--batch`, which `work` reads."""
 
 
 class Examined(NamedTuple):
-    """Configuration to examine; `model` and `data` are those of a run."""
+    """Configuration to examine, with the model and the data of a run."""
 
     config: Config
     model: ModelState | None = None
@@ -36,11 +36,11 @@ class Examined(NamedTuple):
 
 def is_asked(options: Mapping[str, Any]) -> bool:
     """Return whether any of `work_options` was given."""
-    return any(options[name] not in (None, ()) for name in ("what", "config_file", "assignments", "batch"))
+    return any(options[name] not in (None, ()) for name in ("name", "config_file", "assignments", "batch"))
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return what `work_options` name: a preset, a run, a file or, by default, the checkerboard.
+    """Return the training that `work_options` name: a preset, a run, a file or, by default, the checkerboard.
 
     Raises UsageError, ConfigError; for a run that cannot be read RunFolderError, CheckpointError, DataError.
     """
@@ -48,21 +48,21 @@ def work(options: Mapping[str, Any]) -> Examined:
     from difflogic.config.customise import configure
     from difflogic.config.request import TrainRequest
 
-    what = options["what"]
-    if what is not None and what not in presets.PRESETS and (Path(what).name != what or Path(what).exists()):
-        return _of_run(Path(what), options)
-    if what is None and options["config_file"] is None:
-        what = "checkerboard"
-    # The paper's training is measured and planned, which does not change with recipes.
-    return Examined(configure(requested(TrainRequest, {**options, "preset": what}, recipe="paper")).config)
+    name = options["name"]
+    if name is not None and name not in presets.PRESETS and (Path(name).name != name or Path(name).exists()):
+        return _of_run(Path(name), options)
+    if name is None and options["config_file"] is None:
+        name = "checkerboard"
+    # Measurements and memory plans are those of the paper's training, which does not change with recipes.
+    return Examined(configure(requested(TrainRequest, {**options, "preset": name}, recipe="paper")).config)
 
 
 def _of_run(path: Path, options: Mapping[str, Any]) -> Examined:
     from difflogic.runs import chosen
 
     if others := [written(name) for name in ("config_file", "assignments") if options[name]]:
-        raise UsageError(f"{path} is a run and brings its configuration: drop {others[0]}, or name a preset.")
-    found = chosen.load(path)
-    tell_choice(found.told)
+        raise UsageError(f"{path} is a run and has its own configuration: drop {others[0]}, or name a preset.")
+    run = chosen.load(path)
+    show_choice(run.told)
     batch = {} if options["batch"] is None else {"train": {"batch": options["batch"]}}
-    return Examined(found.config.with_(**batch), found.model, found.data())
+    return Examined(run.config.with_(**batch), run.model, run.data())

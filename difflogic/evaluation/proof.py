@@ -256,7 +256,7 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
     scenario = claim.scenario
     if claim.claim != "every-start" or scenario.fire_rate < 1:
         raise UsageError(
-            f"--judge {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
+            f"--checker {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
             "out, and difflogic judges."
         )
     # The whole grid as one netlist with latches: ABC has no cells, and so shares no mistake with our simulation.

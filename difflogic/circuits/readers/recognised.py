@@ -8,11 +8,11 @@ _KINDS = {
     rb"(c[^\n]*\n)*p cnf ": "clauses in DIMACS, for SAT solvers",
     rb"(\s*//[^\n]*\n)*\s*(module|`timescale)\s": f"Verilog: {_YOSYS}",
     rb"(?i)(\s*--[^\n]*\n)*\s*(library|entity)\s": "VHDL: ghdl and yosys make BLIF of it",
-    rb"\x93NUMPY": "an array of NumPy: --from-film, --data, --target and --start take arrays",
+    rb"\x93NUMPY": "an array of NumPy: --from-recording, --data, --target and --start take arrays",
     rb"\x80[\x02-\x05]": "a pickle of Python, which could run any code: save arrays by np.savez",
     rb"PK.*?data\.pkl": "a checkpoint of PyTorch, which could run any code: save arrays by np.savez",
     rb"\x89PNG|GIF8|\xff\xd8\xff|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
-    rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-film take one",
+    rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-recording take one",
 }
 """Kind of a file by a pattern of its first bytes; the first match counts."""
 

@@ -1,4 +1,4 @@
-"""`difflogic bench`: how fast is this machine, what holds it back, and are its gradients right?"""
+"""`difflogic bench`: measure the engines of this machine, find their bottlenecks, and check their gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path, dir_okay=False)
 FAILED, INTERRUPTED = 1, 130
 SAMPLES = 8
-"""Logits that are checked by finite differences; each takes two rollouts in float64."""
+"""Number of logits that are checked by finite differences; each takes two rollouts in float64."""
 
 
 @click.command("bench")
@@ -33,9 +33,9 @@ SAMPLES = 8
     "engines",
     multiple=True,
     metavar="gpu[:INDEX|:NAME]|cpu|reference",
-    help="Measure this engine. May be repeated. Default: all that are here. With --gradients also jax and torch.",
+    help="Measure this engine. May be repeated. Default: all available ones. With --gradients also jax and torch.",
 )
-@click.option("--require-hardware", is_flag=True, help="Measure a GPU, and refuse one that is software.")
+@click.option("--require-hardware", is_flag=True, help="Measure a hardware GPU, and fail if there is none.")
 @click.option(
     "--case", "patterns", multiple=True, metavar="NAME", help="Run only this case, group or pattern. May be repeated."
 )
@@ -48,11 +48,11 @@ SAMPLES = 8
 @force_option
 @json_document_option
 def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None, as_json: bool, **settings: Any) -> int:
-    """Measure the engines that are here, side by side in one run: each is verified first, then timed.
+    """Measure the engines of this machine in one run: each is verified first, then timed.
 
     With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
-    `train` uses what was measured on a hardware GPU and on the CPU engine to choose between them. The engines take
-    turns in each round, and so do the points of a curve, so that a machine whose speed drifts treats all alike. Rows
+    `train` uses the times of a hardware GPU and of the CPU engine to choose between them. The engines take turns in
+    each round, and so do the points of a curve, so that all are affected equally if the machine's speed drifts. Rows
     are reported on standard error as they come. Ctrl-C ends the run with these rows, which --out then holds, and the
     exit code is 130.
 
@@ -65,12 +65,12 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
     Example: difflogic bench --quick
     """
     modes = {"--list": only_list, "--gradients": gradients, "--compare": compare}
-    given = [name for name, value in modes.items() if value]
-    if len(given) > 1:
+    chosen = [name for name, value in modes.items() if value]
+    if len(chosen) > 1:
         raise UsageError("--list, --gradients and --compare are three things to do: give one of them.")
     timing = {"--case": settings["patterns"], **{f"--{name}": settings[name] for name in ("quick", "rounds", "out")}}
-    if given and (unused := [name for name, value in timing.items() if value]):
-        raise UsageError(f"{given[0]} measures no time: drop {unused[0]}.")
+    if chosen and (unused := [name for name, value in timing.items() if value]):
+        raise UsageError(f"{chosen[0]} measures no time: drop {unused[0]}.")
     if only_list:
         _list_cases()
         return 0
@@ -89,7 +89,7 @@ def _list_cases() -> None:
 
     counts = [(case, getattr(case, "evaluations", None)) for case in all_cases()]  # arrays have no gates
     rows = [(case.name, case.unit, "" if count is None else f"{count / 1e6:.1f}") for case, count in counts]
-    table.show(("case", "what is timed", "million gate evaluations"), rows)
+    table.show(("case", "timed work", "million gate evaluations"), rows)
 
 
 def _measure(
@@ -110,7 +110,7 @@ def _measure(
     if is_asked(options):
         if patterns:
             raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
-        # The reference is slow, and measured if it is named. The child process that measures memory knows named cases.
+        # The reference is slow, and only measured if it is named. Memory is measured in a child process, by named cases.
         config = work(options).config
         selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
         effort = replace(effort, memory=False)
@@ -118,10 +118,10 @@ def _measure(
         selected = cases.select(patterns, quick)
     effort = replace(effort, rounds=rounds or effort.rounds)
     # A program that asks for JSON does not need the progress on standard error.
-    say = (lambda text: None) if as_json else sinks.working
-    say("opening the engines and measuring how fast their memory is copied")
+    report = (lambda text: None) if as_json else sinks.working
+    report("opening the engines and measuring how fast their memory is copied")
     benches = open_benches(engines, require_hardware)
-    results = runner.measure(selected, benches, effort, say)
+    results = runner.measure(selected, benches, effort, report)
     runner.keep_faster(selected, benches, results)
     if out:
         out.write(results.to_json().encode())
@@ -133,12 +133,12 @@ def _compare(old: Path, new: Path, as_json: bool) -> None:
 
     ratios = compare(Results.load(old), Results.load(new))
     if as_json:
-        echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
+        echo(json.dumps([asdict(line) | {"ratio": line.ratio} for line in ratios], indent=1))
     else:
         rows = [
-            (each.case, each.engine, _number(each.old_ms), _number(each.new_ms), f"{each.ratio:.2f}",
-             "" if each.clear else "within the spread")
-            for each in ratios
+            (line.case, line.engine, _number(line.old_ms), _number(line.new_ms), f"{line.ratio:.2f}",
+             "" if line.clear else "within the spread")
+            for line in ratios
         ]  # fmt: skip
         table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), rows)
 
@@ -149,29 +149,29 @@ def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
 
     config, model, data = work(options)
     subject = Subject.start(config) if model is None else Subject.loaded(model, options["batch"], data)
-    found = check_gradients.find(subject, options["engines"])
-    pairs = check_gradients.compare(subject, found.found, SAMPLES)
+    gradients = check_gradients.find(subject, options["engines"])
+    pairs = check_gradients.compare(subject, gradients.found, SAMPLES)
     passed = all(pair.passed for pair in pairs)
     if as_json:
-        # An engine that gives NaN or infinity has failed, and JSON has neither.
-        finite = [{"error": each.error if isfinite(each.error) else None} for each in pairs]
-        records = [asdict(each) | {"passed": each.passed} | error for each, error in zip(pairs, finite, strict=True)]
+        # JSON has neither NaN nor infinity, which only an engine that fails returns.
+        finite = ({"error": pair.error if isfinite(pair.error) else None, "passed": pair.passed} for pair in pairs)
+        records = [asdict(pair) | values for pair, values in zip(pairs, finite, strict=True)]
         report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": records}
-        echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
+        echo(json.dumps(report | {"described": gradients.described, "skipped": gradients.skipped}))
         return 0 if passed else FAILED
     echo(
         f"{config.name} after epoch {subject.epoch}: {subject.circuit.gates} gates, {config.task.steps} steps, "
         f"batch {subject.config.train.batch}"
     )
-    echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
+    echo("\n".join(f"{name}: {text}" for name, text in gradients.described.items()))
     headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
     rows = [
-        (each.one, each.other, f"{each.error:.1e}", f"{each.allowed:.1e}", each.layer, "ok" if each.passed else "FAIL")
-        for each in pairs
+        (pair.one, pair.other, f"{pair.error:.1e}", f"{pair.allowed:.1e}", pair.layer, "ok" if pair.passed else "FAIL")
+        for pair in pairs
     ]
     table.show(headers, rows)
     echo("Differences are shares of the layer's largest gradient.")
-    for name, why in found.skipped.items():
+    for name, why in gradients.skipped.items():
         echo(f"Not compared: {name}. {why}")
     echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
     return 0 if passed else FAILED
@@ -191,7 +191,7 @@ def _show(results: Results) -> None:
     for line in results.cases:
         if "limiter" in line:
             echo(f"{line['case']} on {results.shown(line['engine'])} is limited by: {line['limiter']}")
-    # Parts are matched by name, so that the same kernel of two engines stands in one row.
+    # Parts are matched by name, so that the same kernel of two engines is in one row.
     if kernels := [line for line in results.cases if line["case"].startswith("train/") and "profile" in line]:
         echo("")
         table.show(
@@ -204,13 +204,13 @@ def _show(results: Results) -> None:
                 echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
     for sentence in conclusions(results):
         echo(sentence)
-    stopped = [each for each in results.skipped if each["kind"] == "stopped"]
-    for each in (each for each in results.skipped if each not in stopped):
-        echo(
-            f"Not measured: {each['case']} on {results.shown(each['engine'])} ({each['kind']}): {each['why']}", err=True
-        )
-    if stopped:
-        echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
+    for line in results.skipped:
+        if line["kind"] != "stopped":
+            engine_name = results.shown(line["engine"])
+            echo(f"Not measured: {line['case']} on {engine_name} ({line['kind']}): {line['why']}", err=True)
+    if results.lists("stopped"):
+        stopped = sum(line["kind"] == "stopped" for line in results.skipped)
+        echo(f"Stopped: {stopped} measurement(s) are missing.", err=True)
 
 
 _COLUMNS = (
@@ -219,7 +219,7 @@ _COLUMNS = (
     *(("% of copy rate", "share_of_copy_rate", 100), ("dispatches", "dispatches", 1)),
     *(("% transfer", "transfer_share", 100), ("memory MB", "peak_mb", 1), ("on device MB", "device_mb", 1)),
 )
-"""Columns: header, field of a line, and factor."""
+"""Columns of the results: header, field of a line, and factor."""
 
 
 def _engine_line(name: str, engine: Line) -> str:
@@ -235,7 +235,7 @@ def _engine_line(name: str, engine: Line) -> str:
 
 
 def _row(line: Line, results: Results) -> tuple[str, ...]:
-    slowest = max(each["median_ms"] for each in results.cases if each["case"] == line["case"])
+    slowest = max(other["median_ms"] for other in results.cases if other["case"] == line["case"])
     cells = [_number(line.get(name), factor) for _, name, factor in _COLUMNS]
     return line["case"], results.shown(line["engine"]), *cells, f"{slowest / line['median_ms']:.1f}"
 
@@ -250,8 +250,10 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
     from difflogic.bench.profile import PHASES
 
     times = [{part["name"]: part["ms"] for part in line["profile"]["parts"]} for line in lines]
-    found = dict.fromkeys(name for each in times for name in each)
     order = list(PHASES)
-    # In the order of a train step, and then parts without a phase.
-    names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
-    return [(name, *(_number(each.get(name)) for each in times)) for name in names]
+    # In the order of a train step, then parts without a phase.
+    names = sorted(
+        dict.fromkeys(name for parts in times for name in parts),
+        key=lambda name: order.index(name) if name in order else len(order),
+    )
+    return [(name, *(_number(parts.get(name)) for parts in times)) for name in names]

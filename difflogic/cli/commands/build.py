@@ -1,4 +1,4 @@
-"""`difflogic build`: a circuit made without training."""
+"""`difflogic build`: make a circuit without training."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from difflogic.cli.commands.simplify import NEXT, effort_option, ignored
-from difflogic.cli.options import PATH, film_options, force_option, forced, json_option, options_of, set_option
-from difflogic.cli.request import parse, said
+from difflogic.cli.options import PATH, force_option, forced, json_option, options_of, recording_options, set_option
+from difflogic.cli.request import parse, request_fields
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.result import next_lines, show
@@ -15,14 +15,14 @@ from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 OTHER_TARGETS = ("target", "rule", "rule_table", "data")
-"""Options of a target for which WHAT stands."""
-NEXT_OF_FOLDER = (("difflogic render {0} -o film.gif", "a film of it"), *NEXT)
+"""Options of a target that WHAT replaces."""
+NEXT_OF_FOLDER = (("difflogic render {0} -o run.gif", "an animation"), *NEXT)
 
 
 @click.command("build")
 @click.argument("what", type=PATH)
 @options_of("target", without=OTHER_TARGETS)
-@film_options
+@recording_options
 @set_option
 @effort_option
 @click.option(
@@ -30,7 +30,7 @@ NEXT_OF_FOLDER = (("difflogic render {0} -o film.gif", "a film of it"), *NEXT)
 )
 @force_option
 @json_option
-def command(what: Path, out: Path | None, as_json: bool, **asked: Any) -> int:
+def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:
     """Make the circuit of WHAT without training, simplify it, and prove that it is right.
 
     WHAT is one of these. A rule, such as B36/S23, or a file with its table: the circuit is made from the table. A
@@ -44,23 +44,23 @@ def command(what: Path, out: Path | None, as_json: bool, **asked: Any) -> int:
 
     Example: difflogic build B36/S23 -o highlife
 
-    Example: difflogic build film.gif -o rule.json
+    Example: difflogic build recording.gif -o rule.json
 
-    Example: difflogic build glider.cells --film-rule B3/S23
+    Example: difflogic build glider.cells --recording-rule B3/S23
     """
     from difflogic.actions.build import build
 
     file = Output(out, forced()) if out is not None and out.suffix == ".json" else None
     if out is not None and file is None and out.exists():
         raise UsageError(f"{out} exists already: choose another --out.")
-    options = said(asked) | {name: asked[name] for name in ("film_rule", "film_frames", "effort")}
-    told = ignored if as_json else sinks.show_pass
-    made = build(what, on_pass=told, set=parse(asked["assignments"]) or None, **options)
-    if file is not None:  # before it is shown: a reader of "stopped" has the circuit
-        file.write(str(made.files["circuit.json"]).encode())
+    fields = request_fields(options) | {name: options[name] for name in ("film_rule", "film_frames", "effort")}
+    on_pass = ignored if as_json else sinks.show_pass
+    result = build(what, on_pass=on_pass, set=parse(options["assignments"]) or None, **fields)
+    if file is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
+        file.write(str(result.files["circuit.json"]).encode())
     elif out is not None:
-        made.save(out)
-    code = show(made, as_json, lambda: [] if out is None else [out])
+        result.save(out)
+    code = show(result, as_json, lambda: [] if out is None else [out])
     if out is not None and not as_json:
         echo("\n".join(next_lines(NEXT_OF_FOLDER if file is None else NEXT, out)))
     return code

@@ -1,4 +1,4 @@
-"""`difflogic doctor`: is everything there, do the devices compute what they should, and does a training fit?"""
+"""`difflogic doctor`: check the installation, test the devices, and plan the memory of a training."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ NOT_PASSED = (
 
 @click.command("doctor")
 @work_options
-@click.option("--adapter", metavar="INDEX|NAME", help="Look only at this adapter [every one; of memory the first].")
-@click.option("--list", "only_list", is_flag=True, help="List the devices, and test none.")
-@click.option("--population", type=int, metavar="M", help="With PRESET or RUN: models trained at once [1].")
-@click.option(
-    "--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the most device memory to be used."
-)
+@click.option("--adapter", metavar="INDEX|NAME", help="Check only this adapter [all; for memory the first].")
+@click.option("--list", "only_list", is_flag=True, help="List the devices without testing them.")
+@click.option("--population", type=int, metavar="M", help="With PRESET or RUN: the number of models [1].")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the most device memory to use.")
 @click.option("--report", is_flag=True, help="Print a text for a bug report. It contains nothing private.")
 @json_document_option
 def command(
@@ -56,58 +54,58 @@ def command(
     The test runs in a child process, because a broken driver can crash it. Its result is saved, and training uses
     no adapter that failed. The exit code is 1 if something that training needs does not work.
 
-    With PRESET or RUN, the command prints the device memory that its training would take instead, by strategy, and
-    which is chosen. A strategy is `kept` if the forward pass keeps every gate's value for the backward pass, and
-    `recomputed` if only each, or every 2nd, 3rd, ... state is kept, and the steps are computed again with the same
+    With PRESET or RUN, the command instead prints the device memory that its training needs, for each strategy, and
+    the strategy that is chosen. With `kept`, the forward pass stores every gate's value for the backward pass. With
+    `recomputed`, it stores only each, or every 2nd, 3rd, ... state, and the steps are computed again with the same
     results. A population too large for one binding is trained in groups, one after another.
 
     Example: difflogic doctor
     """
     if is_asked(options) or population is not None or max_memory is not None:
         if only_list or report:
-            raise UsageError("--list and --report are about the machine: drop PRESET or RUN and what goes with it.")
+            raise UsageError("--list and --report are about the machine: drop PRESET or RUN and its options.")
         _show_memory(adapter, options, population, max_memory, as_json)
         return 0
     if report and (as_json or only_list):
         raise UsageError("--report is a text to paste, --json a document, --list a list: give one of them.")
-    # The report passes every line through a filter that takes names and folders out of it.
+    # In a report every line passes through a filter that removes names and folders.
     private = bug_report.private() if report else str
     return _examine(adapter, only_list, report, None if as_json else lambda text: echo(private(text)))
 
 
-def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[str], None] | None) -> int:
-    """List the devices and test the adapters; `say` is None if all is one JSON document."""
+def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable[[str], None] | None) -> int:
+    """List the devices and test the adapters; `write` is None if the output is one JSON document."""
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER
 
     versions = {"difflogic": __version__, "python": platform.python_version()}
-    # The versions of the installation, since its modules may fail to import.
+    # Versions come from the metadata, since the modules may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
-    tell = say or (lambda text: None)
-    tell("\n".join(bug_report.lines()) if report else ", ".join(" ".join(each) for each in versions.items()))
-    found = []
+    show = write or (lambda text: None)
+    show("\n".join(bug_report.lines()) if report else ", ".join(map(" ".join, versions.items())))
+    results = []
     for device in Device.all() if adapter is None else [Device(f"gpu:{adapter}")]:
-        tell("\n" + "\n".join(_lines(device)))
+        show("\n" + "\n".join(_lines(device)))
         checks = [] if only_list or device.adapter is None else _tested(device.adapter)
         for check in checks:
-            tell(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
-        found.append((device, checks))
+            show(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
+        results.append((device, checks))
     # Without an adapter the GPU engine cannot be used.
-    healthy = any(checks for _, checks in found) and all(check.passed for _, checks in found for check in checks)
-    if say is None:
-        document = {"versions": versions, "devices": [_described(*each) for each in found]}
+    healthy = any(checks for _, checks in results) and all(check.passed for _, checks in results for check in checks)
+    if write is None:
+        document = {"versions": versions, "devices": [_described(*result) for result in results]}
         echo(json.dumps(document if only_list else {"healthy": healthy} | document, indent=2))
-    elif not any(device.adapter for device, _ in found):
-        say(f"\n{NO_ADAPTER}")
+    elif not any(device.adapter for device, _ in results):
+        write(f"\n{NO_ADAPTER}")
     elif not only_list:
-        say(f"\n{PASSED if healthy else NOT_PASSED}")
+        write(f"\n{PASSED if healthy else NOT_PASSED}")
     return 0 if healthy or only_list else FAILED
 
 
 def _tested(adapter: Adapter) -> list[Check]:
     from difflogic.devices import selftest
 
-    # By its index, since two equal cards share a name.
+    # By index, since two equal cards have the same name.
     checks = selftest.self_test(str(adapter.index))
     selftest.keep(adapter, checks)
     return checks
@@ -131,7 +129,7 @@ def _lines(device: Device) -> list[str]:
 def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
     plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
     if device.adapter is not None:
-        # The handle is an object of wgpu.
+        # The handle is an object of wgpu, which JSON cannot hold.
         names = [field.name for field in dataclasses.fields(device.adapter) if field.name != "handle"]
         plain |= {name: getattr(device.adapter, name) for name in names}
     return plain | ({"checks": [dataclasses.asdict(check) for check in checks]} if checks else {})

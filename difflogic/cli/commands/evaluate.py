@@ -1,4 +1,4 @@
-"""`difflogic evaluate`: what a run became, measured far beyond its training."""
+"""`difflogic evaluate`: test the circuit of a run far beyond its training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from difflogic.cli import options as shared
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.result import kept, show
+from difflogic.cli.screen.result import save, show
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ SHARE = click.FloatRange(0, 1)
 
 @click.command("evaluate")
 @click.argument("runs", type=shared.PATH, nargs=-1, required=True, metavar="RUN...")
-@click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
-@click.option("--data", type=shared.PATH, help="Test on the samples in this file, not on those that were held out.")
+@click.option(
+    "--starts", type=click.IntRange(min=1), help="The number of initial states that training never saw [64; quick 8]."
+)
+@click.option("--data", type=shared.PATH, help="Test on the samples in this file, not on the held-out ones.")
 @click.option("--label", metavar="COLUMN", help="For a classifier: the column of --data with the labels [the other].")
 @click.option(
     "--set",
@@ -37,7 +39,9 @@ SHARE = click.FloatRange(0, 1)
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @shared.quick_option
-@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: zero this many cells each time.")
+@click.option(
+    "--damage", type=int, metavar="CELLS", help="For an automaton that acts: zero this number of cells each time."
+)
 @click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy when bits flip, up to this rate.")
 @click.option(
     "--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy when cells are stuck, up to this share."
@@ -49,8 +53,8 @@ SHARE = click.FloatRange(0, 1)
     metavar="N",
     help="Accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
 )
-@shared.output_option("--html", help="Write a report with curves and films to one HTML file.")
-@shared.output_option("--curves", help="Of several runs: draw their robustness over all steps into a .png file.")
+@shared.output_option("--html", help="Write a report with curves and animations to one HTML file.")
+@shared.output_option("--curves", help="For several runs: draw their robustness over all steps to a .png file.")
 @shared.force_option
 @shared.json_option
 @shared.engine_options
@@ -64,7 +68,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
+    """Test the hard circuit of RUN on new initial states: longer, on larger grids, asynchronous and damaged.
 
     RUN is a run folder or a checkpoint; of a population the best model is tested. The results are printed next to the
     paper's, those of several RUNs side by side, and saved in each run folder as evaluation.json. Every engine gives
@@ -74,11 +78,11 @@ def command(
     are stuck at 0 or 1. Their curves are in the run folder's faults.png and in the report.
 
     For agents or a controller.json the command plays --starts new episodes [100], and prints the returns of random and
-    constant agents too. --damage sets this many random cells of the automaton to zero for each decision: first before
-    one of its steps, then before each of them.
+    constant agents too. --damage sets random cells of the automaton to zero for each decision: first before one of its
+    steps, then before each of them.
 
     For a classifier the command prints its accuracy, in all and for each class, on the rows that its run held out or on
-    those of a table --data, which a file of a function needs.
+    those of a table --data. A function in a file always needs --data.
 
     Example: difflogic evaluate runs/NAME --html report.html
 
@@ -88,30 +92,30 @@ def command(
     from difflogic.evaluation.faults import FaultTests
 
     if len(runs) == 1 and curves is not None:
-        raise UsageError("--curves is for several runs: name another one beside it, or give --html.")
+        raise UsageError("--curves is for several runs: name another one too, or give --html.")
     if len(runs) > 1 and html is not None:
         raise UsageError("--html is the report of one run: leave it out, or name one run.")
-    asked: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
+    settings: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         "tell": (lambda _: None) if as_json else sinks.working,
         "data": _data(runs[0], data, label),
         "settings": _settings(assignments),
         "faults": FaultTests(*(options[name] for name in ("flip", "stuck_cells", "stuck_gates"))),
         "html": html is not None,
     }
-    engine = shared.asked_engine(*(options[name] for name in ("engine", "gpu", "require_hardware")))
-    found = {str(run): evaluate(run, engine, **asked) for run in dict.fromkeys(runs)}
-    if len(found) == 1:
-        [only] = found.values()
-        return show(only, as_json, lambda: _written(only, html, REPORT))
-    together = beside(found)
-    if curves is not None and ROBUSTNESS not in together.files:
+    engine = shared.take_engine(options)
+    results = {str(run): evaluate(run, engine, **settings) for run in dict.fromkeys(runs)}
+    if len(results) == 1:
+        [result] = results.values()
+        return show(result, as_json, lambda: _save(result, html, REPORT))
+    comparison = beside(results)
+    if curves is not None and ROBUSTNESS not in comparison.files:
         raise UsageError("--curves draws the test of robustness, which none of these runs has: leave it out.")
-    keep = [path for each in found.values() for path in kept(each, "the results are")]
-    return show(together, as_json, lambda: [*keep, *_written(together, curves, ROBUSTNESS)])
+    paths = [path for result in results.values() for path in save(result, "the results are")]
+    return show(comparison, as_json, lambda: [*paths, *_save(comparison, curves, ROBUSTNESS)])
 
 
 def _data(run: Path, file: Path | None, label: str | None) -> Dataset | LabelledTable | None:
-    """Return what `--data` names: for a classifier a table, else samples. Raises DataError, LimitError, UsageError."""
+    """Load `--data`: for a classifier a table, else samples. Raises DataError, LimitError, UsageError."""
     from difflogic.actions import accuracy
     from difflogic.config import dataset, table
 
@@ -124,19 +128,18 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
     return table.load_table(file, label or accuracy.label_of(run, file))
 
 
-def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:
-    """Write one of the files to `out`, if that is given, and the others into the run folder; return their paths."""
-    content = found.files.pop(name, None)
-    written = kept(found, "the results are")
+def _save(result: ActionResult, out: Output | None, name: str) -> list[Path]:
+    """Write the file of this name to `out`, if that is given, and the others to the run folder; return their paths."""
+    content = result.files.pop(name, None)
+    paths = save(result, "the results are")
     if out is not None and content is not None:
         out.write(content if isinstance(content, bytes) else content.encode())
-        written.append(out.path)
-    return written
+        paths.append(out.path)
+    return paths
 
 
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    asked = parse(assignments)
-    if set(asked) - {"task"} or not isinstance(asked.get("task", {}), dict):
+    fields = parse(assignments)
+    if set(fields) - {"task"} or not isinstance(fields.get("task", {}), dict):
         raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")
-    settings: dict[str, Any] = asked.get("task", {})
-    return settings
+    return dict(fields.get("task", {}))

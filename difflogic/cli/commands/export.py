@@ -1,4 +1,4 @@
-"""`difflogic export`: a circuit in the forms of other programs, with a proof; and `export-page`."""
+"""`difflogic export`: write a circuit in the formats of other programs, and check it; and `export-page`."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ ABOUT = f"""Write CIRCUIT, a run or a file that holds a circuit or a controller,
 \b
 {FORMS}
 
-A controller (controller.json) takes an observation and gives the number of an action. It is written in floating
+A controller (controller.json) takes an observation and returns the number of an action. It is written in floating
 point and in fixed point. digitaljs, golly and wgsl cannot hold one.
 
 With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
-and written byte by byte or bit by bit. aiger then holds the values of the grid as latches, and, if every start of
-the run should end in one image, the claim that the image is there after the task's steps, and stays.
+and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every initial state of
+the run should end in one image, it also claims that the image is there after the task's steps, and stays.
 
-The same circuit always gives the same bytes. All formats but json leave out what does not matter: pass-throughs,
-constants, duplicate gates, gates that no output needs, and channels that never influence the image. With --verify
-the exit code is 1 if an export differs from the circuit, or if the program that checks it is not installed.
+The same circuit always gives the same bytes. All formats except json leave out pass-throughs, constants, duplicate
+gates, gates that no output needs, and channels that never influence the image. With --verify the exit code is 1 if an
+export differs from the circuit, or if the program that checks it is not installed.
 
 Example: difflogic export runs/NAME --format c --verify
 
@@ -48,9 +48,9 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option("--format", "forms", multiple=True, metavar="FORMAT", help="A format above, or `all`. May be repeated.")
-@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help="Write this many cells: verilog or aiger.")
+@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of a module: verilog or aiger.")
 @click.option("--out", "-o", type=PATH, default=Path(), help="The folder to write to [.].")
-@click.option("--name", help="The name of files and modules [that of the circuit's file or folder].")
+@click.option("--name", help="The name of files and modules [that of CIRCUIT].")
 @click.option(
     "--fraction-bits",
     type=click.IntRange(0, 60),
@@ -59,27 +59,27 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 )
 @click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
-def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **asked: Any) -> int:
-    """Write a circuit in some forms."""
+def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **options: Any) -> int:
+    """Write a circuit in some formats."""
     from difflogic.actions.export import export
     from difflogic.circuits.export.formats import FORMATS
     from difflogic.circuits.export.text import write
 
     if not forms:
-        raise UsageError(f"--format says what to write: {', '.join(FORMATS)}, or {ALL}.")
-    found = export(circuit, () if ALL in forms else forms, **asked)
-    code = show(found, as_json=False)
-    for form, files in found.by_format.items():
+        raise UsageError(f"Give --format: {', '.join(FORMATS)}, or {ALL}.")
+    exports = export(circuit, () if ALL in forms else forms, **options)
+    code = show(exports, as_json=False)
+    for form, files in exports.by_format.items():
         write(files, out, forced())
         echo(f"{form}: {', '.join(str(out / file) for file in files)}")
-        if verify and not _verified(found, form):
+        if verify and not _is_verified(exports, form):
             code = FAILED
     return code
 
 
-def _verified(found: Exports, form: str) -> bool:
+def _is_verified(exports: Exports, form: str) -> bool:
     try:
-        proofs = found.verify(form)
+        proofs = exports.verify(form)
     except DifflogicError as error:
         echo(f"{form}: NOT VERIFIED. {error}", err=True)
         return False
@@ -92,14 +92,14 @@ def _verified(found: Exports, form: str) -> bool:
 @output_option(help="The file to write [train.html].")
 @force_option
 def page(presets: tuple[str, ...], out: Output | None) -> None:
-    """Write one web page that trains each PRESET in a browser, by WebGPU.
+    """Write one web page that trains each PRESET in the browser, by WebGPU.
 
     The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
-    solved, with other wiring whenever training stalls. It hands over circuit.json and config.toml, which every
-    command takes. Without a PRESET it holds all of them. The page opens on the first one.
+    solved, with new wiring whenever training stalls. It offers circuit.json and config.toml, which every command
+    reads. Without a PRESET it holds all of them. The page opens on the first one.
 
     \b
-    draw, draw-small                    an image of the visitor's own, 16x16 or 12x12 cells in eight colours
+    draw, draw-small                    a custom image, 16x16 or 12x12 cells in eight colours
     checkerboard-small, checkerboard    a board, from noise
     game-of-life                        Conway's rule
     colored-g, lizard                   an image
@@ -111,4 +111,4 @@ def page(presets: tuple[str, ...], out: Output | None) -> None:
     out = out or Output(inside(Path("train.html"), Path()), forced())
     text = training_page(presets or None).encode()
     out.write(text)
-    echo(f"{out}: {len(text) / 1e3:.0f} kB, {len(gzip.compress(text)) / 1e3:.0f} kB as servers send it")
+    echo(f"{out}: {len(text) / 1e3:.0f} kB, {len(gzip.compress(text)) / 1e3:.0f} kB compressed")

@@ -1,10 +1,10 @@
-"""`difflogic gallery`: runs as a folder of static pages."""
+"""`difflogic gallery`: write runs as a folder of static pages."""
 
 from pathlib import Path
 
 import click
 
-from difflogic.cli.options import PATH, force_option, forced, tell_choice
+from difflogic.cli.options import PATH, force_option, forced, show_choice
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo
 from difflogic.errors import DifflogicError
@@ -18,13 +18,13 @@ FAILED = 1
 @click.option("--out", "-o", type=PATH, default=Path("gallery"), show_default=True, help="The folder to write.")
 @force_option
 def command(runs: tuple[Path, ...], out: Path) -> int:
-    """Write a folder of pages that any web server can host, or that are opened from the disk: a gallery of runs.
+    """Write a gallery of runs, a folder of pages that any web server can host, or that are opened from the disk.
 
     RUN is a run folder, or a folder that contains some. The page of a run shows the running automaton from its
-    trained start, its film, losses, gates and circuit, and the results of `difflogic evaluate` if there are any. It
-    also offers the circuit, simplified and proved equal, in every format that can hold it. The page of agents shows
-    an episode of the best agent, the returns and the controller. A run that cannot be shown is named and left out,
-    and the exit code is then 1.
+    trained initial state, an animation, losses, gates and circuit, and the results of `difflogic evaluate` if there
+    are any. It also offers the circuit, simplified and proved equal, in every format that can hold it. The page of
+    agents shows an episode of the best agent, the returns and the controller. A run that cannot be shown is named and
+    left out, and the exit code is then 1.
 
     Example: difflogic gallery runs/NAME --out gallery
     """
@@ -32,27 +32,26 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     from difflogic.circuits.synthesis.simplify import PassReport, silent
     from difflogic.evaluation import agent_exhibit, gallery
 
-    def tell(step: PassReport) -> None:
+    def report(step: PassReport) -> None:
         sinks.show_pass(step)
-        silent(step)  # Ctrl-C ends all
+        silent(step)  # Ctrl-C ends the command
 
     gallery.check_out(out, forced())
-    found = gallery.runs_in(runs)
-    shown, failed = [], False
-    for run, name in gallery.names_of(found):
+    folders = gallery.runs_in(runs)
+    exhibits = []
+    for run, name in gallery.names_of(folders):
         try:
             check_links(run)
-            made = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
-        # One run that cannot be shown does not prevent the others; the exit code still says so.
+            exhibit = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, report)
+        # A run that cannot be shown does not prevent the others.
         except DifflogicError as error:
             echo(f"{run}: left out. {error}", err=True)
-            failed = True
             continue
-        tell_choice(made.told)
-        gallery.write_exhibit(out, made)
-        shown.append(made)
-        echo(f"{run}: {made.title}: {made.counts}")
-    if shown:
-        gallery.write_index(out, shown)
-        echo(f"Written: {out / gallery.INDEX}, {len(shown)} of {len(found)} runs")
-    return FAILED if failed else 0
+        show_choice(exhibit.told)
+        gallery.write_exhibit(out, exhibit)
+        exhibits.append(exhibit)
+        echo(f"{run}: {exhibit.title}: {exhibit.counts}")
+    if exhibits:
+        gallery.write_index(out, exhibits)
+        echo(f"Written: {out / gallery.INDEX}, {len(exhibits)} of {len(folders)} runs")
+    return FAILED if len(exhibits) < len(folders) else 0

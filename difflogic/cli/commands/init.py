@@ -1,4 +1,4 @@
-"""`difflogic init`."""
+"""`difflogic init`: write a configuration file."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 def command(name: str, out: Output | None, **options: Any) -> None:
     """Write a preset's configuration, of automata or agents, as a TOML file in which each field is explained.
 
-    A field that is as it would be anyway is left out: `difflogic presets PRESET` prints them all. The recipe's fields
-    are in the file.
+    Fields with their default are left out: `difflogic presets PRESET` prints all. The recipe's fields are in the file.
 
     Example: difflogic init lizard -o mine.toml
     """
@@ -37,23 +36,24 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     from difflogic.config.text import commented
     from difflogic.train import run_request
 
-    # As for training: the file says what training would do with the same options.
-    found, sentence, task, again = agents(options, name), "", None, ""
-    config: Document | None = found
+    # The file describes the training that the same options of `train` would begin.
+    config_of_agents, sentence, task, restart_option = agents(options, name), "", None, ""
+    config: Document | None = config_of_agents
     if config is None:
-        made = configure(requested(TrainRequest, options, preset=name))
-        config, sentence = made.config, changes(made)
-        # A file says nothing of attempts, which belong to its recipe.
-        restarts = run_request.resolved(made.request, made.config)[0].restarts
-        again = f" --restarts {restarts}" if restarts else ""
-        if made.config.plugin.name:
-            # Without the hash, samples are drawn by the settings, also when these are changed.
-            config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
+        configured = configure(requested(TrainRequest, options, preset=name))
+        config, sentence = configured.config, changes(configured)
+        # Restarts belong to the recipe, and are not in the file.
+        restarts = run_request.resolved(configured.request, configured.config)[0].restarts
+        restart_option = f" --restarts {restarts}" if restarts else ""
+        if configured.config.plugin.name:
+            # Without the hash, samples follow the settings, also when these are changed.
+            config = configured.config.with_(data={"sha256": ""})
+            task = registered.task_of(configured.config.plugin).task
     out = out or Output(inside(Path(f"{name.rpartition(':')[2]}.toml"), Path()), forced())
-    train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}{again}"
+    train = f"difflogic {'train' if config_of_agents is None else 'train-policy'} --config {out}{restart_option}"
     opening = (
-        f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. What is left out is as usual: "
-        f"`difflogic presets {name}` prints every field."
+        f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. Fields that are left out have "
+        f"their defaults: `difflogic presets {name}` prints every field."
     )
     out.write(commented(config, opening, task).encode())
     if sentence:

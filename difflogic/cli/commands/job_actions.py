@@ -1,4 +1,4 @@
-"""`difflogic jobs ACTION`: changes of jobs on a server, and post-processing jobs."""
+"""`difflogic jobs ACTION`: change jobs on a server, and queue post-processing jobs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,55 +22,55 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
     return click.command(name, help=f"{about}\n\nExample: difflogic jobs {name} {example}")
 
 
-def _steering(action: str, words: str, about: str) -> click.Command:
-    """Return the command that requests an action of jobs; `words`: the state of one that does not run."""
+def _steering(action: str, state: str, about: str) -> click.Command:
+    """Return the command that requests an action of jobs; `state` describes a job that was not running."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
     def command(jobs: tuple[str, ...]) -> None:
-        steer(action, words, jobs)
+        steer(action, state, jobs)
 
     return command
 
 
-def steer(action: str, words: str, jobs: tuple[str, ...]) -> None:
-    """Request an action of jobs, and print the state of each; one that runs saves first."""
+def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
+    """Request an action of jobs, and print the state of each; a running job saves first."""
     with client("jobs") as server:
         for job in jobs:
-            found = server.steer(job, action)
-            echo(f"{job} {'is asked to stop, and will save first' if found['wanted'] else words}.")
+            is_running = server.steer(job, action)["wanted"]
+            echo(f"{job} {'will stop after it has saved a checkpoint' if is_running else state}.")
 
 
-def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, example: str) -> click.Command:
-    """Return the command that changes the column of a job that `value` is an argument for."""
+def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
+    """Return the command that changes the field of a job which the argument `value` names."""
 
     @_command(action, about, example)
     @job_argument
     @value
     def command(job: str, **changes: Any) -> None:
         with client("jobs") as server:
-            echo(f"{job} {words.format(**server.edit(job, **changes))}")
+            echo(f"{job} {result.format(**server.edit(job, **changes))}")
 
     return command
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return the command that queues a job made of another one; its options are the server's, or these."""
+    """Return the command that queues a job based on another one; its options are those of the request, or these."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
     @job_argument
-    @together(*(options or [options_of(action, of=part)]), watch_option)
-    def command(job: str, watch: bool, **given: Any) -> int:
-        body = part(**{name: value for name, value in given.items() if value is not None}).to_dict()
+    @together(*(options or [options_of(action, request=part)]), watch_option)
+    def command(job: str, watch: bool, **options: Any) -> int:
+        body = part(**{name: value for name, value in options.items() if value is not None}).to_dict()
         with client("jobs") as server:
-            made = server.make(job, action, body)
+            new_job = server.make(job, action, body)
             if not watch:
-                echo(made["id"])
+                echo(new_job["id"])
                 return 0
             from difflogic.cli.screen.following import follow
 
-            return follow(server, made["id"], as_json=False)
+            return follow(server, new_job["id"], as_json=False)
 
     return command
 
@@ -80,7 +80,7 @@ class Clone(Request):
     """Queue a new job with the settings of JOB."""
 
 
-def _tagging(action: str, changed: Callable[[list[str], str], list[str]], words: str, about: str) -> click.Command:
+def _tagging(action: str, change: Callable[[list[str], str], list[str]], result: str, about: str) -> click.Command:
     """Return the command that changes the tags of jobs."""
 
     @_command(action, about, '"for the paper" abcdefghijklmnop')
@@ -89,8 +89,8 @@ def _tagging(action: str, changed: Callable[[list[str], str], list[str]], words:
     def command(tag: str, jobs: tuple[str, ...]) -> None:
         with client("jobs") as server:
             for job in jobs:
-                server.edit(job, tags=changed(server.job(job)["tags"], tag))
-                echo(f"{job} has {words} {tag}.")
+                server.edit(job, tags=change(server.job(job)["tags"], tag))
+                echo(f"{job} has {result} {tag}.")
 
     return command
 
@@ -117,7 +117,7 @@ ACTIONS = (
     _steering("pause", "is paused", "Stop JOB and save a checkpoint. `difflogic jobs resume` continues it."),
     _steering(
         "resume",
-        "goes on",
+        "is queued again",
         "Queue a paused JOB again. It continues from its checkpoint, bit for bit on the same device and driver.",
     ),
     _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
@@ -130,7 +130,7 @@ ACTIONS = (
         "the tag",
         "Add TAG to each JOB. `difflogic jobs --tag TAG` lists the jobs that have it.",
     ),
-    _tagging("untag", lambda tags, tag: [each for each in tags if each != tag], "no tag", "Remove TAG from each JOB."),
+    _tagging("untag", lambda tags, tag: [old for old in tags if old != tag], "no tag", "Remove TAG from each JOB."),
     _editing(
         "priority",
         click.argument("priority", metavar="NUMBER", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1])),
@@ -145,6 +145,6 @@ ACTIONS = (
     _making("build", " --watch"),
     _making("prove", " --watch"),
     _making("export", " --format c --format svg --watch"),
-    # Unlike on a page, the test is a full one by default.
+    # Unlike on the page, the test is complete by default.
     _making("evaluate", " --quick --watch", quick_option),
 )

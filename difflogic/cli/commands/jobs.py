@@ -1,8 +1,9 @@
-"""`difflogic submit`, `jobs`, `watch`, `logs`, `cancel` and `fetch`: what a client asks of a server."""
+"""`difflogic submit`, `jobs`, `watch`, `logs`, `cancel` and `fetch`: use a server as a client."""
 
 import itertools
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @shared.gpu_option
 @shared.options_of("run", "until", without=("starts",))
 @shared.sweep_options
-@shared.options_of("queue", of=JobRequest, without=("sweep", "label"))
-@click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
+@shared.options_of("queue", request=JobRequest, without=("sweep", "label"))
+@job_actions.watch_option
 @json_option
 def submit(**options: Any) -> int:
     """Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
@@ -47,14 +48,14 @@ def submit(**options: Any) -> int:
     Example: difflogic submit checkerboard --over seed=0..7 --gpu --watch
     Example: difflogic submit --data species.csv --label species
 
-    Say what to train as for `difflogic train`. The command reads files here, and sends the complete configuration.
-    With --over it submits a sweep as one job.
+    The options are those of `difflogic train`. The command reads files on this machine, and sends the complete
+    configuration. With --over it submits a sweep as one job.
     """  # noqa: D301
     options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
-    found, rows, others = policy(options)
-    asked = _automata(options) if found is None else _asked(dict(others), preset=None, config=found, set=Table())
+    config, rows, others = policy(options)
+    job_request = _automata(options) if config is None else _request(others, preset=None, config=config, set=Table())
     with client("submit") as server:
-        job = server.submit(asked.to_dict(), None if rows is None else rows.encode())
+        job = server.submit(job_request.to_dict(), None if rows is None else rows.encode())
         if not options["watch"]:
             echo(json.dumps(job) if options["as_json"] else job["id"])
             return 0
@@ -63,10 +64,10 @@ def submit(**options: Any) -> int:
         return follow(server, job["id"], options["as_json"])
 
 
-def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
+def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:
     """Return the request of the options, with the job's place in the queue. Raises UsageError, ConfigError."""
-    sweep = request.said(options, SweepRequest)
-    if options["name"] is None and options["target"] is not None:  # as the page calls it
+    sweep = request.request_fields(options, SweepRequest)
+    if options["name"] is None and options["target"] is not None:  # the page uses the same name
         others["name"] = options["target"].stem[:100]
     if options["over"]:
         others["sweep"] = SweepRequest(**sweep | {"over": Table(request.axes(options["over"]))})
@@ -81,18 +82,18 @@ def _automata(options: dict[str, Any]) -> JobRequest:
     from difflogic.train import reach, run_request
 
     # Files are on this machine, and errors in them are reported before anything is sent.
-    asked = _asked(options)
-    if asked.sweep is not None:
+    job_request = _request(options)
+    if job_request.sweep is not None:
         # Recipe and fields belong to the sweep, which applies them to each trial.
-        made = configure(replace(asked, set=Table(), recipe="paper"))
-        return replace(asked.configured(made.config), set=asked.set, recipe=recipe_of(asked))
-    made = configure(asked)
-    kept_starts.refuse(made.config)
-    asked, notice = run_request.resolved(made.request, made.config)
-    for sentence in (request.changes(made), notice, reach.notice(made.config)):
+        configured = configure(replace(job_request, set=Table(), recipe="paper"))
+        return replace(job_request.configured(configured.config), set=job_request.set, recipe=recipe_of(job_request))
+    configured = configure(job_request)
+    kept_starts.refuse(configured.config)
+    job_request, notice = run_request.resolved(configured.request, configured.config)
+    for sentence in (request.changes(configured), notice, reach.notice(configured.config)):
         if sentence and not options["as_json"]:
             echo(request.in_options(sentence), err=True)
-    return asked.configured(made.config)
+    return job_request.configured(configured.config)
 
 
 @click.group("jobs", invoke_without_command=True)
@@ -101,11 +102,13 @@ def _automata(options: dict[str, Any]) -> JobRequest:
 @click.option("--tag", help="Only jobs that have this tag.")
 @click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name or id.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="The largest number of jobs to list."
+)
 @json_option
 @click.pass_context
 def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **filters: str | None) -> None:
-    """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
+    """List your jobs on the server of DIFFLOGIC_SERVER, or change one of them.
 
     Example: difflogic jobs --status running
 
@@ -114,9 +117,8 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     if ctx.invoked_subcommand is not None:
         return
     with client("jobs") as server:
-        # The server gives pages of at most 200 jobs.
-        found = server.jobs(**filters, sort=sort, limit=min(limit, 200))
-        jobs = list(itertools.islice(found, limit))
+        # The server sends pages of at most 200 jobs.
+        jobs = list(itertools.islice(server.jobs(**filters, sort=sort, limit=min(limit, 200)), limit))
     if as_json:
         for job in jobs:
             echo(json.dumps(job))
@@ -126,8 +128,8 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
         return
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
-        if words := job["waits_for"] or job["words"]["turn"]:
-            echo(f"{job['id']} waits: {words.rstrip('.')}.")
+        if reason := job["waits_for"] or job["words"]["turn"]:
+            echo(f"{job['id']} waits: {reason.rstrip('.')}.")
 
 
 for _action in job_actions.ACTIONS:
@@ -153,7 +155,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 @click.option("--log-interval", type=click.IntRange(1), default=10, show_default=True, help="Epochs between log lines.")
 @json_option
 def watch(job: str, log_interval: int, as_json: bool) -> int:
-    """Follow JOB until it ends, as if it ran here; Ctrl-C ends the watching, not the job.
+    """Report JOB until it ends, as if it ran on this machine. Ctrl-C stops the reports, not the job.
 
     If the server cannot be reached for a while, the command waits and continues. The exit code is 0 if the job is
     done. It is 1 if the job failed, was cancelled, or reached its limit unsolved.
@@ -172,7 +174,7 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
     "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Print at most this many bytes."
 )
 def logs(job: str, tail: int) -> None:
-    """Print the end of what the workers of JOB wrote.
+    """Print the end of JOB's log, which its workers wrote.
 
     Example: difflogic logs abcdefghijklmnop
     """
@@ -183,7 +185,7 @@ def logs(job: str, tail: int) -> None:
 @click.command("cancel")
 @job_actions.jobs_argument
 def cancel(jobs: tuple[str, ...]) -> None:
-    """Stop JOB: at once where it waits, else after the epochs under way, with a checkpoint.
+    """Stop JOB: at once if it waits, else after the current epochs, with a checkpoint.
 
     Example: difflogic cancel abcdefghijklmnop
     """
@@ -194,10 +196,9 @@ def cancel(jobs: tuple[str, ...]) -> None:
 @click.argument("job")
 @click.argument("folder", type=PATH)
 def fetch(job: str, folder: Path) -> None:
-    """Take the files of JOB into FOLDER, which must be new or empty.
+    """Download the files of JOB to FOLDER, which must be new or empty.
 
-    The files of a training are a run folder, which `difflogic show`, `evaluate`, `export` and `train --resume`
-    read.
+    The files of a training are a run folder, which `difflogic show`, `evaluate`, `export` and `train --resume` read.
 
     Example: difflogic fetch abcdefghijklmnop runs/mine
     """

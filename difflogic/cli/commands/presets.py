@@ -1,4 +1,4 @@
-"""`difflogic presets`."""
+"""`difflogic presets`: list the presets, or show one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @recipe_option
 @json_option
 def command(name: str | None, recipe: str | None, as_json: bool) -> None:
-    """List the presets with their sizes and cost, or show one in full. Tasks in Python and agents follow.
+    """List the presets, tasks in Python and agents with their sizes and cost, or show one preset in full.
 
-    The list shows presets as the paper trains them; a single one as its recipe does. The column `evaluations` counts
-    gate evaluations in the forward pass of one train step: gates times cells, steps and samples. `cost` is that of all
-    epochs, relative to the checkerboard. For a single preset the command also prints its recipes, and how often
-    `robust` restarts when training stalls.
+    The list shows the paper's training of each preset, and NAME the training by its recipe. The column `evaluations`
+    counts gate evaluations in the forward pass of one train step: gates times cells, steps and samples. `cost` is that
+    of all epochs, relative to the checkerboard. With NAME the command also prints the recipes, and the number of
+    restarts that `robust` makes at most when training stalls.
 
     Example: difflogic presets lizard
     """
@@ -47,20 +47,20 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
         row = _row(name, about, config)
         echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
     else:
-        rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
+        rows = [_row(preset_name, preset.about, preset.make()) for preset_name, preset in presets.PRESETS.items()]
         _list(rows + _of_tasks(), as_json)
 
 
 def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
     from difflogic.config import agent_presets
 
-    agents = [_agents(each) for each in agent_presets.PRESETS]
+    agents = [_agents(name) for name in agent_presets.PRESETS]
     if as_json:
         echo("\n".join(map(json.dumps, rows + agents)))
         return
     table.show(HEADERS, [_cells(row) for row in rows])
     echo()
-    table.show(tuple(map(_title, OF_AGENTS)), [[str(value) for value in each.values()] for each in agents])
+    table.show(tuple(map(_title, OF_AGENTS)), [[str(value) for value in row.values()] for row in agents])
 
 
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
@@ -75,7 +75,7 @@ def _agents(name: str) -> dict[str, Any]:
 
 
 def _title(name: str) -> str:
-    """Return the title of a column: gates are counted before training, when none is dead."""
+    """Return the title of a column: gates are counted before training, when no gate is dead."""
     return "soft gates" if name == "gates" else name
 
 
@@ -84,51 +84,46 @@ HEADERS = ("preset", "what it learns", "grid", *(_title(name) for name in SIZES)
 
 
 def _of_tasks() -> list[dict[str, Any]]:
-    """Return the rows of tasks in Python; one that cannot be used is named, and left out."""
+    """Return the rows of tasks in Python; report those that cannot be used, and leave them out."""
     from difflogic.config import registered
     from difflogic.config.own_task import FEW
 
     rows = []
     for name in registered.names():
         try:
-            own = registered.find(name)
-            rows.append(_row(name, own.about, own.config(FEW)))
+            task = registered.find(name)
+            rows.append(_row(name, task.about, task.config(FEW)))
         except DifflogicError as error:
             echo(f"Left out: {error}", err=True)
     return rows
 
 
 def _row(name: str, about: str, config: Config) -> dict[str, Any]:
+    from difflogic.bench.work import work_of
     from difflogic.config import presets
 
     board, model, task, train = presets.get("checkerboard"), config.model, config.task, config.train
     grid: dict[str, Any] = {"height": task.height, "width": task.width, "periodic": model.periodic}
     sizes: dict[str, Any] = {"channels": model.channels, "kernels": model.kernels, "gates": model.gates}
     sizes |= {"steps": task.steps, "batch": train.batch}
-    each, of_board = _evaluations(config), _evaluations(board) * board.train.epochs
-    costs: dict[str, Any] = {"epochs": train.epochs, "gate_evaluations_per_epoch": each}
-    costs |= {"cost": round(each * train.epochs / of_board, 3)}
+    evaluations, of_board = work_of(config).soft_evaluations, work_of(board).soft_evaluations * board.train.epochs
+    costs: dict[str, Any] = {"epochs": train.epochs, "gate_evaluations_per_epoch": evaluations}
+    costs |= {"cost": round(evaluations * train.epochs / of_board, 3)}
     return {"preset": name, "about": about, **grid, **sizes, **costs, "recipes": _recipes(name, config)}
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """Return the recipes of a preset, each with the restarts that it makes at most."""
+    """Return the largest number of restarts by each recipe of a preset."""
     from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest
     from difflogic.train import run_request
 
-    found = {}
-    for each in RECIPES:
-        request, _ = run_request.resolved(TrainRequest(name, recipe=each), recipes.applied(each, config))
-        found[each] = request.restarts or 0
-    return found
-
-
-def _evaluations(config: Config) -> int:
-    from difflogic.bench.work import work_of
-
-    return work_of(config).soft_evaluations
+    restarts = {}
+    for recipe in RECIPES:
+        request, _ = run_request.resolved(TrainRequest(name, recipe=recipe), recipes.applied(recipe, config))
+        restarts[recipe] = request.restarts or 0
+    return restarts
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -139,7 +134,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _shown(row: dict[str, Any], config: Config) -> str:
-    recipes = [f"{each}, up to {most} restarts" if most else each for each, most in row["recipes"].items()]
+    recipes = [f"{recipe}, up to {most} restarts" if most else recipe for recipe, most in row["recipes"].items()]
     rows = [*zip(HEADERS, _cells(row), strict=True), ("recipes", "; ".join(recipes))]
     lines = [f"{header:<14}  {text}" for header, text in rows]
     return "\n".join([*lines, "", config.to_toml().rstrip()])

@@ -1,4 +1,4 @@
-"""`difflogic render`: pictures of what a run became."""
+"""`difflogic render`: draw the rollout, the gates or the losses of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASYNCHRONOUS = 0.6
 """Fire rate of the paper."""
 
 
-PICTURED = ("steps", "seed", "frame_ms")
+OF_EPISODES = ("steps", "seed", "frame_ms")
 """Options that an episode has too."""
 FRAME_MS = 40
 
@@ -75,43 +75,40 @@ def channel(text: str) -> Any:
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @click.option("--size", type=shared.grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
-@click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture [the run's].")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of start, masks and damage [the run's].")
+@click.option(
+    "--start", metavar="random|seed|zeros|FILE", help="The initial state; FILE is .npy or an image [the run's]."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of initial state, masks and damage [the run's]."
+)
 @click.option("--async", "asynchronous", is_flag=True, help="Update each cell with probability 0.6.")
 @click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="The fire rate of cells [the run's].")
 @click.option(
     "--rollouts",
     type=click.IntRange(1, 16),
     metavar="N",
-    help="Draw N rollouts from the same start side by side, with other cells updated in each [1].",
+    help="Draw N rollouts from the same initial state side by side, with other cells updated in each [1].",
 )
-@click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the run's].")
+@click.option("--boundary", type=click.Choice(BOUNDARIES), help="The boundary of the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
 @click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The square's place [centre].")
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, say 1-40 [each].")
-@click.option("--channels", type=channel, metavar="loss|all|N", help="Draw the picture, all as tiles, or one [loss].")
-@click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [so that a film has 512].")
+@click.option(
+    "--channels", type=channel, metavar="loss|all|N", help="Draw the image, all channels as tiles, or one [loss]."
+)
+@click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [up to 512 pixels in all].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
 @shared.force_option
 @shared.engine_options
-def command(
-    run: Path,
-    out: Output,
-    what: str,
-    member: int | None,
-    engine: str | None,
-    gpu: bool,
-    require_hardware: bool,
-    **options: Any,
-) -> int:
-    """Draw the hard circuit of RUN at work, its gates, or its losses, as one picture file.
+def command(run: Path, out: Output, what: str, member: int | None, **options: Any) -> int:
+    """Draw a rollout of RUN's hard circuit, its gates, or its losses, as one image or animation.
 
     RUN is a run folder or a checkpoint; of a population, its best model. The rollout is exact on any grid, for any
     number of steps and on every engine. By default the command uses the run's hardware GPU if there is one,
     otherwise the CPU engine. It replaces no file without --force.
 
-    For agents or a controller.json the film shows one episode, with the thresholds and gates that are 1.
+    For agents or a controller.json the animation shows one episode, with the thresholds and gates that are 1.
 
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """
@@ -120,14 +117,15 @@ def command(
     from difflogic.evaluation.render import render
     from difflogic.runs import chosen
 
+    engine_options = {name: options.pop(name) for name in ("engine", "gpu", "require_hardware")}
     if is_of_agents(run := zoo.path(run)):
         return _render_episode(run, out, what, member, options)
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
         raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
-    asked = shared.asked_engine(engine, gpu, require_hardware)
-    size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
-    shared.tell_choice(chosen.load(run, member).told)
+    engine = shared.take_engine(engine_options)
+    size = render(run, out.path, what, _scene(options), _look(options), engine, member, out.force)
+    shared.show_choice(chosen.load(run, member).told)
     echo(f"Written: {out}, {size / 1000:.1f} kB")
     return 0
 
@@ -164,17 +162,17 @@ def _look(options: dict[str, Any]) -> Look:
 
 
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
-    """Write a film of an episode, with a controller's thresholds and gates that are 1; or the curve of its training."""
+    """Write an animation of an episode, with a controller's thresholds and gates that are 1, or the training curve."""
     from difflogic.circuits.readers import source
     from difflogic.model import function_json
     from difflogic.policies import controllers, film
     from difflogic.policies.member import restored
     from difflogic.policies.results import CELL, curves
 
-    given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
-    if given or what == "gates":
-        names = ", ".join(map(written, given)) or "--what gates"
-        raise UsageError(f"A film of an episode takes no such options: drop {names}.")
+    unused = [name for name, value in options.items() if value not in (None, False) and name not in OF_EPISODES]
+    if unused or what == "gates":
+        names = ", ".join(map(written, unused)) or "--what gates"
+        raise UsageError(f"Some options do not apply to an episode of agents: drop {names}.")
     if what == "loss":
         out.write(curves(path))
         echo(f"Written: {out}")

@@ -1,4 +1,4 @@
-"""`difflogic report`: what a circuit takes of hardware, and how fast it is there."""
+"""`difflogic report`: print the FPGA resources that a circuit needs, and its speed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
+from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, show_choice
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.sinks import working
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 )
 @json_document_option
 def command(
-    circuit: Path, family: str, device: str | None, grid: tuple[int, int], seconds: float, as_json: bool, **asked: Any
+    circuit: Path, family: str, device: str | None, grid: tuple[int, int], seconds: float, as_json: bool, **options: Any
 ) -> int:
-    """Print what a whole automaton of CIRCUIT, a run or a file, takes of an FPGA, and how fast it runs there.
+    """Print the FPGA resources that a grid of CIRCUIT, a run or a file, needs, and its speed there.
 
     yosys maps the module that `export --format verilog --grid` writes. If nextpnr is installed, it places and
     routes the module, and finds Fmax, the fastest clock. All cells take one step per clock. The number of pins does
@@ -56,38 +56,38 @@ def command(
     device = fpga.device_of(family, device)
     if (function := source.function(circuit)) is not None:
         return _function(function, fpga.of_function(function, family, device, seconds, working), device, as_json)
-    given = source.load(circuit, **asked)
-    tell_choice(given.told)
-    placed = formats.written(Grid(given.netlist, *grid), "verilog")
-    found = fpga.report(placed, family, device, seconds, working)
-    if not found.fits:
-        raise CircuitError(found.no_fmax)
+    loaded = source.load(circuit, **options)
+    show_choice(loaded.told)
+    cells = formats.written(Grid(loaded.netlist, *grid), "verilog")
+    report = fpga.report(cells, family, device, seconds, working)
+    if not report.fits:
+        raise CircuitError(report.no_fmax)
     luts, flip_flops = fpga.FAMILIES[family].devices[device]
-    tables = lut_count(given.netlist)
+    tables = lut_count(loaded.netlist)
     if as_json:
-        facts = {"family": family, "device": device, "width": placed.width, "height": placed.height, "luts": found.luts}
-        facts |= {"lut3_per_cell": tables}
-        facts |= {"flip_flops": found.flip_flops, "fmax_mhz": found.fmax, "cells_per_device": found.cells_per_device}
-        echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
+        facts = {"family": family, "device": device, "width": cells.width, "height": cells.height, "luts": report.luts}
+        facts |= {"lut3_per_cell": tables, "flip_flops": report.flip_flops, "fmax_mhz": report.fmax}
+        facts |= {"cells_per_device": report.cells_per_device, "cell_updates_per_second": report.updates}
+        echo(json.dumps(facts | {"no_fmax": report.no_fmax}, indent=2))
         return 0
     rows = [
-        ("lookup tables", f"{found.luts} of {luts}, {found.luts / found.cells:.1f} a cell"),
+        ("lookup tables", f"{report.luts} of {luts}, {report.luts / report.cells:.1f} a cell"),
         ("three-input tables a cell", str(tables)),
-        ("flip-flops", f"{found.flip_flops} of {flip_flops}"),
-        ("cells that would fit", str(found.cells_per_device)),
-        ("Fmax", found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz"),
+        ("flip-flops", f"{report.flip_flops} of {flip_flops}"),
+        ("cells that would fit", str(report.cells_per_device)),
+        ("Fmax", report.no_fmax if report.fmax is None else f"{report.fmax:.1f} MHz"),
     ]
-    if found.updates is not None:
-        rows.append(("cell updates a second", f"{found.updates:.3g} of these {found.cells} cells"))
-    table.show((f"{placed.width}x{placed.height} cells", f"{family} {device}"), rows, texts=True)
+    if report.updates is not None:
+        rows.append(("cell updates a second", f"{report.updates:.3g} of these {report.cells} cells"))
+    table.show((f"{cells.width}x{cells.height} cells", f"{family} {device}"), rows, texts=True)
     return 0
 
 
-def _function(function: FunctionNetlist, found: FunctionReport, device: str, as_json: bool) -> int:
+def _function(function: FunctionNetlist, report: FunctionReport, device: str, as_json: bool) -> int:
     if as_json:
-        echo(json.dumps(asdict(found) | {"device": device}, indent=2))
+        echo(json.dumps(asdict(report) | {"device": device}, indent=2))
         return 0
-    clock = found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz, a {function.words.sample} a clock"
-    rows = [("lookup tables", str(found.luts)), ("Fmax between registers", clock)]
+    clock = report.no_fmax if report.fmax is None else f"{report.fmax:.1f} MHz, a {function.words.sample} a clock"
+    rows = [("lookup tables", str(report.luts)), ("Fmax between registers", clock)]
     table.show((function.kind, device), rows, texts=True)
     return 0

@@ -1,4 +1,4 @@
-"""`difflogic runs`: which runs there are."""
+"""`difflogic runs`: list run folders."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 @click.option("--sort", type=click.Choice(list(SORTS)), default="date", show_default=True, help="The order, ascending.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per run, and nothing else.")
-def command(folder: Path, sort: str, reverse: bool, as_json: bool, **wanted: Any) -> None:
-    """List the runs in FOLDER and below, by default those in runs: what they are, how far they came, how good.
+def command(folder: Path, sort: str, reverse: bool, as_json: bool, **filters: Any) -> None:
+    """List the runs in FOLDER and below, by default in runs, with their progress and results.
 
     The losses are those of the last epoch and the last evaluation; of a population, the best model's. Run folders
     that cannot be read are listed at the end, with the reason.
@@ -45,21 +45,21 @@ def command(folder: Path, sort: str, reverse: bool, as_json: bool, **wanted: Any
     """
     from difflogic.runs.run_list import Entry, find, read
 
-    found = [read(path) for path in find(folder)]
-    entries = [each for each in found if isinstance(each, Entry) and _wanted(each, **wanted)]
-    # A folder that looks like a run and cannot be read may be the one that is missed.
-    broken = [each for each in found if not isinstance(each, Entry)]
+    runs = [read(path) for path in find(folder)]
+    entries = [run for run in runs if isinstance(run, Entry) and _is_selected(run, **filters)]
+    # Users may miss a folder that looks like a run and cannot be read.
+    broken = [run for run in runs if not isinstance(run, Entry)]
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:
         for entry in entries:
             echo(json.dumps(entry.to_dict()))
     else:
-        _show(folder, entries, len(found) - len(broken))
-    for each in broken:
-        echo(f"Not listed: {each.path}, {each.why}.", err=True)
+        _show(folder, entries, len(runs) - len(broken))
+    for run in broken:
+        echo(f"Not listed: {run.path}, {run.why}.", err=True)
 
 
-def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool | None) -> bool:
+def _is_selected(entry: Entry, preset: str | None, engine: str | None, solved: bool | None) -> bool:
     return (
         preset in (None, entry.name)
         and engine in (None, entry.engine)
@@ -67,10 +67,9 @@ def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool |
     )
 
 
-def _show(folder: Path, entries: list[Entry], known: int) -> None:
+def _show(folder: Path, entries: list[Entry], runs: int) -> None:
     if not entries:
-        why = "none of its runs is such a one" if known else "there are no runs in it"
-        echo(f"{folder}: {why}.")
+        echo(f"{folder}: {'no run matches' if runs else 'there are no runs in it'}.")
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]

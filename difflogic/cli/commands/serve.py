@@ -1,4 +1,4 @@
-"""`difflogic serve`, `gc` and `backup`: what the owner of a store does with it."""
+"""`difflogic serve`, `gc` and `backup`: serve a store, clean it up, and copy it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from difflogic.cli.options import PATH, force_option, json_option, megabytes, ou
 from difflogic.cli.screen.echo import echo
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 def environment(text: str) -> str:
     """Check a name that gymnasium itself has registered: a type for click."""
     if ":" in text:
-        raise click.BadParameter(
-            f"{text!r} would import a module: expected the name of an environment of gymnasium's own."
-        )
+        raise click.BadParameter(f"{text!r} would import a module: expected an environment of gymnasium itself.")
     from difflogic.policies.environments import threshold
 
     threshold(text)  # it refuses unknown names
@@ -42,10 +41,10 @@ def tasks(text: str) -> frozenset[str]:
     return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
 
 
-def _allow(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+def _allow(_context: click.Context, _option: click.Parameter, is_given: bool) -> None:
     from difflogic.serve.store.mount import ALLOW
 
-    if is_wanted:
+    if is_given:
         os.environ[ALLOW] = "1"  # for child processes too
 
 
@@ -58,11 +57,11 @@ def network(text: str) -> str:
 
 
 def root_path(text: str) -> str:
-    """Check a path before all others, without a slash at its end: a type for click."""
+    """Check a prefix of all paths, and remove its last slash: a type for click."""
     path = text.rstrip("/")
     # It must differ from the server's own paths.
-    own = ("api", "static", "docs", "openapi.json", "metrics")
-    if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
+    reserved = ("api", "static", "docs", "openapi.json", "metrics")
+    if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in reserved):
         raise click.BadParameter(
             f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."
         )
@@ -74,13 +73,13 @@ retention_options = together(
         "--keep-days",
         type=click.FloatRange(min=0),
         metavar="DAYS",
-        help="Delete jobs that ended more than this many days ago. Only days on which the store is served count.",
+        help="Delete jobs that ended more than DAYS days ago. Only days on which the store is served count.",
     ),
     click.option(
         "--quota",
         type=megabytes,
         metavar="MB",
-        help="Delete the oldest ended jobs until all jobs take at most this much, but none of the last day.",
+        help="Delete the oldest ended jobs until all jobs take at most MB megabytes, except those of the last day.",
     ),
 )
 
@@ -92,15 +91,15 @@ retention_options = together(
     default="auto",
     show_default=True,
     metavar="auto|none|cpu,gpu:0|ray",
-    help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: those of all "
-    "machines of a Ray cluster, while this one simplifies, proves, exports and evaluates. none: jobs only wait.",
+    help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: the devices of a Ray "
+    "cluster, while this machine simplifies, proves, exports and evaluates. none: jobs only wait.",
 )
 @click.option(
     "--token-file",
     type=PATH,
     metavar="FILE",
-    help="A file with a line name:token per owner. `name operator:token` sees all jobs. The file is read again when "
-    "it changes.",
+    help="A file with a line name:token per owner. With `name operator:token` an owner sees all jobs. The file is read "
+    "again when it changes.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
 @click.option(
@@ -123,7 +122,7 @@ retention_options = together(
 @click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024].")
 @click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="The most predicted hours [48].")
 @click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory of a job [3/4 of the host's].")
-@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="The largest file of a picture [8].")
+@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="The largest image file [8].")
 @click.option("--owner-quota", type=megabytes, metavar="MB", help="The most disk space of an owner's jobs.")
 @click.option("--max-jobs", "jobs", type=click.IntRange(1), help="The most queued jobs of an owner [10000].")
 @retention_options
@@ -133,7 +132,7 @@ retention_options = together(
     multiple=True,
     type=environment,
     metavar="NAME",
-    help="An environment of Gymnasium in which jobs may train agents, beside those of the presets. May be repeated.",
+    help="An environment of Gymnasium in which jobs may train agents, besides those of the presets. May be repeated.",
 )
 @click.option(
     "--tasks",
@@ -150,18 +149,16 @@ retention_options = together(
     help="Allow a store on a network mount, where a second machine destroys the database, or on an overlay mount, "
     "which is deleted with its container.",
 )
-@click.option(
-    "--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs, and keep the old one."
-)
+@click.option("--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs. The old one is kept.")
 def serve(
-    folder: Path, workers: str, token_file: Path | None, log_file: Path | None, rebuild: bool, **asked: Any
+    folder: Path, workers: str, token_file: Path | None, log_file: Path | None, rebuild: bool, **options: Any
 ) -> None:
-    """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
+    """Serve the jobs in FOLDER: accept them, train them one after another on each device, and show their progress.
 
-    The command prints one link that signs you in. The first start makes its token and keeps it in FOLDER/token, which
-    your other commands on this machine find by themselves. You can set tokens in DIFFLOGIC_TOKEN or in a file; the
-    printed address then has none. Without such tokens only this machine can connect. Ctrl-C saves the current jobs,
-    and the next start continues them.
+    The command prints one link that signs you in. The first start creates a token in FOLDER/token, which your other
+    commands on this machine find by themselves. You can set tokens in DIFFLOGIC_TOKEN or in a file; the printed address
+    then has none. Without such tokens only this machine can connect. Ctrl-C saves the current jobs, and the next start
+    continues them.
 
     Example: difflogic serve --port 9000 --log serve.log
     """
@@ -173,68 +170,67 @@ def serve(
         from difflogic.serve.local import findable
         from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
-        from difflogic.serve.worker import devices as known
+        from difflogic.serve.worker import devices as worker_devices
         from difflogic.serve.worker.supervisor import Supervisor
 
-    # Before the folder is made: a misspelled device and an invalid certificate are refused.
-    settings = _settings(asked)
+    # Before the folder is created, a misspelled device and an invalid certificate are refused.
+    settings = _settings(options)
     ray = connected(workers, "A worker on a Ray cluster")
-    devices = known.parse(workers) if ray is None else [known.FOLLOW_UPS]
-    os.umask(0o077)  # files that are made from here on, also by workers, are private
+    devices = worker_devices.parse(workers) if ray is None else [worker_devices.FOLLOW_UPS]
+    os.umask(0o077)  # files created from here on, also by workers, are private
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
-    tokens, made = _tokens(folder, settings, token_file)
+    tokens, token_path = _tokens(folder, settings, token_file)
     # Before any worker is started, so that an address in use leaves nothing to clean up.
     socket = listen(settings.host, settings.port)
     port = socket.getsockname()[1]
-    # A browser does not send what is behind the #: the token is in no log, not even in a proxy's.
-    link = f"{settings.address(port)}/" + ("" if made is None else f"#token={made.read_text().strip()}")
+    # A browser does not send the part behind the #: the token is in no log, not even in a proxy's.
+    link = f"{settings.address(port)}/" + ("" if token_path is None else f"#token={token_path.read_text().strip()}")
     app = create_app(store, tokens, settings)
-    server, most = Server(app, lambda: echo(f"Serving {folder} at {link}")), asked["memory"]
-    elsewhere = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
+    server, most = Server(app, lambda: echo(f"Serving {folder} at {link}")), options["memory"]
+    cluster = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
     # Left in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
     with (
         socket,
         log.redirected(log_file),
-        findable(settings, port, made),
+        findable(settings, port, token_path),
         Supervisor(folder, devices, max_memory=most),
-        elsewhere,
-        housekeeping(folder, asked["keep_days"], asked["quota"]),
+        cluster,
+        housekeeping(folder, options["keep_days"], options["quota"]),
     ):
         server.run(sockets=[socket])
 
 
-def _settings(asked: dict[str, Any]) -> ServeSettings:
+def _settings(options: dict[str, Any]) -> ServeSettings:
     from difflogic.serve.api.server import check_tls
     from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 
-    certificate, key = asked["tls_cert"], asked["tls_key"]
+    certificate, key = options["tls_cert"], options["tls_key"]
     if (certificate is None) != (key is None):
         raise UsageError("--tls-cert and --tls-key belong together: give both.")
     if certificate is not None:
         check_tls(certificate, key)
 
     def given(kind: Any) -> dict[str, Any]:
-        return {each.name: asked[each.name] for each in fields(kind) if asked.get(each.name) is not None}
+        return {field.name: options[field.name] for field in fields(kind) if options.get(field.name) is not None}
 
-    environments = ServeSettings.environments | set(asked["environments"])
+    environments = ServeSettings.environments | set(options["environments"])
     own = {"caps": Caps(**given(Caps)), "connections": ConnectionLimits(**given(ConnectionLimits))}
     own |= {"tls": None if certificate is None else (certificate, key), "environments": environments}
     return ServeSettings(**given(ServeSettings) | own)
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[Tokens, Path | None]:
-    """Return the operator's tokens, else, for this machine alone, a generated one, and the file that holds it."""
+    """Return the tokens that are configured, or else one for this machine only, with the file that holds it."""
     from difflogic.serve.api import tokens
 
     if file is not None:
         return tokens.Tokens.of_file(file), None
-    if given := os.environ.get("DIFFLOGIC_TOKEN"):
-        return tokens.Tokens.single(given), None
+    if token := os.environ.get("DIFFLOGIC_TOKEN"):
+        return tokens.Tokens.single(token), None
     if not settings.is_local:
         raise UsageError(
-            f"{settings.host} is reached by other machines: set a token of your own in DIFFLOGIC_TOKEN, or give "
-            "--token-file."
+            f"{settings.host} is reached by other machines: set a token in DIFFLOGIC_TOKEN, or give --token-file."
         )
     path = tokens.generated_token(folder)
     return tokens.Tokens.of_file(path), path
@@ -248,7 +244,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
     """Delete old jobs of the store in FOLDER, with all their files.
 
-    Queued, running and paused jobs stay, and so do files that a follow-up job still needs. The server may be
+    Queued, running and paused jobs stay, and so do files that a post-processing job still needs. The server may be
     running.
 
     Example: difflogic gc difflogic-jobs --keep-days 30 --quota 20000
@@ -258,17 +254,17 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
 
     if keep_days is None and quota is None:
         raise UsageError("Say what to delete: --keep-days DAYS, --quota MB, or both.")
-    found = collect(Store.existing(folder), keep_days, quota, dry_run)
+    cleanup = collect(Store.existing(folder), keep_days, quota, dry_run)
     if as_json:
-        echo(json.dumps({**asdict(found), "dry_run": dry_run}))
+        echo(json.dumps({**asdict(cleanup), "dry_run": dry_run}))
         return
-    for each in found.removed:
-        echo(f"{each.name}  {each.bytes / 1e6:.1f} MB  {each.why}")
+    for job in cleanup.removed:
+        echo(f"{job.name}  {job.bytes / 1e6:.1f} MB  {job.why}")
     verb = "would be deleted" if dry_run else "deleted"
-    freed = sum(each.bytes for each in found.removed)
-    echo(f"{len(found.removed)} {verb}, {freed / 1e6:.1f} MB; {found.bytes_left / 1e6:.1f} MB stay.")
-    if keep_days is not None and found.served_days < keep_days:
-        echo(f"Days count while `difflogic serve` runs: {found.served_days:g} so far.")
+    freed = sum(job.bytes for job in cleanup.removed)
+    echo(f"{len(cleanup.removed)} {verb}, {freed / 1e6:.1f} MB; {cleanup.bytes_left / 1e6:.1f} MB stay.")
+    if keep_days is not None and cleanup.served_days < keep_days:
+        echo(f"Days count while `difflogic serve` runs: {cleanup.served_days:g} so far.")
 
 
 @click.command("backup")
@@ -276,9 +272,9 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
 @click.argument("file", type=PATH, callback=output)
 @force_option
 def backup(folder: Path, file: Output) -> None:
-    """Copy the store in FOLDER, jobs, checkpoints, metrics and results, to FILE, a tar; compressed if it ends in .gz.
+    """Copy the store in FOLDER, with jobs, checkpoints, metrics and results, to a tar FILE, compressed if it is .gz.
 
-    Jobs can be submitted and trained meanwhile. `tar -xf FILE -C NEW` unpacks a folder to serve again. Jobs that
+    Jobs can be submitted and trained meanwhile. `tar -xf FILE -C NEW` unpacks a folder that can be served. Jobs that
     were running continue from their checkpoints. Tokens are not in the backup.
 
     Example: difflogic backup difflogic-jobs monday.tar.gz
@@ -288,4 +284,4 @@ def backup(folder: Path, file: Output) -> None:
 
     jobs = back_up(Store.existing(folder), file)
     size = f"{file.path.stat().st_size / 1e6:.1f} MB" if file.path.is_file() else "written"
-    echo(f"{jobs} job{'' if jobs == 1 else 's'}, {size}: {file}")
+    echo(f"{counted(jobs, 'job')}, {size}: {file}")

@@ -1,8 +1,9 @@
-"""`difflogic show`: one run in full."""
+"""`difflogic show`: print one run in full."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("run", type=PATH)
 @json_option
 def command(run: Path, as_json: bool) -> int:
-    """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
+    """Print the run in the folder RUN: task, engine, progress, models, files, and how to continue it.
 
     RUN may also be the file of a circuit, a controller or a function, a rule such as B36/S23, or a name that
     `difflogic zoo` lists.
@@ -46,24 +47,25 @@ def command(run: Path, as_json: bool) -> int:
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
     if manifest.is_policy(manifest.read(chosen.run_folder(run))):
         return _show_agents(entry, as_json)
-    found = chosen.load(run)
-    # With restarts the folder holds several runs, of which commands take `found`.
-    together = _attempts(run)
-    saved, record = checkpoint.read(found.path), manifest.read(found.path)
-    rows = read_rows(found.path, saved.seeds)
+    # With restarts the folder holds several runs, and commands use the best one.
+    best, attempts = chosen.load(run), _attempts(run)
+    saved, record = checkpoint.read(best.path), manifest.read(best.path)
+    rows = read_rows(best.path, saved.seeds)
     if as_json:
-        members = [_member(*each) for each in zip(saved.seeds, rows, strict=True)]
-        best = {"folder": str(found.path), "epoch": found.epoch, "told": found.told}
-        all_of_it = {"manifest": record, "best": best, "models": members, "files": _files(found.path)}
-        tries = {"tries": [asdict(each) for each in together]} if together else {}
-        echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
+        facts = {
+            "manifest": record,
+            "best": {"folder": str(best.path), "epoch": best.epoch, "told": best.told},
+            "models": list(map(_member, saved.seeds, rows)),
+            "files": _files(best.path),
+        }
+        echo(json.dumps({**entry.to_dict(), **facts, **_tries(attempts)}))
         return 0
-    echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
-    for attempt in together:
+    echo("\n".join([*_facts(entry, record, saved), f"Chosen:    {best.told}"]))
+    for attempt in attempts:
         echo(f"           {attempt}")
     _show_models(saved, rows)
-    _show_files(found.path)
-    echo(f"\n{_next(entry, found.path, bool(together), max(saved.epoch, found.config.train.epochs))}")
+    _show_files(best.path)
+    echo(f"\n{_next(entry, best.path, bool(attempts), max(saved.epoch, best.config.train.epochs))}")
     return 0
 
 
@@ -74,8 +76,8 @@ def _show_file(path: Path, as_json: bool) -> int:
     from difflogic.circuits.synthesis.convert import gate_count
     from difflogic.circuits.synthesis.function import live_gates
 
-    held = opened(path)
-    netlist = held.netlist if isinstance(held, LoadedCircuit) else held
+    loaded = opened(path)
+    netlist = loaded.netlist if isinstance(loaded, LoadedCircuit) else loaded
     needed = live_gates(netlist)
     facts = {"kind": netlist.kind, "gates": len(netlist.gates), "two_input": gate_count(netlist), "needed": needed}
     facts |= {"inputs": list(netlist.input_names), "outputs": list(netlist.output_names)}
@@ -93,6 +95,10 @@ def _attempts(run: Path) -> tuple[Attempt, ...]:
     return attempts.read(run).attempts if attempts.is_in(run) else ()
 
 
+def _tries(attempts: Sequence[Attempt]) -> dict[str, Any]:
+    return {"tries": [asdict(attempt) for attempt in attempts]} if attempts else {}
+
+
 def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) -> list[str]:
     from difflogic.circuits.synthesis.function import live_gates
     from difflogic.model.cell_netlist import CellNetlist
@@ -101,7 +107,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
     task, train, model = config.task, config.train, config.model
     best = CellNetlist.of_run(saved.members[saved.best].circuit, config)
     engine = [record, *record["resumes"]][-1]["engine"]
-    what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
+    device = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
     timing = f"fire rate {train.fire_rate:g}" if train.asynchronous else "synchronous"
     last = "" if len(saved.seeds) == 1 else f" to {saved.seeds[-1]}"
     lines = [
@@ -114,7 +120,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
         f"seed {saved.seeds[0]}{last}",
-        f"Engine:    {entry.engine}: {what}; {engine['why']}",
+        f"Engine:    {entry.engine}: {device}; {engine['why']}",
     ]
     return [*lines, *_history(record, 11)]
 
@@ -183,11 +189,10 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.system.files import quoted
 
-    path, tries = chosen.run_folder(entry.path), _attempts(entry.path)
+    path, attempts = chosen.run_folder(entry.path), _attempts(entry.path)
     record, saved = manifest.read(path), checkpoint.read_agents(path)
     if as_json:
-        told = {"tries": [asdict(each) for each in tries]} if tries else {}
-        echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **told}))
+        echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **_tries(attempts)}))
         return 0
     config = saved.members[saved.best].config
     seeds = ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else "")
@@ -199,28 +204,28 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
         f"Agent:       {config.policy}, {config.made_of}",
         f"Training:    {config.algorithm}, {config.unit} {entry.epoch} of {entry.epochs}, seed {seeds}",
         *_history(record, 13),
-        *(f"             {each}" for each in tries),
+        *(f"             {attempt}" for attempt in attempts),
     ]
     echo("\n".join(lines))
     _show_files(path)
     if entry.status in ("interrupted", "killed", "failed"):
-        echo(f"\nGo on with: difflogic train --resume {quoted(entry.path)}")
+        echo(f"\nContinue with: difflogic train --resume {quoted(entry.path)}")
     elif (path / function_json.NAME).exists():
         echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
     return 0
 
 
-def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
+def _next(entry: Entry, chosen: Path, has_attempts: bool, epochs: int) -> str:
     from difflogic.runs import manifest, request_file
     from difflogic.system.files import quoted
 
     if entry.status in (manifest.BUILT, "running"):
         return "It was built without training." if entry.status == manifest.BUILT else "A process is training it."
-    again = "difflogic train --resume "
+    resume = "difflogic train --resume "
     if entry.status == "killed":
-        return f"Its process was killed. Continue from the last checkpoint with:  {again}{quoted(entry.path)}"
-    if entry.status != "complete" or (entry.epoch < entry.epochs and not together):
-        return f"Continue with:  {again}{quoted(entry.path)}"
-    request = request_file.read(taken)
-    goes_on = " --stop-when-solved 0" if request is not None and request.solved_models else ""
-    return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {2 * epochs}{goes_on}"
+        return f"Its process was killed. Continue from the last checkpoint with:  {resume}{quoted(entry.path)}"
+    if entry.status != "complete" or (entry.epoch < entry.epochs and not has_attempts):
+        return f"Continue with:  {resume}{quoted(entry.path)}"
+    request = request_file.read(chosen)
+    no_stop = " --stop-when-solved 0" if request is not None and request.solved_models else ""
+    return f"The run is complete. Train it further with:  {resume}{quoted(chosen)} --epochs {2 * epochs}{no_stop}"

@@ -1,4 +1,4 @@
-"""`difflogic simplify`: a smaller circuit, proved to be the same."""
+"""`difflogic simplify`: make a circuit smaller, and prove that it computes the same."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 NEXT = (
-    ("difflogic simulate {0}", "how it lives on a large grid"),
-    ("difflogic export {0} --format html", "a page that shows it"),
+    ("difflogic simulate {0}", "a simulation on a large grid"),
+    ("difflogic export {0} --format html", "a web page that runs it"),
     ("difflogic export {0} --format c", "a header for C"),
 )
 
@@ -31,32 +31,33 @@ effort_option = click.option(
     type=click.Choice(tuple(EFFORTS)),
     default="normal",
     show_default=True,
-    help="high: search ten times as long for fewer gates. It may take minutes.",
+    help="high: search ten times as long for fewer gates, perhaps minutes.",
 )
 
 
 @click.command("simplify")
 @click.argument("circuit", type=PATH)
 @circuit_options
-@options_of("simplify", of=SimplifyRequest)
+@options_of("simplify", request=SimplifyRequest)
 @effort_option
 @output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
 @json_option
-def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **asked: Any) -> int:
+def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **options: Any) -> int:
     """Make CIRCUIT smaller: a run, or a file that holds a circuit.
 
-    Gates that read two inputs are counted; constants, pass-throughs and NOT are free. The result computes the same
-    visible channels in every step from every start. This is proved at the end; the exit code is 1 if the proof fails.
+    Only gates that read two inputs are counted; constants, pass-throughs and NOT are free. The result computes the same
+    visible channels in every step for every initial state. This is proved at the end; the exit code is 1 if the proof
+    fails.
 
     Three options allow smaller circuits, because the result has to be the same in fewer cases. With --from-start it
-    is the same from the task's own start, on grids of any size and for any order of updates, which is proved by
+    is the same for the task's initial state, on grids of any size and for any order of updates, which is proved by
     induction. With --from-start and --size it is the same on a grid of that size with all cells updated in each
     step, which is proved by following both circuits until their states repeat. With --task it is the same on rollouts
-    of the run's task, or of agents in 100 episodes, which is tested; without it, agents act the same, which is proved.
+    of the run's task, or for agents in 100 episodes, which is tested; without it, agents act the same, which is proved.
 
     Each pass is reported on standard error. Ctrl-C ends the search or the proof: the circuit found so far is printed
-    and written, and the exit code is 130. A rule, in every form that `train --rule` takes, may stand for CIRCUIT, as in
+    and written, and the exit code is 130. CIRCUIT may also be a rule, in every form that `train --rule` takes, as in
     simulate, prove, export, report and show.
 
     Example: difflogic simplify runs/NAME -o small.json
@@ -64,15 +65,15 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     from difflogic.actions.simplify import simplify
     from difflogic.model.cell_netlist import CellNetlist
 
-    told = ignored if as_json else sinks.show_pass
-    found = simplify(circuit, size=None if size is None else (size.height, size.width), on_pass=told, **asked)
-    if out is not None:  # before it is shown: who reads that it was stopped has it
-        out.write(str(next(iter(found.files.values()))).encode())
-    code = show(found, as_json, lambda: [] if out is None else [out.path])
+    on_pass = ignored if as_json else sinks.show_pass
+    result = simplify(circuit, size=None if size is None else (size.height, size.width), on_pass=on_pass, **options)
+    if out is not None:  # before the result is shown, so that the circuit is saved when "stopped" is read
+        out.write(str(next(iter(result.files.values()))).encode())
+    code = show(result, as_json, lambda: [] if out is None else [out.path])
     if out is not None and not as_json:
-        echo("\n".join(next_lines(NEXT if isinstance(found.netlist, CellNetlist) else NEXT[1:], out.path)))
+        echo("\n".join(next_lines(NEXT if isinstance(result.netlist, CellNetlist) else NEXT[1:], out.path)))
     return code
 
 
 def ignored(step: PassReport) -> None:
-    """Report nothing, and keep what Ctrl-C stopped."""
+    """Report nothing; unlike `silent`, keep the result if Ctrl-C stops a pass."""

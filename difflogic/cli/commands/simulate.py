@@ -1,4 +1,4 @@
-"""`difflogic simulate`: a hard circuit at work on a large grid."""
+"""`difflogic simulate`: run a hard circuit on a large grid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import PATH, force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.cli.options import PATH, force_option, grid_size, json_option, output_option, show_choice
 from difflogic.cli.training import SIGNAL_BASE
 from difflogic.config.choices import BOUNDARIES
 
@@ -35,18 +35,22 @@ DEFAULT_SIDE = 256
     "--engine",
     metavar="auto|numba|gpu[:INDEX|:NAME]|reference",
     default="auto",
-    help="The engine. auto (the default): the fastest one in a short measurement.",
+    help="The engine. auto [the default]: the fastest one in a short measurement.",
 )
-@click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the circuit's].")
-@click.option("--visible", type=int, metavar="V", help="The number of channels that form the picture [the circuit's].")
-@click.option("--fire-rate", type=float, metavar="R", help="Share of cells updated in a step [the circuit's, or 1].")
+@click.option("--boundary", type=click.Choice(BOUNDARIES), help="The boundary of the grid [the circuit's].")
+@click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the circuit's].")
+@click.option(
+    "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
+)
 @click.option(
     "--start",
     metavar="random|seed|zeros|picture|FILE",
-    help="The first state: random bits, one cell in the middle, nothing, the circuit's own picture, or a file, "
+    help="The initial state: random bits, one cell in the middle, nothing, the circuit's own image, or a file that is "
     "put into the middle: a pattern (RLE, .cells, Life, MacroCell), .png or .npy [as it was trained, or random].",
 )
-@click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
+@click.option(
+    "--density", type=float, default=0.5, show_default=True, help="The share of ones in a random initial state."
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of all random numbers."
 )
@@ -55,7 +59,7 @@ DEFAULT_SIDE = 256
 )
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="Record every N-th step: .gif, .npy or --live.")
-@click.option("--live", is_flag=True, help="Watch it in the terminal.")
+@click.option("--live", is_flag=True, help="Show the grid in the terminal.")
 @json_option
 def command(
     circuit: Path,
@@ -66,7 +70,7 @@ def command(
     every: int | None,
     live: bool,
     as_json: bool,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
 
@@ -85,24 +89,25 @@ def command(
     from difflogic.system.memory import free_memory
     from difflogic.train.signals import StopSignals
 
-    units = bernoulli.probability("--density", asked["density"], least=0)
-    boundary, extent = asked["boundary"], None if start is None else starts.start_file(start)
+    units = bernoulli.probability("--density", options["density"], least=0)
+    boundary, extent = options["boundary"], None if start is None else starts.start_file(start)
     is_periodic = boundary == "periodic" if boundary is not None else extent and extent.is_periodic
-    source = sources.load(circuit, is_periodic, asked["visible"])
-    tell_choice(source.told)
+    source = sources.load(circuit, is_periodic, options["visible"])
+    show_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    # A rule may name its grid; that of other runs is where they were trained, and a simulation shows a larger one.
-    own = None if source.config is None else rules.bounds(source.config.task.rule)[2]
-    stated = (scenario.height, scenario.width) if scenario is not None and source.kind == "a rule" else own
-    spec = _spec(source, size or (extent and extent[:2]) or stated, asked["fire_rate"], asked["seed"])
-    engine, repetition = asked["engine"], Repetition.of(asked["until"], spec)
+    # A rule may state its grid. The grid that a run was trained on is ignored: simulations use larger ones.
+    rule_size = None if source.config is None else rules.bounds(source.config.task.rule)[2]
+    if scenario is not None and source.kind == "a rule":
+        rule_size = scenario.height, scenario.width
+    spec = _spec(source, size or (extent and extent[:2]) or rule_size, options["fire_rate"], options["seed"])
+    engine, repetition = options["engine"], Repetition.of(options["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
-    # Before anything is allocated, since a grid of a million cells a side is a slip of the finger.
+    # Before anything is allocated, since a size of a million cells a side is a typing error.
     engines.check_fits(spec, free_memory(), engine, recording.held_bytes if recording else 0)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
-    # Ctrl-C is only noted here, and read by the loop between two calls, so that a whole step's state is written.
+    # The loop reads the signal of Ctrl-C between two calls, so that the state of a complete step is written.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None, repetition)
@@ -112,7 +117,7 @@ def command(
 
 
 def _spec(source: LoadedCircuit, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> SimulationSpec:
-    """Return the circuit on its grid, without what costs time and changes nothing."""
+    """Return the circuit on its grid, without gates that cost time and change nothing."""
     from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
     from difflogic.engine.simulation import SimulationSpec

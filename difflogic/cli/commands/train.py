@@ -1,4 +1,4 @@
-"""`difflogic train`, `train-checkerboard`, `train-policy` and `harden`."""
+"""`difflogic train`, `train-checkerboard`, `train-policy` and `harden`: train on this machine."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -30,12 +30,12 @@ def command(**options: Any) -> int:
 
     PRESET is a name that `difflogic presets` lists, or the name of an environment, such as Acrobot-v1. The command
     prints the settings that the options change. It writes a run folder with metrics, checkpoint, circuit, images and
-    summary; of a --population those of the best model, the metrics of all, and the success rate. Ctrl-C stops after
+    summary; for a --population those of the best model, the metrics of all, and the success rate. Ctrl-C stops after
     the current epochs and saves a checkpoint, from which --resume continues.
 
     With --label each row of the table --data is a sample. Thresholds turn its numbers into bits. The accuracy on a
-    fifth of the rows, which is held out, or on the rows of --test, is printed at the end. Of a --population the best
-    is chosen by other rows, which are not learned either. Tables may be compressed as .gz.
+    fifth of the rows, which is held out, or on the rows of --test, is printed at the end. The best model of a
+    --population is chosen by validation rows, which are not learned either. Tables may be compressed as .gz.
     """  # noqa: D301
     return training.run(options)
 
@@ -78,15 +78,13 @@ def policy(**options: Any) -> int:
 
     Presets are cartpole, cartpole-automaton, cartpole-memory, acrobot, pendulum and lunarlander. By default the policy
     is a circuit of two-input gates. Observations become thermometer bits, and each action counts the bits of its group.
-    The command writes a run folder with metrics, checkpoint, curve and summary, and scores the agent on fresh episodes,
-    next to random and constant agents. Ctrl-C saves a checkpoint, from which --resume continues.
+    The command writes a run folder with metrics, checkpoint, curve and summary, and scores the agent on new episodes,
+    compared with random and constant agents. Ctrl-C saves a checkpoint, from which --resume continues.
     """  # noqa: D301
     from difflogic.config.agent_presets import PRESETS
 
     if options["resume"] is None and [options["preset"], options["config_file"]].count(None) != 1:
-        raise UsageError(
-            f"Say what to train on: {', '.join(PRESETS)}, another environment's registered name, or --config FILE."
-        )
+        raise UsageError(f"Name an environment: {', '.join(PRESETS)}, another registered name, or --config FILE.")
     return training.run(options, takes_environments=True)
 
 
@@ -94,25 +92,26 @@ def policy(**options: Any) -> int:
 @click.argument("run", type=shared.PATH)
 @shared.engine_options
 @shared.placement_option
-@shared.options_of("harden", of=HardenRequest)
+@shared.options_of("harden", request=HardenRequest)
 @click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [10].")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--max-memory", type=shared.megabytes, metavar="MB", help="The most device memory (GPU engine).")
 @shared.json_option
 def harden(run: Path, search: bool, **options: Any) -> int:
-    """Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
+    """Train RUN on while more and more of its gates are hard, until all gates have converged.
 
     \b
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000
 
-    This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's), at half of its
-    first learning rate. More and more gates are evaluated as their most probable function. Training ends at the first
-    evaluation without a wrong cell; each unconverged gate then becomes its most probable function. RUN does not change.
+    The new run begins with RUN's logits and wiring (of a population, the best model's), at half of its first learning
+    rate. More and more gates are evaluated as their most probable function. Training ends at the first evaluation
+    without a wrong cell; each unconverged gate then becomes its most probable function. RUN does not change.
 
     With --search no logits are trained: gates of the hard circuit change their function one at a time, and a change is
-    kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay unconverged.
+    accepted if the number of wrong cells does not grow. This can repair a nearly correct run. Its gates stay
+    unconverged.
     """  # noqa: D301
     from difflogic.train.run_request import hardening_request
 

@@ -1,4 +1,4 @@
-"""`difflogic tune`: measure which workgroup sizes are fastest on an adapter, and keep the answer."""
+"""`difflogic tune`: find the fastest workgroup sizes of an adapter, and save them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     """Find the fastest workgroup sizes for training on an adapter.
 
     PRESET is a name that `difflogic presets` lists [checkerboard], RUN a run folder. Every variant is verified before
-    it is timed, and must be 5 % faster to win. The winner is saved for this adapter, driver and shape of work, which
-    includes the number of models. Training then uses it, with the same results. A second run shows the saved times. If
-    a run was stopped, the next one continues it.
+    it is timed, and replaces the default only if it is 5 % faster. The result is saved for this adapter, driver and
+    shape of work, which includes the number of models. Training then uses it, and computes the same. A second run shows
+    the saved times. If a run was stopped, the next one continues it.
 
     Example: difflogic tune lizard
     """
@@ -44,29 +44,31 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     if reset:
         forgotten, cut_off = tuning_cache.reset(chosen)
         report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
-        more = f", and {cut_off} sweep(s) that were cut off" if cut_off else ""
-        echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
+        more = f", and {cut_off} unfinished sweep(s)" if cut_off else ""
+        echo(report if as_json else f"Deleted {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options).config
-    # A wrong result may be fast.
+    # A kernel that computes wrong results may be the fastest.
     selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
 
-    def tell(text: str, progress: SweepProgress | None) -> None:
+    def notify(text: str, progress: SweepProgress | None) -> None:
         if not as_json:  # its JSON is the result alone
             sink.show(sinks.Event("note", {"text": text}, [text]))
             if progress is not None:
                 sink.advance(progress.done, progress.total)
 
-    tuner = Tuner(GpuDevice(chosen), config, tell, population)
-    tell(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}", None)
+    tuner = Tuner(GpuDevice(chosen), config, notify, population)
+    notify(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}", None)
     if chosen.software:
-        tell("This adapter is software: tuning it is of no use, because --engine cpu is faster anyway.", None)
+        notify("This adapter is software: tuning is useless, because --engine cpu is faster anyway.", None)
     try:
         with sink:
             outcome = tuner.run()
     except KeyboardInterrupt:
-        tell(f"Stopped: {len(tuner.measured.seconds)} variant(s) measured so far are kept; tune again to go on.", None)
+        notify(
+            f"Stopped: {len(tuner.measured.seconds)} measured variant(s) are saved; run tune again to continue.", None
+        )
         raise
     if as_json:
         echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))
@@ -76,12 +78,12 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         for launch, seconds in tuner.measured.seconds.items()
     ]
     table.show(("workgroup size", "chunks", *FUSED), rows, "Milliseconds of a kernel:")
-    echo(_verdict(outcome))
+    echo(_describe(outcome))
 
 
-def _verdict(outcome: TuningResult) -> str:
+def _describe(outcome: TuningResult) -> str:
     stored = outcome.stored
-    how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"
+    how = f"{outcome.measured} variants measured" if outcome.measured else "saved earlier, nothing measured"
     if stored.launch == outcome.default:
         return f"The default stays: {stored.launch.described()} ({how})."
     gain = stored.default_ms / stored.tuned_ms

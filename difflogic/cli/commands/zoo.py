@@ -1,4 +1,4 @@
-"""`difflogic zoo`."""
+"""`difflogic zoo`: list the circuits that come with difflogic, or show one."""
 
 import json
 from typing import Any
@@ -14,31 +14,31 @@ from difflogic.cli.screen.echo import echo
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the circuits that come with difflogic, or show one. All of them were trained or built, and are proved.
+    """List the circuits that come with difflogic, or show one. All were trained or built, and are proved.
 
-    Their names stand for files: simulate, export, show, simplify, prove and report take them. The columns count gates
-    that read two inputs, before and after `simplify`.
+    simulate, export, show, simplify, prove and report take their names instead of files. The columns count gates that
+    read two inputs, before and after `simplify`.
 
     Example: difflogic zoo life
     """
     from difflogic.circuits.readers import zoo
 
-    entries = {each: zoo.entry(each) for each in ([name] if name else zoo.names())}
+    entries = {entry: zoo.entry(entry) for entry in ([name] if name else zoo.names())}
     if as_json:
-        echo("\n".join(json.dumps({"name": each, **data}) for each, data in entries.items()))
+        echo("\n".join(json.dumps({"name": entry, **data}) for entry, data in entries.items()))
     elif name:
         echo(_shown(name, entries[name]))
     else:
         table.show(
             ("name", "what it does", "at first", "simplified"),
-            [(each, what(data), *map(str, data["learned"]["gates"])) for each, data in entries.items()],
+            [(entry, what(data), *map(str, data["learned"]["gates"])) for entry, data in entries.items()],
             texts=True,
         )
         echo("\nShow one: difflogic zoo NAME")
 
 
 def what(data: dict[str, Any]) -> str:
-    """Return what a circuit of the zoo does."""
+    """Describe the behaviour of a circuit of the zoo."""
     if "environment" in data:
         return f"acts in {data['environment']}"
     if "does" in data:
@@ -46,8 +46,10 @@ def what(data: dict[str, Any]) -> str:
     if data["rule"]:
         return f"the rule {data['rule']}"
     start = data["circuit"]["habitat"]["start"]
-    from_what = "every start" if data["claim"] == "every-start" else "one cell" if start == "seed" else "the border"
-    return f"a picture of {data['width']}x{data['height']} cells from {from_what} in {data['steps']} steps"
+    origin = (
+        "every initial state" if data["claim"] == "every-start" else "one cell" if start == "seed" else "the border"
+    )
+    return f"an image of {data['width']}x{data['height']} cells from {origin} in {data['steps']} steps"
 
 
 def _shown(name: str, data: dict[str, Any]) -> str:
