@@ -16,7 +16,8 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHECKED = (
-    *("difflogic/core", "difflogic/system", "tests/core"),
+    *("difflogic/cli", "difflogic/core", "difflogic/system"),
+    *("tests/cli", "tests/core", "tests/house", "tests/system"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "bin/lib", "examples"),
     *("benchmarks/NOTES-success.md", "benchmarks/README.md"),
     *(f"docs/{name}" for name in ("explanation", "how-to", "reference", "tutorial", "results/presets")),

@@ -67,7 +67,7 @@ class _Path(click.Path):
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
 
 
-PATH = _Path(path_type=Path)
+PATH, POSITIVE = _Path(path_type=Path), click.FloatRange(min=0, min_open=True)
 GIVEN_OTHERWISE = ("preset", "config", "set")
 """Options of a request that commands take as PRESET, `--config` and `--set`."""
 
@@ -85,13 +85,6 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
 
 FORCE = "difflogic.force"
 """Key of `--force` in the context of click."""
-
-
-def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    ctx.meta[FORCE] = value
-    return value
-
-
 quick_option = click.option("--quick", is_flag=True, help="Use fewer initial states, and tests a tenth as long.")
 # It is eager, since the callbacks of output files read it, whatever the order on the command line.
 force_option = click.option(
@@ -99,7 +92,7 @@ force_option = click.option(
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_remember_force,
+    callback=lambda ctx, _, is_given: ctx.meta.update({FORCE: is_given}),
     help="Overwrite existing files.",
 )
 
@@ -139,9 +132,7 @@ placement_option = click.option(
 
 agent_options = together(
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
-    click.option(
-        "--policy", type=click.Choice(ACTORS), help="Gates, an automaton of them, or a network [the preset's]."
-    ),
+    click.option("--policy", type=click.Choice(ACTORS), help="Gates, an automaton, or a network [the preset's]."),
     click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
 """Options only for agents, which `cli.request.agents` reads."""
@@ -224,9 +215,7 @@ engine_options = together(
     options_of("run", where=lambda option: option.name == "engine"),
     click.option("--require-hardware", is_flag=True, help="Use only hardware GPUs."),
 )
-config_option = click.option(
-    "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file. `difflogic init` writes one."
-)
+config_option = click.option("--config", "config_file", type=PATH, metavar="FILE", help="A TOML configuration file.")
 
 recipe_option = options_of("what", where=lambda option: option.name == "recipe")
 set_option = click.option(
@@ -264,7 +253,7 @@ target_options = together(
         "from_recording",
         type=PATH,
         metavar="FILE",
-        help="Learn the rule of a recording, .gif or .npy, or of a pattern (RLE, .cells) that --recording-rule animates.",
+        help="Learn the rule of a recording, .gif or .npy, or of a pattern (RLE, ...) that --recording-rule animates.",
     ),
     recording_options,
 )
@@ -287,9 +276,7 @@ run_options = together(
         help="Also log the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
     ),
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
-    click.option(
-        "--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device and driver."
-    ),
+    click.option("--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device."),
     json_option,
 )
 """Place and output of a training on this machine."""
@@ -329,13 +316,10 @@ def take_engine(options: dict[str, Any]) -> Engine | None:
     """Remove `engine_options` from a command's options, and return the engine that they select, or None."""
     from difflogic.devices import open as placement
 
-    selector, only_hardware = (
-        engine_selector(options.pop("engine"), options.pop("gpu")),
-        options.pop("require_hardware"),
-    )
-    if selector is None and not only_hardware:
-        return None
-    return placement.place(selector or "auto", only_hardware, trusted=True).engine
+    selector = engine_selector(options.pop("engine"), options.pop("gpu"))
+    if not options.pop("require_hardware"):
+        return None if selector is None else placement.place(selector, trusted=True).engine
+    return placement.place(selector or "auto", require_hardware=True, trusted=True).engine
 
 
 def show_choice(sentence: str) -> None:

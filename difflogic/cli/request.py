@@ -26,8 +26,6 @@ OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FI
 """Options that agents do not have, in addition to those that a request declares."""
 DEPTH = 3
 """Most names of a field's path, as in model.update.widths."""
-
-
 _WRITTEN = {
     "preset": "PRESET",
     "environment": "ENVIRONMENT",
@@ -60,20 +58,20 @@ def requested(
     kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
 ) -> AnyRequest:
     """Return the request of a command's options; `config` replaces PRESET or `--config`, and `others` the options."""
-    fields, recording, data = request_fields(given, kind), given.get("from_recording"), given.get("data")
-    if data is not None or recording is not None:
-        fields["data"] = _samples(given, recording, data)
-        if recording is not None:
+    fields, samples = request_fields(given, kind), given.get("from_recording") or given.get("data")
+    if samples is not None:
+        fields["data"] = _samples(given, samples)
+        if given.get("from_recording") is not None:
             fields.pop("size", None)  # that of the recording
     if config is None and given.get("config_file") is not None:
         from difflogic.config.schema import Config
 
         config = Config.load(given["config_file"])
     changes = _changed_fields(given)
-    if "data" in fields and config is None and fields.get("preset") is None:
+    if samples is not None and config is None and fields.get("preset") is None:
         from difflogic.config.customise import named
 
-        changes.setdefault("name", named(data or recording))
+        changes.setdefault("name", named(samples))
     return kind(**fields | {"config": config, "set": changes} | others)
 
 
@@ -84,19 +82,19 @@ def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[
             if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip
 
 
-def _samples(given: Mapping[str, Any], recording: Path | None, data: Path | None) -> Dataset:
+def _samples(given: Mapping[str, Any], file: Path) -> Dataset:
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
     rule, frames, size = given.get("film_rule"), given.get("film_frames"), given.get("size")
-    if recording is None:
+    if given.get("from_recording") is None:
         if rule is not None or frames is not None:
             name = written("film_frames" if rule is None else "film_rule")
             raise UsageError(f"{name} is about a recording: give --from-recording FILE with it.")
-        return dataset.load(data)
-    if data is not None:
+        return dataset.load(file)
+    if given.get("data") is not None:
         raise UsageError("There can be only one task: give --data or --from-recording, not both.")
-    return recorded.samples(recording, rule, frames, size and (size[1], size[0]))
+    return recorded.samples(file, rule, frames, size and (size[1], size[0]))
 
 
 def axes(over: Sequence[str]) -> dict[str, str]:
@@ -105,9 +103,7 @@ def axes(over: Sequence[str]) -> dict[str, str]:
     for axis in over:
         path, equals, text = axis.partition("=")
         if not equals or not path.strip():
-            raise UsageError(
-                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {axis[:200]!r}."
-            )
+            raise UsageError(f"--over takes FIELD=VALUES, say optimizer.lr=0.02,0.2 or seed=0..31, got {axis[:99]!r}.")
         if path.strip() in values:
             raise UsageError("--over has a field twice: give all its values at once.")
         values[path.strip()] = text

@@ -38,7 +38,11 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
     if resume is None:
-        return start(_request(options, takes_environments, selector), options)
+        config, table, others = policy(options, takes_environments)
+        if config is None:
+            return start(requested(TrainRequest, others, engine=selector), options)
+        fields = request_fields(others) | {"preset": None, "config": config, "engine": selector, "table": table}
+        return start(TrainRequest(**fields), options)
     # Other options are refused if they differ from click's values of options that are not given.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
         names = ", ".join(map(written, given))
@@ -92,14 +96,6 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     return FAILED if trained.attempts is not None and trained.attempts.is_unsolved else 0
 
 
-def _request(options: Mapping[str, Any], takes_environments: bool, selector: str | None) -> TrainRequest:
-    config, table, options = policy(options, takes_environments)
-    if config is None:
-        return requested(TrainRequest, options, engine=selector)
-    fields = request_fields(options) | {"preset": None, "config": config, "engine": selector, "table": table}
-    return TrainRequest(**fields)
-
-
 def policy(
     options: Mapping[str, Any], takes_environments: bool = False
 ) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
@@ -124,12 +120,10 @@ def policy(
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
     """Return the table whose `--label` is learned, with `--test`; None without one. Raises DataError, UsageError."""
-    label, file, test = (options.get(name) for name in ("label", "data", "test"))
-    if label is None and test is None and file is None:
-        return None
-    from difflogic.config import table  # with NumPy
+    from difflogic.config import table
 
-    if label is None and test is None and file is not None and not table.is_table(file):
+    label, file, test = (options.get(name) for name in ("label", "data", "test"))
+    if label is None and test is None and (file is None or not table.is_table(file)):
         return None
     if file is None or options["preset"] is not None:
         reason = "--label is a column" if test is None else "--test is more rows"

@@ -173,10 +173,10 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
 
 def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int, int] | None) -> None:
     """Set one synchronous step on the grid of a rule; for cells of one bit from all 3x3 boards on a torus."""
-    rule, (_, is_periodic, size) = rules.canonical(given), rules.bounds(given)
+    rule, (_, is_periodic, size) = rules.parse(given).name, rules.bounds(given)
     fixed = fixed or size
     changed["task"]["rule"] = rule + rules.grid(given)
-    neighbourhood = rules.neighbourhood(rule) or config.model.neighbourhood
+    neighbourhood = rules.parse(rule).neighbourhood or config.model.neighbourhood
     # A preset that learns a rule learns another rule on the same boards.
     if config.task.target == "rule" and neighbourhood == config.model.neighbourhood and size is None:
         return

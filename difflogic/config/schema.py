@@ -125,7 +125,7 @@ class Config(Document):
         require(
             not beyond,
             f"The rule {self.task.rule:.20} depends on cells that the neighbourhood {self.model.neighbourhood} does "
-            f"not have: set model.neighbourhood to {rules.neighbourhood(self.task.rule) or 'moore'}.",
+            f"not have: set model.neighbourhood to {rules.parse(self.task.rule).neighbourhood or 'moore'}.",
         )
 
     def _check_pool(self) -> None:

@@ -25,15 +25,8 @@ TRUTH = np.stack([(_ids >> (3 - row)) & 1 for row in range(4)], axis=1)
 """Output of each gate for inputs 00, 01, 10, 11, int `[16, 4]`."""
 
 # From c0 + ca*a + cb*b + cab*a*b at the four corners: f00 = c0, f10 = c0 + ca, f01 = c0 + cb, f11 = all four.
-TABLE = np.stack(
-    [
-        TRUTH[:, 0],
-        TRUTH[:, 2] - TRUTH[:, 0],
-        TRUTH[:, 1] - TRUTH[:, 0],
-        TRUTH[:, 3] - TRUTH[:, 2] - TRUTH[:, 1] + TRUTH[:, 0],
-    ],
-    axis=1,
-)
+_f00, _f01, _f10, _f11 = TRUTH.T
+TABLE = np.stack([_f00, _f10 - _f00, _f01 - _f00, _f11 - _f10 - _f01 + _f00], axis=1)
 """Coefficients `(c0, ca, cb, cab)` of each gate, int `[16, 4]`."""
 
 INPUT_WISE = TRUTH - 0.5

@@ -63,7 +63,7 @@ class Rule:
     """Rule that a notation describes."""
 
     name: str
-    """Canonical notation, without a grid."""
+    """Canonical notation without a grid, such as B3/S23, W110 or a table in lower-case digits."""
     table: Table
     """Next state by the patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
     neighbourhood: str | None = "moore"
@@ -203,11 +203,6 @@ def table(rule: str) -> Table:
     return parsed.table
 
 
-def neighbourhood(rule: str) -> str | None:
-    """Return the neighbourhood that the notation of a valid rule refers to; None for a table."""
-    return parse(rule).neighbourhood
-
-
 def read_cells(entries: Table) -> list[int]:
     """Return the cells of the patch that a rule depends on."""
     # A cell matters if the table's two halves, without it and with it, differ.
@@ -243,11 +238,6 @@ def _by_counts(entries: Table, suffix: str) -> str | None:
             letters = "" if not off else on if len(on) <= len(off) + 1 else f"-{off}"
             parts[centre] += f"{count}{letters}"
     return f"B{parts[0]}/S{parts[1]}{suffix}"
-
-
-def canonical(rule: str) -> str:
-    """Return the canonical notation, such as B3/S23, W110 or a table in lower-case digits. Raises ConfigError."""
-    return parse(rule).name
 
 
 def apply(entries: Table, grid: Table, periodic: bool) -> Table:

@@ -30,8 +30,7 @@ def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
     """
     if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
         raise DataError(f"an image is rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
-    unknown = sorted(set("".join(rows)) - set(ALPHABET))
-    if unknown:
+    if unknown := sorted(set("".join(rows)) - set(ALPHABET)):
         raise DataError(f"an image is written in the characters {ALPHABET}, got {unknown[0]!r}.")
     # `7` is 0b111: the bits of channels 0, 1 and 2, white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])

@@ -5,6 +5,7 @@ Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -63,19 +64,15 @@ def unique_pairs(n_in: int, n_out: int) -> Wires:
     Raises CircuitError if fewer than `n_out` pairs exist.
     """
     # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). Half as many gates as inputs read each once.
-    pairs = [(i, i + 1) for i in range(0, n_in - 1, 2)]
+    neighbours = ((i, i + 1) for first in (0, 1) for i in range(first, n_in - 1, 2))
+    others = ((i, i + offset) for offset in range(2, n_in) for i in range(n_in - offset))
+    pairs = list(islice(chain(neighbours, others), n_out))
     if len(pairs) < n_out:
-        pairs += [(i, i + 1) for i in range(1, n_in - 1, 2)]
-    offset = 2
-    while len(pairs) < n_out:
-        if offset >= n_in:
-            raise CircuitError(
-                f"unique connections can wire {n_in} inputs to at most {len(pairs)} gates, {n_out} were asked for; "
-                "narrow the layer or use random connections."
-            )
-        pairs += [(i, i + offset) for i in range(n_in - offset)]
-        offset += 1
-    return np.array(pairs[:n_out], dtype=np.int64).T
+        raise CircuitError(
+            f"unique connections can wire {n_in} inputs to at most {len(pairs)} gates, {n_out} were asked for; "
+            "narrow the layer or use random connections."
+        )
+    return np.array(pairs, dtype=np.int64).T
 
 
 def unique(key: prng.Key, n_in: int, n_out: int) -> Wires:

@@ -26,7 +26,6 @@ from difflogic.system.words import visible
 
 Entry = dict[str, Any]
 
-
 VARIABLE = "DIFFLOGIC_CACHE_DIR"
 """Environment variable that names the folder of all caches."""
 

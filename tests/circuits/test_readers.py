@@ -383,8 +383,8 @@ def test_a_rule_is_built_without_training(rule: str) -> None:
     found = source.load(rule)
     [after] = found.netlist.steps(rules.patches().reshape(-1, 3, 3, 1), 1)
     np.testing.assert_array_equal(after[:, 1, 1, 0], rules.table(rule))
-    assert (found.kind, found.name, found.netlist.periodic) == ("a rule", rules.canonical(rule), True)
-    assert found.netlist.neighbourhood == (rules.neighbourhood(rule) or "moore")
+    assert (found.kind, found.name, found.netlist.periodic) == ("a rule", rules.parse(rule).name, True)
+    assert found.netlist.neighbourhood == (rules.parse(rule).neighbourhood or "moore")
 
 
 def test_a_rule_in_a_file_and_a_file_called_as_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

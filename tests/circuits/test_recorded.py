@@ -155,7 +155,7 @@ def test_the_usual_fault_of_a_recording_is_named(said: str, tmp_path: Path) -> N
         ("glider.rle", GLIDER, {"size": (1 << 20, 1 << 20)}, "cells in all its frames: expected at most"),
         ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern RLE, "),
         ("bad.cells", "!\nx.O", {"rule": "B3/S23"}, "expected rows of . and O, got 'x'."),
-        ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --film-rule, say B3/S23."),
+        ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --recording-rule, say B3/S23."),
         ("glider.rle", GLIDER, {"rule": "B3"}, "'B3' is not a rule"),
         ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),
     ],

@@ -21,7 +21,7 @@ Call = Callable[..., Result]
 
 
 def complaints(errors: str) -> list[str]:
-    """The lines of standard error, but not that the CPU engine is compiled, which whoever comes first is told."""
+    """Return the lines of standard error without the notice that the CPU engine is compiled, which is printed once."""
     return [line for line in errors.splitlines() if "compiling the CPU engine" not in line]
 
 

@@ -33,13 +33,13 @@ def results() -> Results:
     return make_results()
 
 
-def test_list(said: Said) -> None:
+def test_list_prints_the_cases(said: Said) -> None:
     out = said("bench", "--list").out
     assert out.splitlines()[0].split() == ["case", "what", "is", "timed", "million", "gate", "evaluations"]
     assert [row.split()[0] for row in out.splitlines()[1:]] == [case.name for case in TINY]
 
 
-def test_a_table(said: Said) -> None:
+def test_bench_prints_a_table(said: Said) -> None:
     captured = said("bench", *QUICKLY, "--engine", "cpu")
     assert "case        engine     median ms" in captured.out
     assert "train/tiny on cpu is limited by: kernel" in captured.out
@@ -75,7 +75,7 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
 
-def test_required_hardware_is_required_of_the_default_too(
+def test_require_hardware_applies_to_default_engines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = []
@@ -91,13 +91,13 @@ def test_required_hardware_is_required_of_the_default_too(
     assert opened[1:] == [("gpu", True)]
 
 
-def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_engine_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("difflogic.bench.contender.expected_losses", lambda *arguments: [1.0])
     assert main(["bench", *QUICKLY, "--case", "train"]) == 1
     assert "Not measured: train/tiny on reference (wrong): the soft loss" in capsys.readouterr().err
 
 
-def test_compare(results: Results, tmp_path: Path, said: Said) -> None:
+def test_compare_prints_ratios(results: Results, tmp_path: Path, said: Said) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(results.to_json())
     results.cases[0].update(line("train/a", 5.0))
@@ -109,19 +109,19 @@ def test_compare(results: Results, tmp_path: Path, said: Said) -> None:
 
 
 @pytest.mark.parametrize("engine", sampled(["gpu", "cpu"], ["cpu"]))
-def test_a_training_kernel_by_kernel(engine: str, call: Call, said: Said) -> None:
+def test_preset_is_measured_kernel_by_kernel(engine: str, call: Call, said: Said) -> None:
     out = said("bench", "--batch", "3", "--engine", engine, "--quick", "--rounds", "1").out
     assert f"train/tiny on {engine + ' (software)' * (engine == 'gpu')} is limited by: " in out
     for word in ("gate_forward", "gate_backward", "adamw"):
         assert f"\n{word} " in out
 
 
-def test_a_run_is_measured_without_the_reference(run: Path, said: Said) -> None:
+def test_run_is_measured_without_the_reference(run: Path, said: Said) -> None:
     lines = json.loads(said("bench", run, "--quick", "--rounds", "1", "--json").out)["cases"]
     assert {line["engine"] for line in lines} == {"gpu", "cpu"}
 
 
-def test_gradients_of_a_run(run: Path, said: Said) -> None:
+def test_gradients_of_a_run_agree(run: Path, said: Said) -> None:
     lines = said("bench", run, "--gradients", "--engine", "cpu").out.splitlines()
     assert lines[0] == "tiny after epoch 3: 54 gates, 3 steps, batch 3"
     assert lines[1].startswith("cpu: ")
@@ -136,7 +136,7 @@ def test_gradients_of_a_run(run: Path, said: Said) -> None:
     assert " fits.\n" in said("bench", run, "--gradients", "--engine", "cpu", "--batch", "2000000000", code=1).err
 
 
-def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_of_a_wrong_engine_fail(call: Call, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(subject: Subject) -> ArraysByNetwork:
         logits = subject.circuit.logits
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
@@ -169,5 +169,5 @@ def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest
         (["lizard", "--config", "a.toml"], "a.toml"),
     ],
 )
-def test_bad_input(arguments: list[str], text: str, said: Said) -> None:
+def test_bad_input_is_refused(arguments: list[str], text: str, said: Said) -> None:
     assert text in said("bench", *arguments, code=2).err

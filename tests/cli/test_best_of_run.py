@@ -35,7 +35,7 @@ def run(difflogic: Call) -> Path:
     ],
     ids=lambda command: command[0],
 )
-def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, command: tuple[object, ...]) -> None:
+def test_every_command_uses_and_names_the_best_attempt(difflogic: Call, run: Path, command: tuple[object, ...]) -> None:
     found = chosen.load(run)
     code, _, errors = difflogic(*command)
     assert code == 0
@@ -44,23 +44,23 @@ def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, comman
     assert f"with {found.model.best} wrong cell" in found.told
 
 
-def test_results_lie_in_the_folder_that_was_named(difflogic: Call, run: Path) -> None:
+def test_results_are_saved_in_the_named_folder(difflogic: Call, run: Path) -> None:
     assert difflogic("prove", OUT).code == 1
     assert difflogic("evaluate", OUT, "--quick", "--engine", "cpu").code == 0
     for name in ("proof.json", "evaluation.json"):
         assert [path.parent for path in run.rglob(name)] == [run]
 
 
-def test_another_run_begins_with_it(difflogic: Call, run: Path) -> None:
+def test_new_run_starts_from_the_best_attempt(difflogic: Call, run: Path) -> None:
     for command in (("harden", OUT, "--epochs", 2), ("train", "tiny", "--epochs", 2, "--init-from", OUT)):
         code, out, errors = difflogic(*command, "--engine", "cpu", "--out", command[0])
         assert (code, errors) == (0, "")
         assert f"Begins with {chosen.load(run).told}\n" in out
 
 
-def test_show_and_runs(difflogic: Call, run: Path) -> None:
+def test_show_and_runs_list_attempts(difflogic: Call, run: Path) -> None:
     _, out, _ = difflogic("show", OUT)
-    assert f"Taken:     {chosen.load(run).told}" in out
+    assert f"Chosen:    {chosen.load(run).told}" in out
     assert "attempt 1: given up at epoch 15 with " in out
     assert "attempt 2: complete at epoch 45 with " in out
     taken = chosen.run_folder(run)
@@ -76,7 +76,7 @@ def test_show_and_runs(difflogic: Call, run: Path) -> None:
     assert (listed["epoch"], listed["epochs"], listed["attempts"]) == (60, 60, 2)
 
 
-def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
+def test_resume_continues_the_run_with_its_attempts(difflogic: Call, run: Path) -> None:
     code, _, errors = difflogic("train", "--resume", OUT, "--engine", "cpu")
     assert (code, errors.count("\n")) == (2, 1)
     assert (
@@ -98,7 +98,7 @@ def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     assert attempts.read(run) == record
 
 
-def test_a_killed_run_says_so(difflogic: Call) -> None:
+def test_killed_run_is_reported(difflogic: Call) -> None:
     assert difflogic("train", "tiny", *SHORT, "--epochs", 10, "--out", OUT).code == 0
     manifest = Path(OUT) / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"status": "complete"', '"status": "running"'))
@@ -110,7 +110,7 @@ def test_a_killed_run_says_so(difflogic: Call) -> None:
     )
 
 
-def test_an_accuracy_is_of_an_epoch(difflogic: Call) -> None:
+def test_accuracy_is_shown_with_its_epoch(difflogic: Call) -> None:
     _, out, _ = difflogic("train", "tiny", "--engine", "cpu", "--epochs", 10, "--log-interval", 3, "--out", OUT)
     lines = {line[:10]: line for line in out.splitlines() if line.startswith("Epoch")}
     assert lines["Epoch    5"].endswith("% right)")

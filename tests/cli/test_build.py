@@ -58,7 +58,7 @@ def test_build_proves_the_circuit_of_its_target(
 
 
 @pytest.mark.parametrize("what", ["cat.png", exhaustive("W110"), exhaustive("film.npy")])
-def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) -> None:
+def test_commands_read_a_built_folder(what: str, difflogic: Call, inputs: Path) -> None:
     assert difflogic("build", what, "-o", "built").code == 0
     for command in ("show", "simplify", "export --format c", "render -o film.gif", "evaluate --quick", "simulate"):
         done = difflogic(*command.split(), "built")
@@ -81,7 +81,7 @@ def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) 
         exhaustive("p.rle", "B2/S/C3", "30x20 cells, 0 outside"),  # without a cell in state 2
     ],
 )
-def test_rule_is_proved_from_its_folder_and_lives_on_its_grid(
+def test_built_rule_is_proved_and_simulated_on_its_grid(
     what: str, rule: str, grid: str, difflogic: Call, inputs: Path
 ) -> None:
     texts = [difflogic("build", what, "-o", "built").out]
@@ -101,7 +101,7 @@ def test_held_out_pairs_test_an_induced_rule(difflogic: Call, inputs: Path) -> N
     assert (report["pairs"], report["wrong"], report["held_out"]) == (7, 0, {"pairs": 1, "wrong": 0})
 
 
-def test_recording_of_a_loop_is_that_of_the_zoo(difflogic: Call) -> None:
+def test_circuit_built_from_a_loops_recording_equals_the_zoos(difflogic: Call) -> None:
     loop = load("chou-reggia-loop").netlist
     assert loop.scenario is not None
     start = loop.scenario.grid(loop.origin)
@@ -128,12 +128,12 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
         ("z.txt", "z.txt is not a rule table: expected 512 digits"),
         ("B3/S2x", "'B3/S2x' is not a rule: a rule is written B3/S23"),
         ("lizzard", "There is no file or preset lizzard (did you mean lizard?)"),
-        ("B3/S23 --frames 3", "--film-frames does not apply to a rule: drop it."),
+        ("B3/S23 --frames 3", "--frames does not apply to a rule: drop it."),
         ("r.cells --colors 8", "--colors does not apply to a pattern: drop it."),
-        ("r.cells", "name one with --film-rule"),
+        ("r.cells", "name one with --recording-rule"),
     ],
 )
-def test_build_refuses_what_it_cannot_make(given: str, words: str, difflogic: Call, inputs: Path) -> None:
+def test_build_refuses_options_that_do_not_apply(given: str, words: str, difflogic: Call, inputs: Path) -> None:
     done = difflogic("build", *given.split())
     assert (done.code, done.errors.count("\n")) == (2, 1)
     assert words in done.errors

@@ -1,4 +1,4 @@
-"""What the command line offers and says in its help is what the modules that own it take."""
+"""The values and defaults in the help of the command line are those of the modules that define them."""
 
 from typing import Any
 
@@ -27,8 +27,22 @@ def option(command: str, name: str) -> click.Option:
     return next(each for each in found.params if name in each.opts)
 
 
-def test_judges_and_formats() -> None:
-    assert option("prove", "--judge").type.choices == ("network", *prove.JUDGES)
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [
+        *((command, "--from-film", "--from-recording") for command in ("train", "submit", "init")),
+        ("train", "--film-rule", "--recording-rule"),
+        ("build", "--film-rule", "--recording-rule"),
+        ("build", "--film-frames", "--frames"),
+        ("prove", "--judge", "--checker"),
+    ],
+)
+def test_older_names_of_options_are_aliases(command: str, old: str, new: str) -> None:
+    assert option(command, old).opts == [new, old]
+
+
+def test_checkers_and_formats_are_those_of_their_modules() -> None:
+    assert option("prove", "--checker").type.choices == ("network", *prove.JUDGES)
     assert list(choices.EXPORTS) == list(formats.FORMATS)
 
 
@@ -41,7 +55,7 @@ def test_judges_and_formats() -> None:
         ("simulate", "--engine", {*engines.NAMES} - {"gpu"} | {"gpu[:INDEX", ":NAME]"}),
     ],
 )
-def test_words_that_are_shown(command: str, name: str, owned: set[str]) -> None:
+def test_help_shows_the_values_of_its_modules(command: str, name: str, owned: set[str]) -> None:
     assert set(option(command, name).metavar.split("|")) == owned
 
 
@@ -58,24 +72,24 @@ def test_words_that_are_shown(command: str, name: str, owned: set[str]) -> None:
         ("serve", "--max-hours", f"{Caps().hours:.0f}"),
     ],
 )
-def test_defaults_that_are_told(command: str, name: str, shown: Any) -> None:
+def test_defaults_in_help_are_true(command: str, name: str, shown: Any) -> None:
     assert f"[{shown}]" in option(command, name).help
 
 
-def test_defaults_that_are_taken() -> None:
+def test_defaults_of_options_are_those_of_the_modules() -> None:
     assert (option("serve", "--host").default, option("serve", "--port").default) == (
         ServeSettings().host,
         ServeSettings().port,
     )
 
 
-def test_bounds_of_the_service() -> None:
+def test_limits_in_help_are_those_of_the_service() -> None:
     asked = schema_of(JobRequest)["properties"]
     assert asked["colors"]["anyOf"][0]["enum"] == [*picture_file.CHANNELS]
     assert {*asked["start"]["anyOf"][0]["enum"]} == {*task.STARTS} - {"picture"}
 
 
-def test_sides_of_pictures() -> None:
+def test_sizes_of_images_in_help_are_true() -> None:
     side = picture_file.MAX_SIDE
     assert f"at most {side}x{side} cells" in option("train", "--target").help
     TrainRequest(size=(side, 1))
@@ -83,5 +97,5 @@ def test_sides_of_pictures() -> None:
         TrainRequest(size=(side + 1, 1))
 
 
-def test_threshold_of_pictures() -> None:
+def test_threshold_of_images_in_help_is_true() -> None:
     assert f"[{picture_file.THRESHOLD}]" in option("train", "--threshold").help

@@ -29,10 +29,10 @@ GOOD = [Check("device", True, "opens")]
 BAD = [*GOOD, Check("gradients", False, "not so")]
 
 
-pytestmark = pytest.mark.usefixtures("cache")  # the verdicts made up here are not for the tests that train
+pytestmark = pytest.mark.usefixtures("cache")  # the invented results must not reach the tests that train
 
 
-def test_every_device_is_listed_and_none_is_tested(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_names_every_device_without_testing(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "self_test", lambda _: pytest.fail("--list tests nothing"))
     out = said("doctor", "--list").out
     for adapter in list_adapters():
@@ -51,7 +51,7 @@ def test_every_device_is_listed_and_none_is_tested(said: Said, monkeypatch: pyte
 
 
 @pytest.mark.exhaustive
-def test_the_adapter_is_really_tested(said: Said) -> None:
+def test_doctor_tests_the_adapter(said: Said) -> None:
     report = json.loads(said("doctor", "--adapter", "0", "--json").out)
     assert report["healthy"]
     (device,) = report["devices"]
@@ -62,7 +62,7 @@ def test_the_adapter_is_really_tested(said: Said) -> None:
 
 
 @pytest.mark.parametrize(("checks", "code", "line"), [(GOOD, 0, "ok"), (BAD, 1, "FAIL")])
-def test_it_says_how_it_went(
+def test_doctor_prints_the_result_of_each_test(
     checks: list[Check], code: int, line: str, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     monkeypatch.setattr(selftest, "self_test", lambda _: checks)
@@ -72,7 +72,7 @@ def test_it_says_how_it_went(
 
 
 @pytest.mark.parametrize(("arguments", "code"), [((), 1), (("--list",), 0)])
-def test_without_any_adapter(
+def test_doctor_fails_without_an_adapter(
     arguments: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
@@ -101,9 +101,7 @@ def somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 PRIVATE = ("mary", "acme", "ocelot", "people", "s3cret", "swordfish", "pytest-of")
 
 
-def test_a_report_says_what_matters_and_nothing_private(
-    somebody: Path, monkeypatch: pytest.MonkeyPatch, said: Said
-) -> None:
+def test_report_has_facts_without_private_names(somebody: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     paths = [somebody / "venv/bin/python", "/srv/acme/lib/libvulkan.so", r"C:\Users\mary-ann\driver.dll"]
     told = [Check(f"check {index}", False, f"ended ({path}: on ocelot)") for index, path in enumerate(paths)]
     monkeypatch.setattr(selftest, "self_test", lambda adapter: [*GOOD, *told])
@@ -113,14 +111,14 @@ def test_a_report_says_what_matters_and_nothing_private(
     for words in (
         *(f"difflogic    {difflogic.__version__}", f"numpy {np.__version__}", platform.python_version()),
         *("DIFFLOGIC_TOKEN is set", "NUMBA_CACHE_DIR is a path", "NUMBA_NUM_THREADS=2", "built-by-<user>"),
-        *("of code, where NUMBA_CACHE_DIR says: not there yet", adapter.name, adapter.driver, "max-buffer-size"),
+        *("of code, in NUMBA_CACHE_DIR: does not exist yet", adapter.name, adapter.driver, "max-buffer-size"),
         *("CPU engine   compiled from its sources", "libvulkan.so", "driver.dll"),
         *("ok    device: opens", "FAIL  check 0: ended (.../python: on <host>)"),
     ):
         assert words in out
 
 
-def test_a_report_where_there_is_no_user_and_no_cpu_engine(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
+def test_report_works_without_user_and_cpu_engine(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     def nobody(*arguments: object) -> None:
         raise KeyError("getpwuid(): uid not found: 12345")
 
@@ -132,7 +130,7 @@ def test_a_report_where_there_is_no_user_and_no_cpu_engine(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
     out = said("doctor", "--report", code=1).out
-    assert "of code, where NUMBA_CACHE_DIR says: cannot be looked at (ModuleNotFoundError" in out
+    assert "of code, in NUMBA_CACHE_DIR: cannot be read (ModuleNotFoundError" in out
     assert out.strip().endswith(NO_ADAPTER)
 
 
@@ -156,7 +154,7 @@ def chosen(rows: Rows) -> int:
     return [row["chosen"] for row in rows].index(True)
 
 
-def test_memory_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_listed_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A software adapter may take an eighth of the machine's memory before some is saved at a cost."""
     monkeypatch.setattr("difflogic.gpu.planner.physical_memory", lambda: 8 << 30)
     small = planned(said, "checkerboard-small")
@@ -181,7 +179,7 @@ def test_memory_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.exhaustive
-def test_memory_of_a_population_past_one_binding(said: Said) -> None:
+def test_memory_of_a_large_population_is_split_into_groups(said: Said) -> None:
     assert planned(said, "--population", "2")[0]["groups"] == 1
     rows = planned(said, "--population", "64")
     row = rows[chosen(rows)]
@@ -195,14 +193,14 @@ def test_memory_of_a_population_past_one_binding(said: Said) -> None:
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
-def test_memory_is_that_of_training(preset: str) -> None:
+def test_planned_memory_equals_that_of_training(preset: str) -> None:
     config = presets.get(preset)
     job = make_job(config, Circuit.initial(config.model, config.seed))
     device = GpuDevice(select_adapter(None))
     assert plan_for(device, [sizes(config)]).buffer_bytes() == plan_for(device, [job]).buffer_bytes()
 
 
-def test_memory_of_a_run(run: Path, said: Said) -> None:
+def test_memory_of_a_run_is_planned(run: Path, said: Said) -> None:
     assert said("doctor", run).out.startswith("tiny, device memory:")
     assert said("doctor", run, "--set", "seed=3", code=2).err.startswith("Error: here is a run and brings its")
 
@@ -221,5 +219,5 @@ def test_memory_of_a_run(run: Path, said: Said) -> None:
         (["lizard", "--report"], 2, "--list and --report are about the machine: drop PRESET"),
     ],
 )
-def test_bad_input(arguments: list[str], code: int, text: str, said: Said) -> None:
+def test_bad_input_is_refused(arguments: list[str], code: int, text: str, said: Said) -> None:
     assert text in said("doctor", *arguments, code=code).err

@@ -37,7 +37,7 @@ def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("here")
 
 
-def test_the_table(run: Path, said: Said) -> None:
+def test_command_prints_a_table(run: Path, said: Said) -> None:
     out, errors = said("evaluate", run, "--quick")
     lines = out.splitlines()
     assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on cpu: ", lines[0])
@@ -49,7 +49,7 @@ def test_the_table(run: Path, said: Said) -> None:
     assert errors.count("... ") == len(json.loads((run / "evaluation.json").read_text())["measures"])
 
 
-def test_json(run: Path, said: Said) -> None:
+def test_json_has_the_results(run: Path, said: Said) -> None:
     out, errors = said("evaluate", run, "--starts", "3", "--member", "2", "--engine", "cpu", "--json")
     assert "..." not in errors
     data = json.loads(out)
@@ -60,17 +60,17 @@ def test_json(run: Path, said: Said) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_run_that_is_only_to_be_read_is_shown_all_the_same(run: Path, said: Said, as_json: bool) -> None:
-    (run / "evaluation.json").mkdir()  # nobody, not even root, replaces a folder by a file
+def test_read_only_run_is_evaluated_with_a_warning(run: Path, said: Said, as_json: bool) -> None:
+    (run / "evaluation.json").mkdir()  # not even root can replace a folder by a file
     options = ["--json"] if as_json else ["--html", "report.html"]
     out, errors = said("evaluate", run, "--quick", *options)
-    warning = "Warning: the results are not kept in the run folder. Cannot write here/evaluation.json: "
+    warning = "Warning: the results are not saved in the run folder. Cannot write here/evaluation.json: "
     assert errors.splitlines()[-1].startswith(warning)
     assert json.loads(out)["quick"] if as_json else "8 fresh starts" in out
     assert as_json or out.endswith("Written: report.html\n")
 
 
-def test_two_runs_side_by_side(run: Path, said: Said) -> None:
+def test_two_runs_are_compared(run: Path, said: Said) -> None:
     shutil.copytree(run, "there")
     out, _ = said("evaluate", run, "there", "--quick", "--curves", "both.png")
     lines = out.splitlines()
@@ -86,7 +86,7 @@ def test_two_runs_side_by_side(run: Path, said: Said) -> None:
 
 
 class Links(HTMLParser):
-    """What a page would fetch."""
+    """Collects the addresses that a page would fetch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_the_report_needs_nothing_else(run: Path, said: Said) -> None:
+def test_html_report_loads_no_other_file(run: Path, said: Said) -> None:
     odd = run.rename("<b>&here")
     assert said("evaluate", odd, "--quick", "--html", "report.html").out.endswith("Written: report.html\n")
     text = Path("report.html").read_text(encoding="utf-8")
@@ -123,11 +123,11 @@ def test_the_report_needs_nothing_else(run: Path, said: Said) -> None:
         (["here", "--html", "here"], 2, "here is a folder: name a file in it."),
     ],
 )
-def test_refusals(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:
+def test_wrong_options_are_refused(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:
     assert text in said("evaluate", *arguments, code=code).err
 
 
-def test_a_run_of_another_version(run: Path, said: Said) -> None:
+def test_run_of_another_version_is_refused(run: Path, said: Said) -> None:
     file = run / checkpoint.NAME
     data = file.read_bytes()
     metadata = checksummed.metadata(data) | {"format": "9", "difflogic": "7.0"}
@@ -135,7 +135,7 @@ def test_a_run_of_another_version(run: Path, said: Said) -> None:
     assert "was written by difflogic 7.0 in format 9" in said("evaluate", run, code=1).err
 
 
-def test_faults(run: Path, said: Said) -> None:
+def test_fault_options_print_curves(run: Path, said: Said) -> None:
     asked = ("--flip", "0.5", "--stuck-cells", "1", "--stuck-gates", "54", "--html", "report.html")
     said("evaluate", run, "--quick", *asked)
     measures = {each["key"]: each["values"] for each in json.loads((run / "evaluation.json").read_text())["measures"]}

@@ -15,7 +15,7 @@ from tests.export_cases import published, published_small
 from tests.programs import needs
 
 
-def test_the_help_lists_every_format(said: Said) -> None:
+def test_help_lists_every_format(said: Said) -> None:
     listed = re.findall(r"^  ([a-z0-9, ]+?)  +\w", said("export", "--help").out, flags=re.MULTILINE)
     assert {name for line in listed for name in line.split(", ")} >= set(FORMATS)
 
@@ -31,7 +31,7 @@ def export(circuit: Path, *arguments: str) -> int:
     return main(["export", str(circuit), "--out", str(circuit.parent / "out"), *arguments])
 
 
-def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_are_written_and_verified(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs("bgolly")
     assert export(circuit, "--format", "golly", "--format", "json", "--verify") == 0
     assert {path.name for path in (circuit.parent / "out").iterdir()} == {"board_ca.rule", "board_ca.rle", "board.json"}
@@ -42,9 +42,7 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
     assert "json: verified: read back, it is the same gate by gate." in said
 
 
-def test_a_controller_is_written_in_the_formats_that_hold_one(
-    circuit: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     circuit.write_text(function_json.to_json(linear_rule()))
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
@@ -58,7 +56,7 @@ def test_a_controller_is_written_in_the_formats_that_hold_one(
     assert re.search(r"Error: .*board\.json: Actions are called by texts", capsys.readouterr().err)
 
 
-def test_all_leaves_out_what_does_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_leaves_out_formats_that_do_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     circuit.write_text(netlist_json.to_json(replace(published(), visible=8)))
     assert export(circuit, "--format", "all") == 0
     assert "golly: left out. Golly has 256 states" in capsys.readouterr().out
@@ -67,17 +65,17 @@ def test_all_leaves_out_what_does_not_fit(circuit: Path, capsys: pytest.CaptureF
     assert "Error: Golly has 256 states" in capsys.readouterr().err
 
 
-def test_what_the_picture_does_not_need_does_not_count_for_golly(
+def test_channels_the_image_does_not_need_do_not_count_for_golly(
     circuit: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Eight channels that make something of nothing, of which the picture needs three."""
+    """Return a circuit of eight channels, of which the image needs three."""
     circuit.write_text(netlist_json.to_json(published()))
     assert export(circuit, "--format", "golly") == 0
     assert "num_states=9\n" in (circuit.parent / "out" / "board_ca.rule").read_text()
     assert ": 3 gates per cell" in capsys.readouterr().out
 
 
-def test_a_run_folder_gives_its_name(circuit: Path) -> None:
+def test_exports_are_named_after_the_run_folder(circuit: Path) -> None:
     run = circuit.parent / "my run"
     run.mkdir()
     circuit.rename(run / "circuit.json")
@@ -85,7 +83,7 @@ def test_a_run_folder_gives_its_name(circuit: Path) -> None:
     assert [path.name for path in (run / "out").iterdir()] == ["my_run.svg"]
 
 
-def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_exports_are_not_overwritten(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(circuit.parent)
     before = circuit.read_text()
     circuit.write_text(before.replace('"periodic": false', '"periodic": true'))
@@ -101,19 +99,21 @@ def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [([], "--format says what to write: c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
+    [([], "Give --format: c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
 )
-def test_usage(circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_refused(
+    circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert export(circuit, *arguments) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_a_missing_circuit_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_circuit_is_reported_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path / "none.json"), "--format", "c"]) == 2
     assert capsys.readouterr().err.startswith("Error: There is no ")
 
 
-def test_a_missing_program_is_not_passed_over(
+def test_missing_checker_fails_verification(
     circuit: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

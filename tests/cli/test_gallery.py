@@ -36,7 +36,7 @@ def pages(trained: Path) -> Path:
     return out
 
 
-def test_every_link_leads_to_a_file_and_none_elsewhere(pages: Path) -> None:
+def test_every_link_leads_to_a_file_of_the_gallery(pages: Path) -> None:
     reached, waiting = set(), [pages / "index.html"]
     while waiting:
         page = waiting.pop()
@@ -50,7 +50,7 @@ def test_every_link_leads_to_a_file_and_none_elsewhere(pages: Path) -> None:
     assert reached == {path for path in pages.rglob("*") if path.is_file()}, "nothing is there that no page shows"
 
 
-def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
+def test_gallery_shows_the_facts_of_its_runs(pages: Path, trained: Path) -> None:
     index = (pages / "index.html").read_text()
     assert [name for name in LINK.findall(index) if name.endswith(".html")] == ["a_b/index.html", "a_b_2/index.html"]
     assert re.findall("<h2>(.+)</h2>", index) == ["a b", "a_b"]
@@ -68,9 +68,7 @@ def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
     assert '"start": "seed"' in (pages / "a_b_2/live.html").read_text()
 
 
-def test_an_evaluation_of_an_earlier_epoch_is_not_shown(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_outdated_evaluation_is_not_shown(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(trained / "a b", tmp_path / "run")
     kept = tmp_path / "run/evaluation.json"
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"epoch": 2}))
@@ -81,7 +79,7 @@ def test_an_evaluation_of_an_earlier_epoch_is_not_shown(
     assert "evaluation.json is not an evaluation: remove it, or ask" in capsys.readouterr().err
 
 
-def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:
+def test_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:
     shutil.copytree(trained, tmp_path / "runs")
     (tmp_path / "runs/a b/checkpoint.safetensors").write_bytes(b"nothing")
     out = str(tmp_path / "out")
@@ -103,7 +101,7 @@ def test_linked_file_is_not_published(trained: Path, tmp_path: Path, said: Said)
     assert not (tmp_path / "out.gif").exists()
 
 
-def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+def test_wrong_usage_is_refused(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for arguments, sentence in (

@@ -10,7 +10,7 @@ from tests.cli.conftest import Call
 
 CPU = ("--engine", "cpu")
 COMPILES = "difflogic: compiling the search for this processor, which takes some 10 seconds, once.\n"
-"""What the first search on a machine says."""
+"""Notice of the first search on a machine."""
 
 
 @pytest.fixture(params=[1, 4], ids="{} candidates".format)
@@ -20,7 +20,7 @@ def trained(difflogic: Call, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.usefixtures("trained")
-def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
+def test_hardening_starts_from_the_best_model(difflogic: Call) -> None:
     files = {path: path.read_bytes() for path in Path("run").iterdir()}
     code, out, errors = difflogic("harden", "run", *CPU, "--epochs", 5, "--out", "hard")
     assert (code, errors) == (0, "")
@@ -35,7 +35,7 @@ def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
 
 
 @pytest.mark.usefixtures("trained")
-def test_it_searches_with_no_gradient(difflogic: Call) -> None:
+def test_search_trains_no_logits(difflogic: Call) -> None:
     code, out, errors = difflogic("harden", "run", *CPU, "--search", "--epochs", 20, "--out", "found")
     assert (code, errors.replace(COMPILES, "")) == (0, "")
     assert "no soft loss, hard loss " in out
@@ -48,13 +48,13 @@ def test_it_searches_with_no_gradient(difflogic: Call) -> None:
 
 
 @pytest.mark.usefixtures("trained")
-def test_it_takes_a_quarter_of_the_epochs(difflogic: Call) -> None:
+def test_hardening_takes_a_quarter_of_the_epochs(difflogic: Call) -> None:
     assert difflogic("harden", "run", *CPU, "--out", "hard").code == 0
     assert checkpoint.load(Path("hard")).config.train.epochs == 3
 
 
 @pytest.mark.usefixtures("trained")
-def test_without_a_soft_checkpoint_there_is_nothing_to_harden(difflogic: Call) -> None:
+def test_run_without_soft_checkpoint_is_refused(difflogic: Call) -> None:
     for name, expected in (("nowhere", 2), ("run/circuit.json", 1)):
         code, out, errors = difflogic("harden", name, *CPU)
         assert (code, out) == (expected, "")

@@ -10,7 +10,7 @@ from tests.cli.conftest import Said
 @pytest.mark.parametrize(
     ("arguments", "lines"), [(["doctor", "lizard"], False), (["tune", "--reset"], True), (["presets"], True)]
 )
-def test_help_says_what_is_printed(arguments: list[str], lines: bool, said: Said) -> None:
+def test_help_of_json_describes_the_output(arguments: list[str], lines: bool, said: Said) -> None:
     words = "One JSON object per line" if lines else "One JSON document"
     assert f"{words}, and nothing else." in " ".join(said(arguments[0], "--help").out.split())
     out = said(*arguments, "--json").out

@@ -1,4 +1,4 @@
-"""Runs that version 0.1.0 wrote are shown, judged and gone on with, by it and by every later version."""
+"""Runs that version 0.1.0 wrote are shown, evaluated and resumed by every later version."""
 
 import json
 import zipfile
@@ -27,7 +27,7 @@ def _runs(tmp_path: Path) -> None:
         ("restarted", 61, ["show restarted", "runs .", "harden restarted --epochs 7"]),
     ],
 )  # fmt: skip
-def test_every_command_takes_them(run: str, wrong: int, commands: list[str], difflogic: Call) -> None:
+def test_every_command_reads_runs_of_older_versions(run: str, wrong: int, commands: list[str], difflogic: Call) -> None:
     found = chosen.load(Path(run))
     assert (found.last, found.model.best) == (6, wrong)
     assert found.model.config == Config.load(found.path / "config.toml")
@@ -37,7 +37,7 @@ def test_every_command_takes_them(run: str, wrong: int, commands: list[str], dif
 
 
 @pytest.mark.parametrize("more", [{"is_built": True}, {"completes": 1}])
-def test_an_attempt_that_was_not_to_be_trained_is_over(more: dict[str, object], difflogic: Call) -> None:
+def test_unneeded_attempt_is_over(more: dict[str, object], difflogic: Call) -> None:
     file = Path("restarted/restarts.json")
     data = json.loads(file.read_text())
     data["attempts"].append(
@@ -49,7 +49,7 @@ def test_an_attempt_that_was_not_to_be_trained_is_over(more: dict[str, object], 
 
 
 @pytest.mark.parametrize("run", ["single", "restarted/attempt-1"])
-def test_they_go_on(run: str, difflogic: Call) -> None:
+def test_runs_of_older_versions_are_resumed(run: str, difflogic: Call) -> None:
     before = (Path(run) / "metrics.jsonl").read_text().splitlines()
     assert difflogic("train", "--resume", run, "--epochs", 8, *ENGINE).code == 0
     rows = (Path(run) / "metrics.jsonl").read_text().splitlines()

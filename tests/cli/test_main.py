@@ -32,7 +32,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"difflogic {difflogic.__version__}\n"
 
 
-def test_alone_it_says_three_commands_to_begin_with(capsys: pytest.CaptureFixture[str]) -> None:
+def test_greeting_names_three_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert entry.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     begin = [line.split()[1] for line in lines if line.startswith("  difflogic ")]
@@ -87,7 +87,7 @@ def test_training_help_has_examples_then_sections() -> None:
         assert places == sorted(places)
 
 
-def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_commands_and_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, text in (
         (["fly"], "Error: There is no command 'fly'. See 'difflogic --help'.\n"),
         (["trian"], "Error: There is no command 'trian' (did you mean train?). See 'difflogic --help'.\n"),
@@ -129,7 +129,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (click.Abort(), 130, "Interrupted.\n"),
     ],
 )
-def test_expected_failures(
+def test_expected_failures_are_one_sentence(
     error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(entry.group, "main", raising(error))
@@ -152,12 +152,12 @@ sys.exit(main())
 """
 
 
-def test_ctrl_c_is_heard_while_the_command_line_is_loaded() -> None:
+def test_ctrl_c_during_import_ends_the_command() -> None:
     done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
-def test_python_m_difflogic_is_the_command() -> None:
+def test_python_m_difflogic_runs_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "difflogic", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"difflogic {difflogic.__version__}\n")
     script = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
@@ -170,13 +170,13 @@ def test_python_m_difflogic_is_the_command() -> None:
      "train --resume", "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
      "gc --keep-days 1", "train --config"],
 )  # fmt: skip
-def test_what_is_not_there_is_a_wrong_request(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_file_is_a_usage_error(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert entry.main([*command.split(), "nowhere"]) == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry.group, "main", raising(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         entry.main([])
@@ -187,7 +187,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     ("command", "code"),
     [("presets", 1), *exhaustive(("train --config tiny.toml --recipe paper -o run", 0))],
 )
-def test_reader_that_goes_away_ends_printing_but_no_training(
+def test_closed_pipe_ends_printing_but_not_training(
     command: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -201,7 +201,7 @@ def test_reader_that_goes_away_ends_printing_but_no_training(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_output_to_a_full_disk_is_one_sentence() -> None:
+def test_full_disk_is_reported_in_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         program = [sys.executable, "-m", "difflogic.cli.main", "presets"]
         ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False)
@@ -210,7 +210,7 @@ def test_output_to_a_full_disk_is_one_sentence() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_leads_nowhere(closed: str, tmp_path: Path) -> None:
+def test_closed_stream_is_ignored(closed: str, tmp_path: Path) -> None:
     """Neither the list, which asks whether it is a terminal, nor a file that is opened in its place."""
     program = shlex.join([sys.executable, "-m", "difflogic.cli.main"])
     for arguments in ("presets", "init lizard --recipe paper -o here.toml"):
@@ -220,7 +220,7 @@ def test_a_closed_stream_leads_nowhere(closed: str, tmp_path: Path) -> None:
     assert Config.load(tmp_path / "here.toml") == presets.lizard()
 
 
-def test_an_encoding_that_lacks_a_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_letters_outside_the_encoding_are_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
     folder = tmp_path / "🦎"
     folder.mkdir()

@@ -8,14 +8,14 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 
 
 @pytest.mark.exhaustive
-def test_it_reaches_the_plan_and_too_little_is_one_sentence(call: Call) -> None:
+def test_max_memory_limits_the_plan(call: Call) -> None:
     result = call("--epochs", 1, "--max-memory", 0.001, engine="gpu")
     assert result.code == 1
     assert "The smallest plan needs" in result.errors
     assert "allow at least" in result.errors
 
 
-def test_an_engine_without_plans_refuses_it(call: Call) -> None:
+def test_engine_without_plans_refuses_max_memory(call: Call) -> None:
     result = call("--epochs", 1, "--max-memory", 10)
     assert result.code == 2
     assert "--max-memory limits what the GPU engine takes, but the reference engine runs" in result.errors

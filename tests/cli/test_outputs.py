@@ -25,8 +25,8 @@ READ_OR_FOLDERS = {
     "train out", "train resume", "train rule_table", "train starts", "train target", "train test",
     "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
     "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
-    "evaluate data", "init data", "init from_film", "submit data", "submit from_film", "train data", "train from_film",
-    "sweep config_file", "sweep out", "sweep resume",
+    "evaluate data", "init data", "init from_recording", "submit data", "submit from_recording", "train data",
+    "train from_recording", "sweep config_file", "sweep out", "sweep resume",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 
@@ -56,7 +56,7 @@ def arguments(place: Place, file: Path) -> list[str]:
     return [*name.split(), *(str(file) if each is param else "absent" for each in others)]
 
 
-def test_every_path_is_an_output_or_known_not_to_be() -> None:
+def test_every_path_option_is_an_output_or_listed() -> None:
     """A new option that names a file: give it `options.output_option`, or, where nothing is written, list it above."""
     assert {f"{name} {param.name}" for name, _, param in PATHS if param.callback is not options.output} == (
         READ_OR_FOLDERS
@@ -66,7 +66,7 @@ def test_every_path_is_an_output_or_known_not_to_be() -> None:
 
 @pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: f"{place[0]} {place[2].name}")
 @pytest.mark.parametrize("linked", [False, True])
-def test_what_is_there_is_refused_before_any_work(
+def test_existing_output_is_refused_before_any_work(
     place: Place, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing else that they need is there: they do not come so far."""
@@ -83,7 +83,7 @@ def test_what_is_there_is_refused_before_any_work(
     assert capsys.readouterr().err.startswith(f"Error: There is no folder {tmp_path}/none to write file to")
 
 
-def test_commands_write_by_no_other_way() -> None:
+def test_commands_write_only_through_output() -> None:
     found = [
         f"{path.relative_to(PACKAGE)}: {node.attr}"
         for path in sorted((PACKAGE / "cli").glob("*.py"))
@@ -94,7 +94,7 @@ def test_commands_write_by_no_other_way() -> None:
     assert found == []
 
 
-def test_a_device_and_a_link_survive_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_and_links_survive_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "far").mkdir()
     Path("link.toml").symlink_to("far/mine.toml")

@@ -1,4 +1,4 @@
-"""Tasks in Python on the command line: trained, listed, explained, resumed, judged; and what happens without them."""
+"""Tasks in Python on the command line: trained, listed, explained, resumed, evaluated; and runs without their task."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def train(difflogic: Call) -> Call:
     return run
 
 
-def test_from_training_to_judgement(difflogic: Call, train: Call) -> None:
+def test_task_in_python_is_trained_and_evaluated(difflogic: Call, train: Call) -> None:
     result = train(NAME, "--set", "task.side=5")
     assert result.code == 0, result.errors
     picture = np.asarray(Image.open("run/task-first.png"))
@@ -59,7 +59,7 @@ def test_from_training_to_judgement(difflogic: Call, train: Call) -> None:
     assert Path("again/data.npz").read_bytes() == Path("run/data.npz").read_bytes()
 
 
-def test_it_stands_among_the_presets_and_is_explained(difflogic: Call) -> None:
+def test_task_is_listed_with_the_presets(difflogic: Call) -> None:
     rows = [json.loads(line) for line in difflogic("presets", "--json").out.splitlines()]
     assert [row["about"] for row in rows if row["preset"] == NAME] == ["Every row becomes what its first cell is"]
     assert "side = 4" in difflogic("presets", NAME).out
@@ -71,9 +71,7 @@ def test_it_stands_among_the_presets_and_is_explained(difflogic: Call) -> None:
     assert Config.load(Path("run/config.toml")).task.width == 3
 
 
-def test_a_run_without_its_task_stays_as_it_is(
-    difflogic: Call, train: Call, site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_works_without_its_task(difflogic: Call, train: Call, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(NAME)
     before = Path("run/checkpoint.safetensors").read_bytes()
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each != str(site)])
@@ -81,14 +79,14 @@ def test_a_run_without_its_task_stays_as_it_is(
     assert (result.code, result.errors.count("\n")) == (2, 1)
     assert f"There is no task '{NAME}'" in result.errors
     assert Path("run/checkpoint.safetensors").read_bytes() == before
-    # What the run kept is enough to judge and to draw it.
+    # The files of the run are enough to evaluate and draw it.
     judged = difflogic("evaluate", "run", "--quick", *ENGINE)
     assert judged.code == 0
     assert "left out" in judged.out
     assert difflogic("evaluate", "run", "--quick", "--set", "task.side=5", *ENGINE).code == 2
 
 
-def test_another_version_goes_on_and_says_so(difflogic: Call, train: Call, site: Path) -> None:
+def test_resume_warns_of_another_version_of_the_task(difflogic: Call, train: Call, site: Path) -> None:
     train(NAME)
     other(site, 'version = "1"', 'version = "2"')
     result = difflogic("train", "--resume", "run", "--epochs", 6)
@@ -110,7 +108,7 @@ def test_another_version_goes_on_and_says_so(difflogic: Call, train: Call, site:
         ("3, axis=-1)}", "3, axis=-1).mean()}", 0, f"The task {NAME} drew first as float64"),
     ],
 )
-def test_a_task_that_fails_is_named_in_one_sentence(
+def test_failing_task_is_named_in_one_sentence(
     train: Call, site: Path, before: str, after: str, code: int, message: str
 ) -> None:
     other(site, before, after)
@@ -118,11 +116,11 @@ def test_a_task_that_fails_is_named_in_one_sentence(
     assert result.code == code
     assert message in result.out + result.errors
     assert "Traceback" not in result.errors
-    # Nothing is lost where only its pictures fail, and nothing is left where it gave no samples.
+    # Nothing is lost if only its images fail, and nothing is left if it returned no samples.
     assert Path("run/summary.txt").exists() == (code == 0)
 
 
-def test_a_faulty_one_does_not_hide_the_others(difflogic: Call, site: Path) -> None:
+def test_faulty_task_does_not_hide_the_others(difflogic: Call, site: Path) -> None:
     other(site, "import numpy", "import nowhere, numpy")
     result = difflogic("presets")
     assert result.code == 0

@@ -30,7 +30,7 @@ def rivals(monkeypatch: pytest.MonkeyPatch) -> None:
 REASON = "auto measured 0 ms per epoch on reference, 0 ms on cpu"
 
 
-def test_a_race_in_lines(call: Call, rivals: None) -> None:
+def test_engine_benchmark_is_reported_in_lines(call: Call, rivals: None) -> None:
     result = call("--log-interval", 1, "--out", "here", engine=AUTO)
     assert (result.code, result.errors) == (0, "")
     lines = result.out.splitlines()
@@ -44,7 +44,7 @@ def test_a_race_in_lines(call: Call, rivals: None) -> None:
     assert [trial["engine"]["engine"] for trial in kept["measured"]] == ["reference", "cpu"]
 
 
-def test_a_race_in_json(call: Call, rivals: None) -> None:
+def test_engine_benchmark_is_reported_in_json(call: Call, rivals: None) -> None:
     result = call("--json", "--out", "here", engine=AUTO)
     events = [json.loads(line) for line in result.out.splitlines()]
     (placed,) = [event for event in events if event["event"] == "placed"]
@@ -52,14 +52,16 @@ def test_a_race_in_json(call: Call, rivals: None) -> None:
     assert placed["engine"]["engine"] == "reference"
 
 
-def test_a_resumed_run_is_not_measured_again(call: Call, rivals: None) -> None:
+def test_resumed_run_is_not_measured_again(call: Call, rivals: None) -> None:
     call("--epochs", 5, "--out", "here", engine=AUTO)
     result = call("--resume", "here", "--epochs", 12, "--json", engine=AUTO)
     assert result.code == 0
     assert "placed" not in [json.loads(line)["event"] for line in result.out.splitlines()]
 
 
-def test_policy_cpu_and_sticky(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placement_cpu_and_sticky_skip_the_benchmark(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
     first = call("--placement", "cpu", "--epochs", 1, "--out", "one", engine=AUTO)
     assert "; --placement cpu was given\n" in first.out
@@ -74,14 +76,14 @@ def test_policy_cpu_and_sticky(call: Call, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("arguments", "engine", "text"),
     [
-        (["--placement", "gpu"], "cpu", "--placement says how --engine auto chooses, but cpu was asked for: give one"),
-        (["--placement", "auto", "--gpu"], AUTO, "--placement says how --engine auto chooses, but gpu was asked for"),
+        (["--placement", "gpu"], "cpu", "--placement is for --engine auto, but --engine cpu was given: give one"),
+        (["--placement", "auto", "--gpu"], AUTO, "--placement is for --engine auto, but --engine gpu was given"),
         (["--placement", "sticky", "--resume", "here"], AUTO, "--resume stays on the run's engine, or takes the"),
         (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu means the CPU engine, but"),
         (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
     ],
 )
-def test_refused(arguments: list[str], engine: str | None, text: str, call: Call) -> None:
+def test_contradicting_options_are_refused(arguments: list[str], engine: str | None, text: str, call: Call) -> None:
     result = call(*arguments, engine=engine)
     assert result.code == 2
     assert text in result.errors

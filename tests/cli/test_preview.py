@@ -24,26 +24,26 @@ def small(*rows: str) -> Config:
     return presets.colored_g().with_(task={"height": len(rows), "width": len(rows[0]), "picture": rows})
 
 
-def test_half_blocks() -> None:
+def test_half_blocks_show_two_pixels() -> None:
     assert shown(small(".1.2", "..47", "1...")).splitlines() == [
         "Target: picture, 4 cells wide, 3 high, 5 on, 5 colours", " ▀▄█", "▀   ",
     ]  # fmt: skip
 
 
-def test_colours() -> None:
+def test_preview_has_colours() -> None:
     out = shown(small("1.3", "24.", "7.."), color_system="truecolor")
     assert "\x1b[38;2;255;0;0;48;2;0;255;0m▀" in out
     assert "\x1b[38;2;48;48;48;48;2;0;0;255m▀" in out
     assert "\x1b[38;2;255;255;0;48;2;48;48;48m▀" in out
 
 
-def test_a_terminal_without_colours_or_blocks() -> None:
+def test_preview_without_colours_or_blocks() -> None:
     assert "\x1b" not in shown(presets.colored_g(), color_system="truecolor", no_color=True)
     for encoding in ("ascii", "cp1252", "cp437"):  # of a pipe, and of consoles of Windows
         assert shown(small("1.3", "24.", "7.."), encoding=encoding).splitlines()[1:] == ["1.3", "24.", "7.."]
 
 
-def test_a_terminal_that_is_too_narrow() -> None:
+def test_preview_on_a_narrow_terminal_names_the_file() -> None:
     assert "see target.png" in " ".join(shown(presets.lizard(), width=19).split())
     assert "█" not in shown(presets.lizard(), width=19)
     assert "█" in shown(presets.lizard(), width=20)
@@ -53,7 +53,7 @@ def test_a_terminal_that_is_too_narrow() -> None:
     ("rule", "words"),
     [("B3/S23", "one generation of B3/S23"), ("0f" * 64, "one generation of a rule given as a table")],
 )
-def test_a_rule_has_no_picture(rule: str, words: str) -> None:
+def test_preview_of_a_rule_has_no_image(rule: str, words: str) -> None:
     config = presets.game_of_life().with_(task={"rule": rule})
     assert shown(config) == f"Target: {words}\n"
     assert str(Preview(config)) == f"Target: {words}"

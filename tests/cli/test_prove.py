@@ -23,7 +23,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept_run(Path("board"), config, learned(config))
 
 
-def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+def test_proof_is_saved_and_checked(board: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
     text, written = said("prove", "board", "--every-start").out.splitlines()
     assert text.startswith("Every one of the 2^2048 starts on 16x16 cells shows the target from step ")
     assert written == "Written: board/proof.json"
@@ -38,7 +38,7 @@ def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[
     assert found == f"NOT confirmed: text, method of board/proof.json differ. {text}\n"
 
 
-def test_a_file_is_proved_for_the_task_beside_it(board: Path, said: Said) -> None:
+def test_file_is_proved_for_the_task_next_to_it(board: Path, said: Said) -> None:
     config = presets.get("checkerboard")
     said("export", "board", "--format", "json", "--format", "blif", "-o", ".")
     result = said("prove", "board", "--every-start").out.splitlines()[0].partition(" starts ")[2]
@@ -51,21 +51,21 @@ def test_a_file_is_proved_for_the_task_beside_it(board: Path, said: Said) -> Non
         assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
 
 
-def test_a_netlist_that_abc_made_is_proved(board: Path, said: Said) -> None:
-    """Without comments, and without the channels that the picture never depends on."""
+def test_netlist_of_abc_is_proved(board: Path, said: Said) -> None:
+    """ABC writes no comments, and removes the channels that the image never depends on."""
     needs("berkeley-abc")
     said("export", "board", "--format", "blif", "-o", ".")
     run_in(Path(), "berkeley-abc", "-q", "read_blif board.blif; strash; dc2; write_blif smaller.blif")
     assert "Equal: " in said("prove", "board", "smaller.blif", "--judge", "difflogic").out
 
 
-def test_next_commands_take_a_name_that_begins_with_a_dash(board: Path, said: Said, monkeypatch) -> None:
+def test_next_commands_quote_a_name_that_begins_with_a_dash(board: Path, said: Said, monkeypatch) -> None:
     monkeypatch.setattr(resubstitution, "WORK", 0)
     assert "\n  difflogic simulate ./-s.json  " in said("simplify", "life", "-o", "-s.json").out
     assert said("show", "./-s.json").out
 
 
-def test_another_judge(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_berkeley_abc_proves_the_claim(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("berkeley-abc")
     text, _ = said("prove", "board", "--every-start", "--size", "8x12", "--judge", "berkeley-abc").out.splitlines()
     assert text == "Every one of the 2^768 starts on 8x12 cells shows the target from step 20 on, for ever."
@@ -75,14 +75,14 @@ def test_another_judge(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch)
     assert missing == "Error: berkeley-abc is not installed: on Debian and Ubuntu it is the package berkeley-abc.\n"
 
 
-def test_an_exported_grid_says_what_is_claimed(board: Path, said: Said) -> None:
+def test_exported_grid_states_its_claim(board: Path, said: Said) -> None:
     needs("berkeley-abc")
     lines = said("export", "board", "--format", "aiger", "--grid", "8x4", "--verify").out
     assert "aiger: with the claim that every start shows the picture from step 20 on\n" in lines
     assert b"Property proved" in run_in(Path(), "berkeley-abc", "-q", "read board.aig; pdr")
 
 
-def test_json_and_another_file(board: Path, said: Said) -> None:
+def test_json_and_out_of_a_proof(board: Path, said: Said) -> None:
     found = json.loads(said("prove", "board", "--size", "24x16", "--json", "-o", "wide.json").out)
     assert found == json.loads(Path("wide.json").read_text())
     assert (found["width"], found["height"], found["proved"]) == (24, 16, True)
@@ -90,7 +90,9 @@ def test_json_and_another_file(board: Path, said: Said) -> None:
 
 
 @pytest.mark.parametrize("judge", ["difflogic", "berkeley-abc"])
-def test_a_counterexample(judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
+def test_counterexample_is_printed_and_saved(
+    judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
     monkeypatch.chdir(tmp_path)
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}
     kept_run(Path("still"), keeper_config(2, task), keeper(2))
@@ -106,10 +108,10 @@ def test_a_counterexample(judge: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert main(["simulate", "still", "--start", "still/proof-counterexample.npy", "--steps", "3"]) == 0
 
 
-def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_proof_of_a_read_only_run_causes_a_warning(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (board / "proof.json").mkdir()
     assert main(["prove", "board"]) == 0
-    assert "Warning: the proof is not kept in the run folder. Cannot write board/proof.json" in capsys.readouterr().err
+    assert "Warning: the proof is not saved in the run folder. Cannot write board/proof.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
         (["board", "board", "--every-start"], "--every-start is only for proofs of one run"),
         (
             ["board", "--judge", "yosys"],
-            "--judge yosys is only for comparing two circuits: name two. A run's claim has one judge",
+            "--checker yosys is only for comparing two circuits: name two. A run's claim has one checker",
         ),
         (["board", "--periodic"], "--periodic and --zero are only for comparing"),
         (["board", "--seconds", "0"], "0.0 is not in the range x>0"),
@@ -127,11 +129,11 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
         (["board", "--size", "2x2"], "3"),
     ],
 )
-def test_what_is_refused(board: Path, said: Said, arguments: list[str], message: str) -> None:
+def test_options_of_other_proofs_are_refused(board: Path, said: Said, arguments: list[str], message: str) -> None:
     assert message in said("prove", *arguments, code=2).err
 
 
-def test_a_proof_of_another_circuit(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_proof_of_another_circuit_is_refused(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
     life = presets.get("game-of-life")
     kept_run(Path("life"), life, learned(life))
     assert main(["prove", "life"]) == 0

@@ -1,4 +1,4 @@
-"""`difflogic render`: every kind of picture, and what it refuses."""
+"""`difflogic render`: every kind of image and animation, and the options that it refuses."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ STILL |= {"height": 4, "width": 3, "steps": 3, "loss_channels": 3}
 
 @pytest.fixture
 def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A circuit that keeps every cell of a small picture in colours."""
+    """Return a run whose circuit keeps every cell of a small coloured image."""
     monkeypatch.chdir(tmp_path)
     kept(tmp_path / "still", keeper_config(4, STILL))
     return Path("still")
@@ -53,7 +53,7 @@ def render(*arguments: object) -> int:
     return main(["render", *map(str, arguments), "--engine", "reference"])
 
 
-def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_animation_shows_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert render(run, "-o", "film.gif", "--size", "7x9", "--steps", 5, "--seed", 3, "--scale", 2) == 0
     assert capsys.readouterr().out == f"Written: film.gif, {Path('film.gif').stat().st_size / 1000:.1f} kB\n"
     found = checkpoint.load(run)
@@ -64,14 +64,14 @@ def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) ->
         assert np.array_equal(pixels("film.gif", 2, step), colors(states[step, ..., :1]))
 
 
-def test_the_same_seed_is_the_same_film(run: Path) -> None:
+def test_equal_seeds_give_equal_animations(run: Path) -> None:
     options = ("--async", "--damage", 2, "--damage-at", "random", "--damage-steps", "1-2", "--start", "random")
     for name, seed in (("a.apng", 1), ("b.apng", 1), ("c.apng", 2)):
         assert render(run, "-o", name, "--seed", seed, *options) == 0
     assert Path("a.apng").read_bytes() == Path("b.apng").read_bytes() != Path("c.apng").read_bytes()
 
 
-def test_rollouts_from_one_start_side_by_side(run: Path) -> None:
+def test_rollouts_from_one_initial_state_are_side_by_side(run: Path) -> None:
     """The first is the one that is drawn alone; in the others other cells fire."""
     asked = ("--size", "7x9", "--steps", 3, "--at", "0,3", "--scale", 1, "--async")
     assert render(run, "-o", "one.gif", *asked) == 0
@@ -84,7 +84,7 @@ def test_rollouts_from_one_start_side_by_side(run: Path) -> None:
         assert all((part == one).all() for part in parts) == (frame == 0)
 
 
-def test_colours_and_damage(still: Path) -> None:
+def test_damage_is_drawn_in_colours(still: Path) -> None:
     hole = ("--damage", 2, "--damage-at", "1,1", "--damage-steps", 2)
     assert render(still, "-o", "film.gif", "--scale", 1, *hole) == 0
     start = pixels("film.gif", 1, 0)
@@ -95,14 +95,14 @@ def test_colours_and_damage(still: Path) -> None:
     assert np.array_equal(damaged[0], start[0])
 
 
-def test_channels(still: Path) -> None:
+def test_channels_select_the_image(still: Path) -> None:
     assert render(still, "-o", "tiles.gif", "--scale", 1, "--channels", "all") == 0
     assert pixels("tiles.gif", 1).shape == (2 * 5 - 1, 2 * 4 - 1, 3)
     assert render(still, "-o", "one.gif", "--scale", 1, "--channels", 1) == 0
     assert pixels("one.gif", 1)[0].tolist() == [[0] * 3, [255] * 3, [0] * 3]
 
 
-def test_starts(still: Path) -> None:
+def test_start_selects_the_initial_state(still: Path) -> None:
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (3, 3, 4))
     np.save("start.npy", bits)
@@ -129,7 +129,7 @@ def test_starts(still: Path) -> None:
     assert pixels("film.gif", 8).sum() == 0
 
 
-def test_boundary(run: Path) -> None:
+def test_boundary_changes_the_rollout(run: Path) -> None:
     for boundary in ("zero", "periodic"):
         assert render(run, "-o", f"{boundary}.apng", "--boundary", boundary, "--steps", 9) == 0
     assert render(run, "-o", "own.apng", "--steps", 9) == 0
@@ -137,7 +137,7 @@ def test_boundary(run: Path) -> None:
 
 
 @pytest.mark.usefixtures("painted")
-def test_strip_gates_and_loss(run: Path) -> None:
+def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
     assert render(run, "-o", "strip.png", "--at", "0,2-3", "--scale", 4) == 0
     with Image.open("strip.png") as picture:
         assert picture.width == 3 * (6 * 4 + 6) + 6
@@ -175,7 +175,7 @@ def test_strip_gates_and_loss(run: Path) -> None:
         (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 9x2 cells of 1 channels, but the grid has 6x5 of 2"),
     ],
 )  # fmt: skip
-def test_refusals(board: Path, said: Said, arguments: list[str], text: str) -> None:
+def test_wrong_options_are_refused(board: Path, said: Said, arguments: list[str], text: str) -> None:
     np.save("half.npy", np.full((3, 3), 0.5))
     np.save("words.npy", np.array([["a"]]))
     np.save("wide.npy", np.zeros((2, 9)))
@@ -185,12 +185,12 @@ def test_refusals(board: Path, said: Said, arguments: list[str], text: str) -> N
     assert not Path("film.gif").exists()
 
 
-def test_metrics_are_missing(still: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_metrics_are_reported(still: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", str(still), "-o", "loss.png", "--what", "loss"]) == 2
     assert "There are no metrics beside still: name a run folder with metrics.jsonl." in capsys.readouterr().err
 
 
-def test_a_grid_that_memory_does_not_hold_is_refused_at_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grid_beyond_memory_is_refused_at_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", str(run), "-o", "film.gif", "--size", "900000x900000"]) == 1
     assert "Error: A grid of 810000000000 cells needs about " in capsys.readouterr().err
     assert not Path("film.gif").exists()

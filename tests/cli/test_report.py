@@ -18,7 +18,7 @@ FLIP_FLOPS = 8 + 17
 """A word holds the six values; steps that are left, and whether there are any."""
 
 
-def test_yosys_maps_it() -> None:
+def test_yosys_maps_a_grid() -> None:
     needs("yosys")
     found = report(GRID, "ice40", "hx1k")
     assert found.flip_flops == FLIP_FLOPS
@@ -49,7 +49,7 @@ def routed(*clocks: object) -> object:
     return {"fmax": {str(number): {"achieved": clock} for number, clock in enumerate(clocks)}}
 
 
-def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None:
+def test_report_prints_resources_and_speed(tools: Path, tmp_path: Path, said: Said) -> None:
     circuit = tmp_path / "life.json"
     circuit.write_text(netlist_json.to_json(life()))
     tool(tools, "yosys", "top.json", mapped())
@@ -102,7 +102,7 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
         (mapped(), routed(-3), ToolError, "a clock of -3 MHz, which cannot be"),
     ],
 )
-def test_nonsense_is_refused(
+def test_implausible_output_of_tools_is_refused(
     tools: Path, yosys: object, nextpnr: object, error: type[DifflogicError], message: str
 ) -> None:
     tool(tools, "yosys", "top.json", yosys)
@@ -111,7 +111,7 @@ def test_nonsense_is_refused(
         report(GRID, "ice40")
 
 
-def test_a_tool_that_hangs_is_stopped_and_one_that_is_missing_named(tools: Path) -> None:
+def test_hanging_tool_is_stopped_and_missing_one_named(tools: Path) -> None:
     for family in FAMILIES:
         with pytest.raises(ToolError, match="yosys is not installed: on Debian and Ubuntu it is the package yosys"):
             report(GRID, family)

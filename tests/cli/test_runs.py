@@ -49,7 +49,9 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_names_are_printed_visibly(is_terminal: bool, runs: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_characters_in_names_are_escaped(
+    is_terminal: bool, runs: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Neither the title of a window nor the direction of writing is a run's to change."""
     changed(runs / "one", name="a\x1b]0;b\x07\u202ec")
     (runs / "circuit.json").write_text('{"format": "\\u001b[31m"}')
@@ -61,7 +63,7 @@ def test_names_are_printed_visibly(is_terminal: bool, runs: Path, said: Said, mo
     assert not re.search("\x1b\\]|\x1b\\[31m|\x07|\u202e", "".join(printed))
 
 
-def test_the_table(runs: Path, said: Said) -> None:
+def test_command_prints_a_table(runs: Path, said: Said) -> None:
     lines = [line.split() for line in said("runs", runs, "--sort", "name").out.splitlines()]
     assert lines[0][:4] == ["run", "what", "engine", "epochs"]
     assert lines[1][:4] == ["group/three", "tiny", "cpu", "2/2"]
@@ -69,7 +71,7 @@ def test_the_table(runs: Path, said: Said) -> None:
     assert len(lines) == 3
 
 
-def test_facts(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_show_the_facts_of_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     three, one = listed(capsys, "--sort", "name")
     rows = [json.loads(line) for line in (runs / "one/metrics.jsonl").read_text().splitlines()]
     assert (one["path"], one["name"], one["status"], one["seed"]) == ("all/one", "tiny", "complete", 23)
@@ -83,7 +85,7 @@ def test_facts(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert three["hard_loss"] == min(row["hard_loss"] for row in last)
 
 
-def test_filters_and_order(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_filtered_and_sorted(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [each["path"] for each in listed(capsys, "--sort", "epochs")]
     assert names == ["all/group/three", "all/one"]
     assert [each["path"] for each in listed(capsys, "--sort", "epochs", "--reverse")] == names[::-1]
@@ -97,7 +99,7 @@ def test_filters_and_order(runs: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_best_circuit_decides_if_a_run_is_solved(runs: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
-    """Rows of metrics have no checksum: of a population they say how many models are solved, if any is."""
+    """The checkpoint decides, since rows of metrics have no checksum; they only give the number of solved models."""
     run = runs / "group/three"
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines[-2] |= {"hard_loss": 0, "accuracy": 1.0}
@@ -146,7 +148,7 @@ def test_restarts_with_odd_values_are_named(runs: Path, said: Said, change: dict
     assert f"{file.name} cannot be used: " in said("runs", runs).err
 
 
-def test_a_run_under_way(runs: Path, said: Said) -> None:
+def test_running_run_is_listed(runs: Path, said: Said) -> None:
     changed(runs / "one", status="running", ended=None)
     lines = (runs / "one/metrics.jsonl").read_text().splitlines(keepends=True)
     (runs / "one/metrics.jsonl").write_text("".join(lines[:2]) + '{"epoch": 3, "soft')
@@ -165,7 +167,7 @@ def test_a_run_under_way(runs: Path, said: Said) -> None:
     assert "0/3" in said("runs", runs).out
 
 
-def test_nothing_there(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_folder_is_reported(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "runs does not exist: expected a folder with runs in it." in said("runs", code=2).err
     Path("runs").mkdir()
@@ -174,13 +176,13 @@ def test_nothing_there(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPat
     assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=2).err
 
 
-def test_a_run_folder_itself(runs: Path) -> None:
+def test_run_folder_lists_itself(runs: Path) -> None:
     assert list(find(runs / "one")) == [runs / "one"]
     assert isinstance(read(runs / "one"), Entry)
     assert isinstance(read(runs / "group"), Broken)
 
 
-def test_show(runs: Path, said: Said) -> None:
+def test_show_prints_the_run(runs: Path, said: Said) -> None:
     out = said("show", "all/group/three").out
     for text in (
         "Run:       all/group/three, tiny, complete",
@@ -197,7 +199,7 @@ def test_show(runs: Path, said: Said) -> None:
     assert sum(line.split()[1:2] in (["23"], ["24"], ["25"]) or "(best)" in line for line in out.splitlines()) >= 3
 
 
-def test_show_as_json(runs: Path, said: Said) -> None:
+def test_show_prints_json(runs: Path, said: Said) -> None:
     data = json.loads(said("show", "all/one", "--json").out)
     assert data["manifest"]["config"]["name"] == "tiny"
     assert data["models"][0]["seed"] == 23
@@ -205,6 +207,6 @@ def test_show_as_json(runs: Path, said: Said) -> None:
     assert data["files"]["summary.txt"] > 100
 
 
-def test_show_says_what_is_read(runs: Path, said: Said) -> None:
+def test_show_describes_files(runs: Path, said: Said) -> None:
     said_of_text = said("show", "all/one/summary.txt", code=2).err
     assert "all/one/summary.txt is not a circuit: expected a run folder" in said_of_text

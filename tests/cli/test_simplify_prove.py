@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
+def test_run_is_simplified_and_proved(run: Path, said: Said) -> None:
     lines = said("simplify", run, "-o", "small.json").out.splitlines()
     assert lines[0].startswith("here: ")
     assert lines[0].endswith(" gates per cell")
@@ -51,7 +51,7 @@ def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
     assert lines[-1] == "Equal: the two compute the same next state from every neighbourhood."
 
 
-def test_more_effort_begins_more_walks_in_vain(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_high_effort_makes_more_walks(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     walks: list[int] = []
     walk = resubstitution._State.walk
     monkeypatch.setattr(resubstitution, "WORK", 50_000)
@@ -64,7 +64,7 @@ def test_more_effort_begins_more_walks_in_vain(said: Said, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--task"]])
-def test_ctrl_c_keeps_the_smallest_circuit(
+def test_ctrl_c_saves_the_smallest_circuit(
     run: Path, options: list[str], said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(netlist: CellNetlist) -> CellNetlist:
@@ -81,7 +81,7 @@ def test_ctrl_c_keeps_the_smallest_circuit(
     assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
 
 
-def test_pruned_to_its_task(run: Path, said: Said) -> None:
+def test_task_option_prunes_the_circuit(run: Path, said: Said) -> None:
     report = json.loads(said("simplify", run, "--task", "--json", "-o", "small.json").out)
     assert report["task_only"]["rollouts"] > 0
     assert report["equal"] is True
@@ -96,7 +96,7 @@ def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
-def test_two_that_differ(file: Path, tmp_path: Path, said: Said) -> None:
+def test_different_circuits_are_reported(file: Path, tmp_path: Path, said: Said) -> None:
     data = json.loads(file.read_text())
     other = tmp_path / "other.json"
     other.write_text(json.dumps(data | {"outputs": data["outputs"][::-1], "periodic": True}))
@@ -110,7 +110,7 @@ def test_two_that_differ(file: Path, tmp_path: Path, said: Said) -> None:
     assert report["verdicts"][0]["counterexample"]["outputs"]
 
 
-def test_nobody_can_say(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_checkers_leave_the_result_open(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     out = said("prove", file, file, "--judge", "yosys", code=1).out
     assert "yosys is not installed: on Debian and Ubuntu it is the package yosys; on any system" in out
@@ -118,7 +118,7 @@ def test_nobody_can_say(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("command", [["simplify"], ["prove", "absent.json"]])
-def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, said: Said) -> None:
+def test_bad_files_are_reported_in_one_sentence(command: list[str], tmp_path: Path, said: Said) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"format": "difflogic-circuit"')
     errors = said(*command[:1], path, *command[1:], code=2).err
@@ -126,7 +126,7 @@ def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, said: Sa
     assert errors.count("\n") == 1
 
 
-def test_from_its_start(difflogic: Call) -> None:
+def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     train = ("train", "tiny", "--epochs", 2, "--engine", "reference", "--out")
     assert difflogic(*train, "r", "--set", 'task.start="seed"').code == 0
     found = difflogic("simplify", "r", "--from-start", "--task", "-o", "small.json")
@@ -150,7 +150,7 @@ def test_from_its_start(difflogic: Call) -> None:
     )
 
 
-def test_a_rule_in_place_of_a_circuit(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_is_accepted_as_circuit(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = said("simplify", "b63/s23", "-o", "highlife.json")
     assert "The rule B36/S23: built from its table, without training." in done.err

@@ -44,7 +44,7 @@ def simulate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("engine", ["auto", "numba", "gpu", "reference"])
-def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine: str) -> None:
+def test_engines_write_the_same_state(simulate: Simulate, tmp_path: Path, engine: str) -> None:
     options = ("--size", "70x9", "--steps", 7, "--seed", 4, "--fire-rate", 0.7, "--density", 0.3, "--boundary", "zero")
     for name, which in (("a.npy", "reference"), ("b.npy", engine)):
         done = simulate(*options, "--engine", which, "-o", name)
@@ -58,7 +58,7 @@ def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine
     assert f"Cells that are 1, by channel: {a.sum()}\nWrote b.npy\n" in done.out
 
 
-def test_one_run_is_two(simulate: Simulate, tmp_path: Path) -> None:
+def test_simulation_continues_from_its_last_state(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "glider.rle").write_text("x = 3, y = 3\nbob$2bo$3o!")
     for suffix in ("rle", "npy", "png"):
         assert simulate("--start", "glider.rle", "--size", "33x20", "--steps", 5, "-o", f"a.{suffix}").code == 0
@@ -80,7 +80,7 @@ def test_notation_gives_size_and_boundary(simulate: Simulate) -> None:
     assert "30x20 cells, 0 outside the grid" in simulate("--steps", 1, circuit="B2/S/C3:P30,20").out
 
 
-def test_a_run_folder_knows_its_rule(simulate: Simulate, tmp_path: Path) -> None:
+def test_run_folder_gives_the_grid_of_its_rule(simulate: Simulate, tmp_path: Path) -> None:
     """Boundary, fire rate and start are the run's, and the state is what the engine makes of it."""
     config = tiny_config().with_(train={"epochs": 1})
     config = config.with_(task={"start": "zeros"})
@@ -93,7 +93,7 @@ def test_a_run_folder_knows_its_rule(simulate: Simulate, tmp_path: Path) -> None
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)
 
 
-def test_frames(simulate: Simulate, tmp_path: Path) -> None:
+def test_every_selects_frames(simulate: Simulate, tmp_path: Path) -> None:
     done = simulate("--size", "600x300", "--steps", 25, "--every", 10, "-o", "a.gif")
     assert "Note: a pixel of the GIF is the mean of 2x2 cells" in done.out
     with Image.open(tmp_path / "a.gif") as gif:
@@ -102,7 +102,7 @@ def test_frames(simulate: Simulate, tmp_path: Path) -> None:
     assert np.load(tmp_path / "a.npy").shape == (4, 8, 9, 1)
 
 
-def test_json(simulate: Simulate) -> None:
+def test_json_has_the_results(simulate: Simulate) -> None:
     done = simulate("--size", "9x8", "--steps", 25, "--json", "-o", "a.png")
     events = [json.loads(line) for line in done.out.splitlines()]
     assert [event["event"] for event in events[:1] + events[-1:]] == ["begin", "end"]
@@ -113,7 +113,7 @@ def test_json(simulate: Simulate) -> None:
     assert complaints(done.errors) == []
 
 
-def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ctrl_c_writes_the_reached_state(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Interrupting(simulation.SimulationReporter):
         def advanced(self, progress: loop.SimulationProgress) -> None:
             signal.raise_signal(signal.SIGINT)
@@ -129,7 +129,7 @@ def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("reporter", ["Bar", "GridScreen"])
-def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_draws_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     options = ["--live", "--every", 5] if reporter == "GridScreen" else []
     opened: list[str] = []
@@ -158,7 +158,7 @@ def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.Mo
         ("bob$2bo$3o!", "period:47", 60, None),
     ],
 )
-def test_it_stops_where_the_state_repeats(
+def test_until_stops_at_a_repeated_state(
     simulate: Simulate, tmp_path: Path, rle: str, until: str, steps: int, said: str | None
 ) -> None:
     """A block, what becomes a beehive, a blinker, and a glider that comes around a torus of 12 cells in 48 steps."""
@@ -171,7 +171,7 @@ def test_it_stops_where_the_state_repeats(
     assert said is None or said in done.out
 
 
-def test_half_blocks() -> None:
+def test_half_blocks_show_two_pixels() -> None:
     picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
     text = simulation.half_blocks(picture)
     assert text.plain == "▀▀\n▀▀"
@@ -186,7 +186,7 @@ def test_half_blocks() -> None:
     ("encoding", "system", "shown"),
     [("utf-8", None, "▄▀\n▀▀"), ("cp1252", "truecolor", ".#\n#.\n##"), ("ascii", None, ".#\n#.\n##")],
 )
-def test_blocks_of_a_console_without_colours_or_without_blocks(encoding: str, system: Any, shown: str) -> None:
+def test_blocks_without_colours_or_half_blocks(encoding: str, system: Any, shown: str) -> None:
     picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     console = Console(file=file, force_terminal=True, color_system=system)
@@ -205,8 +205,8 @@ def test_blocks_of_a_console_without_colours_or_without_blocks(encoding: str, sy
         (["--start", "noise"], "'noise' is not a start"),
         (["--engine", "c"], "Unknown engine 'c': expected auto, numba, gpu or reference."),
         (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
-        (["--every", "5"], "--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it."),
-        (["--live", "--json"], "--live draws on the screen, where --json writes lines: give one of them."),
+        (["--every", "5"], "--every needs frames to record: give -o FILE.gif, -o FILE.npy or --live with it."),
+        (["--live", "--json"], "--live draws on the screen, and --json writes lines: give one of them."),
         (["--live"], "--live needs a terminal: leave it out, and give -o FILE.gif."),
         (["--visible", "2"], "visible must be 1 to 1, the circuit's channels, got 2."),
         (["--until", "period"], "--until must be still, period:N (of at most N steps) or steps, got 'period'."),
@@ -214,7 +214,7 @@ def test_blocks_of_a_console_without_colours_or_without_blocks(encoding: str, sy
         (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
     ],
 )
-def test_mistakes_are_one_sentence(simulate: Simulate, options: list[str], complaint: str) -> None:
+def test_wrong_options_are_reported_in_one_sentence(simulate: Simulate, options: list[str], complaint: str) -> None:
     done = simulate(*options)
     assert (done.code, done.out) == (2, "")
     assert done.errors.startswith("Error: ")
@@ -222,13 +222,13 @@ def test_mistakes_are_one_sentence(simulate: Simulate, options: list[str], compl
     assert len(done.errors.splitlines()) == 1
 
 
-def test_a_grid_that_is_too_large_for_this_machine(simulate: Simulate) -> None:
+def test_grid_beyond_memory_is_refused(simulate: Simulate) -> None:
     done = simulate("--size", "9999999x9999999")
     assert (done.code, done.out) == (1, "")
     assert done.errors.startswith("Error: 9999999x9999999 cells with 1 channel need ")
 
 
-def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Path) -> None:
+def test_missing_channels_are_refused(simulate: Simulate, tmp_path: Path) -> None:
     text = netlist_json.to_json(life()).replace("in[0][8]", "in[3][8]", 1)
     (tmp_path / "bad.json").write_text(text)
     done = simulate(circuit="bad.json")
@@ -236,7 +236,7 @@ def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Pat
     assert "in[3][8]" in done.errors
 
 
-def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
+def test_dead_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
     config = presets.checkerboard(small=True)
     netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))

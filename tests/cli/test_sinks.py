@@ -15,7 +15,7 @@ LOGGED = Event("epoch", {"epoch": 3}, ["Epoch 3", 4, "\x1b[2J\u202e"])
 
 
 @pytest.mark.parametrize("sink", [Lines, lambda: Bar("epoch")])
-def test_people_read_the_text(sink, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_show_the_text(sink, capsys: pytest.CaptureFixture[str]) -> None:
     with sink() as shown:
         for event in (SAVED, WARNING, LOGGED):
             shown.show(event)
@@ -24,7 +24,7 @@ def test_people_read_the_text(sink, capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.err == "Warning: slow\n"
 
 
-def test_programs_read_the_fields(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lines_show_the_fields(capsys: pytest.CaptureFixture[str]) -> None:
     with JsonLines() as shown:
         for event in (SAVED, WARNING, LOGGED):
             shown.show(event)
@@ -36,7 +36,7 @@ def test_programs_read_the_fields(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
 
 
-def test_a_bar_is_one_line_with_the_last_evaluation() -> None:
+def test_bar_is_one_line_with_the_last_evaluation() -> None:
     told, shown = io.StringIO(), Bar("epoch")
     shown._bar.live.console = Console(file=told, force_terminal=True, color_system=None, width=80)
     with shown:
@@ -52,7 +52,7 @@ def test_a_bar_is_one_line_with_the_last_evaluation() -> None:
     assert len(line) <= 80
 
 
-def test_a_bar_begins_anew_with_another_attempt() -> None:
+def test_bar_restarts_with_another_attempt() -> None:
     with Bar("epoch") as shown:
         for done, total in ((0, 100), (60, 100), (0, 40), (10, 40)):
             shown.advance(done, total)
@@ -63,14 +63,14 @@ def test_a_bar_begins_anew_with_another_attempt() -> None:
 @pytest.mark.parametrize(
     ("colored", "encoding"), [(True, "utf-8"), (False, "utf-8"), (True, "cp1252"), (True, "cp437")]
 )
-def test_a_picture_stands_above_the_bar_where_there_are_colours_and_blocks(colored: bool, encoding: str) -> None:
+def test_image_is_above_the_bar_if_there_are_colours(colored: bool, encoding: str) -> None:
     told, shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True), Bar("epoch")
     system = "truecolor" if colored else None
     shown._bar.live.console = Console(file=told, force_terminal=True, color_system=system, width=80)
     with shown:
         shown.advance(3, 9)
         for picture in ("the first", "too soon for another"):
-            shown.show_picture(lambda picture=picture: picture)
+            shown.show_image(lambda picture=picture: picture)
         shown._bar.refresh()
     told.seek(0)
     seen = told.read()

@@ -26,9 +26,7 @@ def printed(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("width", [40, 60, 79, 90, 95, 200])
-def test_every_word_is_there_whole(
-    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_are_never_cut(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     out = printed(width, capsys, monkeypatch)
     words = re.sub(r"[┏━┳┓┃┡╇┩│└─┴┘:]", " ", out).split()
     for row in [HEADERS[1:], *ROWS]:
@@ -37,7 +35,7 @@ def test_every_word_is_there_whole(
     assert "…" not in out
 
 
-def test_three_layouts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_width_selects_the_layout(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     wide, narrow, lines = (printed(width, capsys, monkeypatch) for width in (200, 95, 79))
     assert len(wide.splitlines()) == 7
     assert len(narrow.splitlines()) == 8, "the prose takes two lines"
@@ -51,7 +49,7 @@ def test_three_layouts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     ]
 
 
-def test_a_terminal_of_no_width(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_without_width_gets_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "1")
     table.show(HEADERS, ROWS)
@@ -59,7 +57,7 @@ def test_a_terminal_of_no_width(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120"])
-def test_presets(width: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_presets_fit_any_width(width: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", width)
     out = said("presets").out

@@ -32,7 +32,7 @@ def config_of(folder: str) -> Config:
     return checkpoint.load(Path(folder)).config
 
 
-def test_a_preset_is_what_its_short_way_is(difflogic: Call, call: Call) -> None:
+def test_train_checkerboard_equals_train_with_the_preset(difflogic: Call, call: Call) -> None:
     code, out, errors = difflogic("train", "tiny", "--engine", "reference", "--out", "long")
     assert (code, errors) == (0, "")
     call("--out", "short")
@@ -43,20 +43,20 @@ def test_a_preset_is_what_its_short_way_is(difflogic: Call, call: Call) -> None:
     ]  # fmt: skip
 
 
-def test_any_field_can_be_set(difflogic: Call) -> None:
+def test_set_changes_any_field(difflogic: Call) -> None:
     sets = ["optimizer.lr=0.07", "task.loss_steps=[1, 3]", "name=mine", "model.periodic = true", "optimizer.lr=0.08"]
     assert difflogic("train", "tiny", *CPU, "--out", "run", *(w for s in sets for w in ("--set", s))).code == 0
     expected = tiny_config(lr=0.08, epochs=2).with_(name="mine", model={"periodic": True}, task={"loss_steps": [1, 3]})
     assert config_of("run") == expected
 
 
-def test_fields_that_go_only_together(difflogic: Call) -> None:
+def test_fields_that_depend_on_each_other_are_checked(difflogic: Call) -> None:
     sets = ("--set", "pool.size=48", "--set", "train.batch=7")
     assert difflogic("train", "tiny", *CPU, "--batch", 6, *sets, "--out", "run").code == 0
     assert (config_of("run").train.batch, config_of("run").pool.size) == (6, 48)
 
 
-def test_a_field_deep_inside() -> None:
+def test_set_changes_a_nested_field() -> None:
     changed = request.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
     assert tiny_config().with_(**changed).model.update.connections[:2] == ("random", "unique")
     assert tiny_config().with_(**changed).model.update.widths == tiny_config().model.update.widths
@@ -67,17 +67,17 @@ def test_a_field_deep_inside() -> None:
     [("0.06", 0.06), ("6", 6), ("true", True), ("'seed'", "seed"), ("seed", "seed"), ("[1, 2]", [1, 2]),
      ("", ""), ("B3/S23", "B3/S23"), ("a=b", "a=b")],
 )  # fmt: skip
-def test_values_are_toml_or_text(text: str, value: object) -> None:
+def test_values_of_set_are_toml_or_text(text: str, value: object) -> None:
     assert request.parse([f"task.start={text}"]) == {"task": {"start": value}}
 
 
 @pytest.mark.parametrize("text", ["", "train", "=3", "train.=3", ".lr=3"])
-def test_what_is_no_assignment(text: str) -> None:
+def test_malformed_set_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say optimizer\.lr=0\.06, got "):
         request.parse([text])
 
 
-def test_a_file_of_init_trains_the_same(difflogic: Call) -> None:
+def test_file_of_init_trains_the_same(difflogic: Call) -> None:
     code, out, errors = difflogic("init", "tiny")
     assert (code, out, errors) == (0, "Wrote tiny.toml: train it with difflogic train --config tiny.toml\n", "")
     assert Config.load(Path("tiny.toml")) == tiny_config()
@@ -85,7 +85,7 @@ def test_a_file_of_init_trains_the_same(difflogic: Call) -> None:
     assert config_of("run") == tiny_config(epochs=2)
 
 
-def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
+def test_init_replaces_no_file_without_force(difflogic: Call) -> None:
     Path("mine.toml").write_text("precious")
     code, out, errors = difflogic("init", "lizard", "-o", "mine.toml")
     assert (code, out) == (2, "")
@@ -100,7 +100,7 @@ def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
     assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith("Error: folder is a folder: ")
 
 
-def test_a_picture_in_a_file(difflogic: Call) -> None:
+def test_image_file_is_a_target(difflogic: Call) -> None:
     save_picture("cat.png")
     out = difflogic("init", "colored-g", "--target", "cat.png", "--padding", 1, "-o", "cat.toml").out
     assert "task.height 16 -> 7, task.width 16 -> 8" in out
@@ -109,7 +109,7 @@ def test_a_picture_in_a_file(difflogic: Call) -> None:
     assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
 
 
-def test_drawing_on_paper_is_inverted_unless_refused(difflogic: Call) -> None:
+def test_drawing_on_paper_is_inverted_by_default(difflogic: Call) -> None:
     paper = np.full((6, 6), 255, dtype=np.uint8)
     paper[2:4, 1:5] = 0
     Image.fromarray(paper).save("paper.png")
@@ -121,9 +121,7 @@ def test_drawing_on_paper_is_inverted_unless_refused(difflogic: Call) -> None:
         assert Config.load(Path("paper.toml")).task.picture[3] == row
 
 
-def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
-    difflogic: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recipe_overrides_the_preset_but_not_options(difflogic: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     fields = {"hardening": {"share": 0.5}, "optimizer": {"lr": 0.3}, "train": {"batch": 1}}
     monkeypatch.setattr(recipes, "robust", lambda _: recipes.Recipe((0.25, 0.75), fields))
     options = ("--recipe", "robust", "--restarts", 0, "--engine", "cpu", "--epochs", 4, "--batch", 2,
@@ -164,7 +162,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
 )
-def test_a_recipe_says_whether_it_begins_again(
+def test_recipe_reports_its_restarts(
     difflogic: Call, monkeypatch: pytest.MonkeyPatch, given: tuple[object, ...], attempts: int | None, notice: str
 ) -> None:
     monkeypatch.setattr(recipes, "robust", lambda _: recipes.Recipe((0.25, 0.75), {"optimizer": {"lr": 0.0}}))
@@ -253,7 +251,7 @@ BAD_INPUT = [
 @pytest.mark.parametrize(
     ("arguments", "text"), BAD_INPUT, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else ""
 )
-def test_bad_input(arguments: list[str], text: str, difflogic: Call, tmp_path: Path) -> None:
+def test_bad_input_is_refused(arguments: list[str], text: str, difflogic: Call, tmp_path: Path) -> None:
     save_picture("cat.png")
     save_picture("large.png", 300, 2)
     Path("mine.toml").write_text(presets.lizard().to_toml())
@@ -274,7 +272,7 @@ def test_presets_are_listed(difflogic: Call) -> None:
     assert " ".join(lines[2].split()) == "checkerboard a board, from noise 16x16 8 16 3040 20 2 500 47.2 M 1"
 
 
-def test_presets_in_json(difflogic: Call) -> None:
+def test_presets_are_listed_in_json(difflogic: Call) -> None:
     rows = {row["preset"]: row for row in map(json.loads, difflogic("presets", "--json").out.splitlines())}
     life = rows["game-of-life"]
     assert life["gate_evaluations_per_epoch"] == 2543 * 9 * 20
@@ -284,7 +282,7 @@ def test_presets_in_json(difflogic: Call) -> None:
     assert shown == rows["lizard"]
 
 
-def test_one_preset_in_full(difflogic: Call) -> None:
+def test_preset_is_shown_in_full(difflogic: Call) -> None:
     out = difflogic("presets", "lizard").out
     assert "grid            20x20 torus" in out
     assert Config.from_toml(out.partition("\n\n")[2]) == recipes.applied("robust", presets.lizard())
@@ -293,14 +291,14 @@ def test_one_preset_in_full(difflogic: Call) -> None:
 
 
 FIRST_LOSSES = {
-    # soft and hard loss of the first epoch at seed 23: the authors', but for the pixels of colored-g's picture
+    # soft and hard loss of the first epoch at seed 23: the authors', except for the pixels of colored-g's image
     "lizard": (109.708, 120 + 1),
     "colored-g": (101.7285, 46 + 36 + 27),
 }
 
 
 @pytest.mark.parametrize("name", FIRST_LOSSES)
-def test_the_first_losses_of_the_papers_pictures(name: str, difflogic: Call) -> None:
+def test_first_losses_of_the_papers_images_equal_the_authors(name: str, difflogic: Call) -> None:
     """The hard circuit of the first epoch still passes everything on, so that its loss is counted after it too.
 
     Those of the boards and of Life are in tests/engines/test_training.py, on every engine.
@@ -313,7 +311,7 @@ def test_the_first_losses_of_the_papers_pictures(name: str, difflogic: Call) -> 
     assert Path("run/target.png").stat().st_size > 0
 
 
-def test_until_solved_ends_with_its_limit_and_goes_on(difflogic: Call) -> None:
+def test_until_solved_ends_at_its_limit_and_is_resumed(difflogic: Call) -> None:
     still = ["--set", "optimizer.lr=0", "--engine", "cpu"]
     done = difflogic("train", "tiny", "--until-solved", "--within", "30 epochs", *still, "--out", "run")
     assert done.code == 1
@@ -327,7 +325,7 @@ def test_until_solved_ends_with_its_limit_and_goes_on(difflogic: Call) -> None:
     assert (refused.code, "which the run in run/attempt-1 does not do: drop it." in refused.errors) == (2, True)
 
 
-def test_restarts_of_no_model_are_refused_as_one_run_is(difflogic: Call, tmp_path: Path) -> None:
+def test_population_of_zero_is_refused_with_and_without_restarts(difflogic: Call, tmp_path: Path) -> None:
     for restarts in ([], ["--restarts", 1]):
         done = difflogic("train", "tiny", "--population", 0, *restarts, "--engine", "reference", "-o", "new")
         assert (done.code, (tmp_path / "new").exists()) == (2, False)

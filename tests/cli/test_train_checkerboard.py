@@ -28,7 +28,7 @@ MAIN = "difflogic.cli.main"
         (("--population", 3), "seeds 23 to 25", r" at best, \d+\.\d{4} in the median, solved \d of 3"),
     ],
 )
-def test_a_run_in_lines(call: Call, models: tuple[object, ...], seeds: str, losses: str) -> None:
+def test_run_is_reported_in_lines(call: Call, models: tuple[object, ...], seeds: str, losses: str) -> None:
     code, out, errors = call(*models, "--log-interval", 4, "--out", "here")
     assert (code, errors) == (0, "")
     lines = out.splitlines()
@@ -49,7 +49,7 @@ def test_a_run_in_lines(call: Call, models: tuple[object, ...], seeds: str, loss
     assert ("95 % Wilson interval" in Path("here/summary.txt").read_text()) == bool(models)
 
 
-def test_the_default_folder_and_the_log_line_to_the_letter(call: Call, tmp_path: Path) -> None:
+def test_default_folder_and_log_line_are_exact(call: Call, tmp_path: Path) -> None:
     out = call("--epochs", 1).out
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"tiny-\d{8}-\d{6}", folder.name)
@@ -60,7 +60,7 @@ def test_the_default_folder_and_the_log_line_to_the_letter(call: Call, tmp_path:
     assert expected in out.splitlines()
 
 
-def test_json_lines(call: Call) -> None:
+def test_run_is_reported_in_json_lines(call: Call) -> None:
     code, out, errors = call("--json", "--out", "here")
     assert (code, errors) == (0, "")
     events = [json.loads(line) for line in out.splitlines()]
@@ -84,7 +84,7 @@ def test_options_reach_the_configuration(call: Call) -> None:
 
 
 @pytest.mark.parametrize(("models", "seeds"), [((), ""), (("--population", 2, "--seed", 30), "seeds 30 to 31")])
-def test_resume(call: Call, models: tuple[object, ...], seeds: str) -> None:
+def test_resume_continues_the_run(call: Call, models: tuple[object, ...], seeds: str) -> None:
     call(*models, "--out", "whole")
     call(*models, "--epochs", 5, "--out", "halves")
     code, out, errors = call("--resume", "halves", "--epochs", 12, engine=None)
@@ -92,11 +92,11 @@ def test_resume(call: Call, models: tuple[object, ...], seeds: str) -> None:
     assert "Engine reference: NumPy" in out
     assert "; the run was on it before" in out
     assert seeds in out
-    assert "Going on after epoch 5 of 12" in out
+    assert "Continuing after epoch 5 of 12" in out
     assert_same_run(Path("whole"), Path("halves"))
 
 
-def test_a_population_in_json(call: Call) -> None:
+def test_population_is_reported_in_json(call: Call) -> None:
     code, out, errors = call("--population", 3, "--json", "--out", "here")
     assert (code, errors) == (0, "")
     events = [json.loads(line) for line in out.splitlines()]
@@ -119,7 +119,9 @@ def test_a_population_in_json(call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stop"), [([], 0), (["--stop-when-solved"], 1), (["--stop-when-solved", "2"], 2)]
 )
-def test_stop_when_solved_counts(arguments: list[str], stop: int, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_when_solved_counts_models(
+    arguments: list[str], stop: int, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[int] = []
     train = Session.train
 
@@ -164,7 +166,7 @@ BAD_INPUT = [
 
 
 @pytest.mark.parametrize(("arguments", "code", "text"), BAD_INPUT)
-def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_path: Path) -> None:
+def test_bad_input_is_refused(arguments: list[str], code: int, text: str, call: Call, tmp_path: Path) -> None:
     (tmp_path / "occupied").mkdir()
     (tmp_path / "occupied" / "mine").write_text("")
     (tmp_path / "file").write_text("text")
@@ -177,7 +179,7 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
     ("number", "code"),
     sampled([(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], {(signal.SIGINT, 130)}),
 )
-def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
+def test_signals_save_the_run(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     arguments = ["train-checkerboard", "--small", "--restarts", 0, "--engine", "reference", "--epochs", 99999]
     arguments += ["--log-interval", 1, "--out", folder]
@@ -189,12 +191,12 @@ def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) 
     assert (process.returncode, complaints(errors)) == (code, [])
     state = checkpoint.load(folder).state
     assert out.endswith(
-        f"Interrupted by {number.name} after epoch {state.epoch} of 99999; the checkpoint is written. "
+        f"Interrupted by {number.name} after epoch {state.epoch} of 99999; the checkpoint is saved. "
         f"Continue with: difflogic train --resume {folder}\n"
     )
     resumed = call("--resume", folder, "--epochs", state.epoch + 1)
     assert resumed.code == 0, resumed.errors
-    assert f"Going on after epoch {state.epoch} of {state.epoch + 1}" in resumed.out
+    assert f"Continuing after epoch {state.epoch} of {state.epoch + 1}" in resumed.out
 
 
 def beginning(info: EngineInfo) -> Beginning:
@@ -208,16 +210,14 @@ def test_adapter_backend_and_driver_are_printed(capsys: pytest.CaptureFixture[st
     TrainingReporter(sinks.Lines()).began(beginning(SOFTWARE))
     captured = capsys.readouterr()
     assert "Engine gpu: llvmpipe (CPU, Vulkan, Mesa 25); auto found it\n" in captured.out
-    assert captured.err == (
-        "Warning: llvmpipe is a software adapter, a GPU imitated by the CPU: results are right, but slow to come.\n"
-    )
+    assert captured.err == ("Warning: llvmpipe is a software adapter, a slow GPU that the CPU emulates.\n")
     TrainingReporter(sinks.JsonLines()).began(beginning(SOFTWARE))
     assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["begin", "notice"]
     TrainingReporter(sinks.Lines()).began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))
     assert capsys.readouterr().err == "", "hardware needs no warning"
 
 
-def test_the_bar_shows_progress_in_place_of_lines(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bar_replaces_lines(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(sinks, "choose", lambda as_json, unit: sinks.Bar(unit))
     code, out, _ = call("--out", "here", "--log-interval", 1)

@@ -67,7 +67,7 @@ def generation(rule: str, state: npt.NDArray[np.uint8]) -> npt.NDArray[np.generi
 
 
 @pytest.mark.parametrize("name", sampled(zoo.names(), set(zoo.names()) - {"acrobot", "cartpole-memory"}))
-def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
+def test_zoo_circuit_behaves_as_described(name: str) -> None:
     data = zoo.entry(name)
     if "environment" in data:
         least = gymnasium.spec(data["environment"]).reward_threshold
@@ -108,7 +108,7 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
     assert list(text_picture.encode(state[0, ..., : circuit["visible"]])) == data["target"]
 
 
-def test_the_zoo_is_small_and_counts_as_simplify_does() -> None:
+def test_zoo_counts_gates_as_simplify_does() -> None:
     assert sum(path.stat().st_size for path in zoo.FOLDER.iterdir()) < 1_000_000
     for name in zoo.names():
         data = zoo.entry(name)
@@ -118,7 +118,7 @@ def test_the_zoo_is_small_and_counts_as_simplify_does() -> None:
         assert before >= after == gate_count(source.function(file) or difflogic.load(file).netlist)
 
 
-def test_a_name_stands_for_a_file_unless_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_takes_precedence_over_a_zoo_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert zoo.path(Path("life")) == zoo.FOLDER / "life.json"
     for other in ("lief", "runs/life", ""):
@@ -127,7 +127,7 @@ def test_a_name_stands_for_a_file_unless_there_is_one(tmp_path: Path, monkeypatc
     assert zoo.path(Path("life")) == Path("life")
 
 
-def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
+def test_commands_read_zoo_names_and_prove_again(said: Said) -> None:
     listed = said("zoo", "--json").out.splitlines()
     assert [json.loads(line)["name"] for line in listed] == zoo.names()
     assert said("zoo").out.endswith("\n\nShow one: difflogic zoo NAME\n")
@@ -145,7 +145,7 @@ def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
         assert "did you mean life?" in said(command, "lief", code=2).err
 
 
-def test_the_judge_of_other_programs_results(tmp_path: Path) -> None:
+def test_zoo_checker_evaluates_other_programs_results(tmp_path: Path) -> None:
     def made_by_us(circuit: object, name: str, kind: str = "blif") -> Path:
         made = difflogic.export(circuit, [{"aig": "aiger"}.get(kind, kind)], name=name)  # type: ignore[arg-type]
         content = made.files[f"{name}.{kind}"]

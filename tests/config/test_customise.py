@@ -185,7 +185,7 @@ def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
 )
 def test_a_rule_brings_its_neighbourhood(rule: str, neighbourhood: str, grid: tuple[int, int]) -> None:
     config = wished(presets.game_of_life(), rule=rule)
-    assert (config.task.rule, config.model.neighbourhood) == (rules.canonical(rule), neighbourhood)
+    assert (config.task.rule, config.model.neighbourhood) == (rules.parse(rule).name, neighbourhood)
     assert (config.task.height, config.task.width, config.task.start) == (*grid, "boards")
 
 

@@ -10,7 +10,7 @@ from difflogic.errors import UsageError
 
 
 @pytest.mark.parametrize("units", [1, 655, 16384, 32768, 39322, 65535])
-def test_coins_come_up_as_often_as_they_should(units: int) -> None:
+def test_coins_have_the_requested_frequency(units: int) -> None:
     drawn = bernoulli.coins(bernoulli.fire_key(23), 512, 64, units)
     count, chance = drawn.size * 64, units / bernoulli.CERTAIN
     six_sigma = 6 * math.sqrt(chance * (1 - chance) / count)
@@ -23,15 +23,15 @@ def test_coins_differ_by_key_and_place() -> None:
 
 
 @pytest.mark.parametrize("units", [16384, 39322])
-def test_no_two_coins_of_a_word_depend_on_each_other(units: int) -> None:
+def test_coins_of_a_word_are_pairwise_independent(units: int) -> None:
     drawn = bernoulli.coins(bernoulli.fire_key(23), 512, 64, units)
     cells = bits.unpack_bits(drawn.reshape(-1, 1), 64).astype(np.float32)
     correlations = np.corrcoef(cells.T) - np.eye(64)
     assert abs(correlations).max() < 6 / math.sqrt(len(cells))
 
 
-def test_a_seed_gives_what_it_gave() -> None:
-    """Of a fair coin the word is a block of threefry as it is."""
+def test_seed_gives_the_recorded_coins() -> None:
+    """The word of a fair coin is a block of threefry."""
     key = prng.fold_in(bernoulli.fire_key(23), 7)
     low, high = prng.threefry2x32(key, np.arange(2, dtype=np.uint32), np.full(2, 15, np.uint32))
     fair, rare = (bernoulli.coins(key, 1, 2, units)[0] for units in (1 << 15, 39322))
@@ -39,18 +39,18 @@ def test_a_seed_gives_what_it_gave() -> None:
     assert rare.tolist() == [9044898815358496025, 16692793760609726366]
 
 
-def test_certain_and_impossible() -> None:
+def test_probabilities_one_and_zero_are_exact() -> None:
     assert (bernoulli.coins(bernoulli.fire_key(0), 2, 2, bernoulli.CERTAIN) == bits.ONES).all()
     assert not bernoulli.coins(bernoulli.fire_key(0), 2, 2, 0).any()
 
 
-def test_many_words_are_the_few_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_longer_sample_begins_with_the_shorter_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = bernoulli.coins(bernoulli.fire_key(5), 6, 5, 12345)
     monkeypatch.setattr(bernoulli, "_CHUNK", 7)
     np.testing.assert_array_equal(bernoulli.coins(bernoulli.fire_key(5), 6, 5, 12345), whole)
 
 
-def test_a_probability_is_rounded_to_sixteen_bits() -> None:
+def test_probability_is_rounded_to_sixteen_bits() -> None:
     assert bernoulli.probability("--fire-rate", 0.6) == 39322
     assert bernoulli.probability("--density", 0, least=0) == 0
     for value in (0, 1e-9, -1, 1.5, math.nan):

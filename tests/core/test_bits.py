@@ -24,7 +24,7 @@ from tests.simulation_cases import WIDTHS
     st.integers(3, 6),
     st.integers(0, 2**32 - 1),
 )
-def test_unpacking_undoes_packing(batch: int, channels: int, height: int, width: int, seed: int) -> None:
+def test_unpacking_inverts_packing(batch: int, channels: int, height: int, width: int, seed: int) -> None:
     grids = bits(np.random.default_rng(seed), batch, height, width, channels)
     words = pack_grids(grids)
     assert words.dtype == np.uint32
@@ -44,7 +44,7 @@ def test_sample_i_is_bit_i_of_its_group() -> None:
 
 
 @given(st.integers(1, 9), st.sampled_from(WIDTHS), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_planes_packed_and_unpacked(height: int, width: int, channels: int, seed: int) -> None:
+def test_unpacking_planes_inverts_packing(height: int, width: int, channels: int, seed: int) -> None:
     grid = np.random.default_rng(seed).integers(0, 2, (height, width, channels)).astype(np.uint8)
     packed = pack_planes(grid)
     assert packed.shape == (height, channels, words_per_row(width))

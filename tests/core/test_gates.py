@@ -10,13 +10,13 @@ from tests import naive, parity, tolerances
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
-def test_sixteen_gates_start_as_the_pass_through() -> None:
+def test_initial_gates_pass_a_through() -> None:
     assert gates.GATE_COUNT == len(gates.NAMES) == len(gates.TRUTH) == len(gates.TABLE) == 16
     assert gates.NAMES[gates.PASS_THROUGH] == "A"
 
 
 @pytest.mark.parametrize("gate", range(16))
-def test_an_id_is_its_truth_table(gate: int) -> None:
+def test_gate_id_is_its_truth_table(gate: int) -> None:
     assert "".join(map(str, gates.TRUTH[gate])) == f"{gate:04b}"
 
 
@@ -41,12 +41,12 @@ def test_an_id_is_its_truth_table(gate: int) -> None:
         ("TRUE", "1111"),
     ],
 )
-def test_a_name_says_what_the_gate_does(name: str, outputs: str) -> None:
+def test_gate_name_computes_its_truth_table(name: str, outputs: str) -> None:
     assert gates.NAMES.index(name) == int(outputs, 2)
 
 
 @pytest.mark.parametrize("gate", range(16))
-def test_coefficients_give_the_truth_table_on_the_corners(gate: int) -> None:
+def test_coefficients_equal_truth_table_at_corners(gate: int) -> None:
     c0, ca, cb, cab = gates.TABLE[gate]
     assert [c0 + ca * a + cb * b + cab * a * b for a, b in CORNERS] == gates.TRUTH[gate].tolist()
 
@@ -57,7 +57,7 @@ def test_constants_cannot_be_written() -> None:
             constant[0, 0] = 1
 
 
-def test_all_sixteen_relaxed_gates_are_the_authors() -> None:
+def test_relaxed_gates_equal_the_authors() -> None:
     arrays = parity.load("primitives")
     a, b = arrays["gates/a"], arrays["gates/b"]
     ours = np.stack([np.ones_like(a), a, b, a * b], axis=1) @ gates.TABLE.T
@@ -66,7 +66,7 @@ def test_all_sixteen_relaxed_gates_are_the_authors() -> None:
     np.testing.assert_allclose(theirs, arrays["gates/all16"], atol=tolerances.STATE_ATOL)
 
 
-def test_soft_and_hard_gates_are_the_authors() -> None:
+def test_soft_and_hard_gates_equal_the_authors() -> None:
     arrays = parity.load("primitives")
     logits, a, b = arrays["gates/logits"], arrays["gates/a"], arrays["gates/b"]
     soft = np.empty((len(logits), 4), dtype=np.float32)

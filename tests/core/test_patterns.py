@@ -72,7 +72,7 @@ def test_pattern_returns_from_every_format(tmp_path_factory, write, height, widt
     assert found.rule == WRITERS[write]
 
 
-def test_macrocell_holds_many_states(tmp_path: Path) -> None:
+def test_macrocell_reads_many_states(tmp_path: Path) -> None:
     cells = np.random.default_rng(3).integers(1, 255, (9, 5))
     (tmp_path / "a").write_text(macrocell(cells, leaf=2).replace("B36/S23", "Mine"))
     np.testing.assert_array_equal(patterns.read(tmp_path / "a").states, cells)
@@ -91,7 +91,7 @@ def test_macrocell_holds_many_states(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "utf-16"])
-def test_pattern_is_recognised_by_content(text: str, rule: str, encoding: str, tmp_path: Path) -> None:
+def test_pattern_is_recognized_by_content(text: str, rule: str, encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding, "ignore"))
     found = patterns.read(path)
@@ -151,7 +151,7 @@ def test_malformed_pattern_is_refused(text: str, complaint: str, tmp_path: Path)
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"", b"x = 9, y = 9\n", b"#Life 1.05\n#P", b"#Life 1.06\n", b"[M2]\n"]))
-def test_any_bytes_are_a_pattern_or_a_sentence(
+def test_any_bytes_give_a_pattern_or_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, head: bytes
 ) -> None:
     path = tmp_path_factory.mktemp("pattern") / "a"
@@ -161,7 +161,7 @@ def test_any_bytes_are_a_pattern_or_a_sentence(
 
 
 @pytest.mark.parametrize(("tags", "colors"), [("o", 2), ("o", 8), ("ABC", 8), ("ABCDEFG", 8), ("AHIXpAqO", 64)])
-def test_pattern_is_a_picture_of_its_states(tags: str, colors: int, tmp_path: Path) -> None:
+def test_pattern_bits_hold_its_states(tags: str, colors: int, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(f"x = 0, y = 0\n{tags}!")
     bits, states = picture_file.load(path, colors).bits, patterns.read(path).states

@@ -23,20 +23,20 @@ def words(*values: int) -> np.ndarray:
         ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
     ],
 )
-def test_known_answers(counter: tuple[int, int], key: tuple[int, int], answer: tuple[int, int]) -> None:
+def test_threefry_gives_known_answers(counter: tuple[int, int], key: tuple[int, int], answer: tuple[int, int]) -> None:
     """The threefry2x32-20 vectors of Random123's `kat_vectors`."""
     got = prng.threefry2x32(words(*key), words(counter[0]), words(counter[1]))
     assert (int(got[0][0]), int(got[1][0])) == answer
 
 
-def test_a_seed_is_the_low_word_of_its_key() -> None:
+def test_key_holds_seed_in_its_low_word() -> None:
     assert prng.key_from_seed(23).tolist() == [0, 23]
     assert prng.key_from_seed(2**32 - 1).tolist() == [0, 2**32 - 1]
     assert prng.key_from_seed(5 << 32 | 7).tolist() == [5, 7]
     assert prng.key_from_seed(23).dtype == np.uint32
 
 
-def test_split_is_jax_split() -> None:
+def test_split_equals_jax() -> None:
     """`jax.random.split(PRNGKey(0))` in the original stream, as JAX's documentation printed it for years."""
     first, second = prng.split(prng.key_from_seed(0))
     assert first.tolist() == [4146024105, 967050713]
@@ -44,14 +44,14 @@ def test_split_is_jax_split() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16])
-def test_split_gives_the_number_of_keys_asked_for(count: int) -> None:
+def test_split_gives_the_requested_number_of_keys(count: int) -> None:
     key = prng.key_from_seed(9)
     keys = prng.split(key, count)
     assert np.concatenate(keys).tolist() == prng.random_bits(key, 2 * count).tolist()
     assert len({tuple(k.tolist()) for k in keys}) == count == len(keys)
 
 
-def test_fire_masks_are_the_authors() -> None:
+def test_fire_masks_equal_the_authors() -> None:
     """Five steps from `PRNGKey(4)`, each one split and one draw per cell."""
     masks = parity.load("small_async")["masks"]
     key = prng.key_from_seed(4)
@@ -61,17 +61,17 @@ def test_fire_masks_are_the_authors() -> None:
 
 
 @pytest.mark.parametrize("bound", [0, -2, 3, 6, 511])
-def test_randint_refuses_a_bound_that_is_no_power_of_two(bound: int) -> None:
+def test_randint_refuses_bound_that_is_not_a_power_of_two(bound: int) -> None:
     with pytest.raises(ValueError, match=f"bound must be a power of two, got {bound}"):
         prng.randint_power_of_two(prng.key_from_seed(0), (2,), bound)
 
 
 @given(seeds, st.integers(0, 300))
-def test_a_permutation_holds_every_index_once(seed: int, count: int) -> None:
+def test_permutation_holds_every_index_once(seed: int, count: int) -> None:
     assert sorted(prng.permutation(prng.key_from_seed(seed), count)) == list(range(count))
 
 
-def test_a_permutation_of_many_sorts_twice() -> None:
+def test_long_permutation_sorts_twice() -> None:
     """Beyond 1625 elements one round of sorting would leave ties too likely, and JAX does a second."""
     key, sub = prng.split(prng.key_from_seed(5))
     once = np.argsort(prng.random_bits(sub, 1626), kind="stable")
@@ -89,7 +89,7 @@ def test_fold_in_encrypts_the_number() -> None:
     assert prng.fold_in(key, 2**32 - 1).tolist() == [*x0, *x1]
 
 
-def test_the_example_of_the_text() -> None:
+def test_example_of_the_docstring_is_true() -> None:
     key = prng.key_from_seed(23)
     assert prng.random_bits(key, 3).tolist() == [2160167688, 3300718841, 4285582716]
     assert prng.permutation(key, 4).tolist() == [1, 2, 3, 0]

@@ -15,14 +15,14 @@ def test_life_counts_neighbours():
         assert entry == (neighbours == 3 or (neighbours == 2 and patch[4] == 1))
 
 
-def test_a_table_is_its_own_hexadecimal_digits():
+def test_table_is_its_hexadecimal_digits():
     entries = rules.table("b36/s23")
     digits = np.packbits(entries).tobytes().hex()
     assert np.array_equal(rules.table(digits), entries)
     assert rules.table("8" + "0" * 127).tolist() == [1] + [0] * 511
 
 
-def test_without_birth_or_survival_all_dies():
+def test_rule_without_birth_and_survival_kills_all_cells():
     assert not rules.table("B/S").any()
 
 
@@ -46,8 +46,8 @@ def test_without_birth_or_survival_all_dies():
         ("b3/s23:p30,20", "B3/S23"),
     ],
 )
-def test_one_way_to_write_a_rule(rule, written):
-    assert rules.canonical(rule) == written
+def test_equal_rules_have_one_canonical_name(rule, written):
+    assert rules.parse(rule).name == written
     assert np.array_equal(rules.table(rule), rules.table(written))
 
 
@@ -58,16 +58,16 @@ def test_one_way_to_write_a_rule(rule, written):
         *["0" * 127, "g" * 128, "256", "W", "-1", "B7/SH", "B5/SV"],
     ],
 )
-def test_what_is_no_rule(rule):
+def test_text_that_is_no_rule_is_refused(rule):
     with pytest.raises(ConfigError, match="is not a rule: a rule is written B3/S23"):
         rules.table(rule)
 
 
 @pytest.mark.parametrize(("rule", "neighbourhood"), [("B2/S34H", "hex"), ("b13/s01v", "von-neumann"), ("110", "line")])
-def test_a_rule_reads_the_cells_of_its_neighbourhood(rule, neighbourhood):
-    assert rules.neighbourhood(rule) == neighbourhood
+def test_rule_reads_cells_of_its_neighbourhood(rule, neighbourhood):
+    assert rules.parse(rule).neighbourhood == neighbourhood
     assert tuple(rules.read_cells(rules.table(rule))) == NEIGHBOURHOODS[neighbourhood]
-    assert rules.neighbourhood("ab" * 64) is None
+    assert rules.parse("ab" * 64).neighbourhood is None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_random_table_keeps_its_notation(seed):
         np.testing.assert_array_equal(rules.table(rules.name(each)), each)
 
 
-def test_letters_are_those_of_hensel():
+def test_letters_equal_hensels():
     """One patch of each letter whose classes look alike, as bgolly moves them."""
     masks = {"3j": 14, "3k": 98, "3n": 13, "4j": 106, "4k": 99, "4n": 71, "4t": 105, "4w": 78, "4y": 101}
     for name, mask in masks.items():
@@ -131,8 +131,8 @@ def test_hexagons_count_six_neighbours():
         assert entry == (neighbours in (3, 4) if patch[4] else neighbours == 2)
 
 
-def test_rule_110_from_one_cell():
-    """The first rows of its picture, as Wolfram prints them."""
+def test_rule_110_grows_from_one_cell():
+    """The first rows are those that Wolfram prints."""
     row = np.array([[0, 0, 0, 0, 0, 1]], dtype=np.uint8)
     shown = ["".join(map(str, row[0]))]
     for _ in range(5):
@@ -142,7 +142,7 @@ def test_rule_110_from_one_cell():
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-def test_a_generation_of_an_asymmetric_rule(periodic):
+def test_asymmetric_rule_gives_expected_generation(periodic):
     entries = np.zeros(512, dtype=np.uint8)
     entries[rules.patches()[:, 3] == 1] = 1  # a cell becomes its left neighbour
     grid = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=np.uint8)
@@ -150,7 +150,7 @@ def test_a_generation_of_an_asymmetric_rule(periodic):
     assert rules.apply(entries, grid, periodic).tolist() == expected
 
 
-def test_a_blinker_turns():
+def test_blinker_oscillates():
     grid = np.zeros((2, 5, 5), dtype=np.uint8)
     grid[0, 2, 1:4] = grid[1, 1:4, 2] = 1
     assert np.array_equal(rules.apply(rules.table("B3/S23"), grid, periodic=False), grid[::-1])

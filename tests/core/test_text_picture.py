@@ -1,4 +1,4 @@
-"""Small pictures as rows of text."""
+"""Small images as rows of text."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from difflogic.errors import DataError
 
 
 @given(st.integers(1, 6).flatmap(lambda n: arrays(np.uint8, (3, 5, n), elements=st.integers(0, 1))))
-def test_text_holds_the_bits(bits):
+def test_text_holds_bits_of_channels(bits):
     rows = text_picture.encode(bits)
     assert np.array_equal(text_picture.decode(rows, bits.shape[-1]), bits)
     assert not text_picture.decode(rows, 9)[..., bits.shape[-1] :].any()
@@ -31,6 +31,6 @@ def test_red_green_and_blue_are_the_first_channels():
         ((".2",), "the value of '2' does not fit in 1 channels"),
     ],
 )
-def test_what_is_no_picture(rows, message):
+def test_text_that_is_no_image_is_refused(rows, message):
     with pytest.raises(DataError, match=message):
         text_picture.decode(rows, 1)

@@ -19,26 +19,26 @@ def keys_below(prefix: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", keys_below("unique/"))
-def test_unique_pairs_are_the_authors(case: str) -> None:
+def test_unique_pairs_equal_the_authors(case: str) -> None:
     n_in, n_out = map(int, case.split("_"))
     np.testing.assert_array_equal(wiring.unique_pairs(n_in, n_out), PRIMITIVES[f"unique/{case}"])
 
 
 @pytest.mark.parametrize("seed", keys_below("moore/"))
-def test_first_kernel_is_the_authors(seed: str) -> None:
+def test_first_kernel_equals_the_authors(seed: str) -> None:
     got = wiring.first_kernel(prng.key_from_seed(int(seed)), 9, 8)
     np.testing.assert_array_equal(got, PRIMITIVES[f"moore/{seed}"])
 
 
 @pytest.mark.parametrize("case", keys_below("random/"))
-def test_random_wires_are_the_authors(case: str) -> None:
+def test_random_wires_equal_the_authors(case: str) -> None:
     seed, n_in, n_out = (int(part.lstrip("inout")) for part in case.split("_"))
     got = wiring.random(prng.key_from_seed(seed), n_in, n_out)
     np.testing.assert_array_equal(got, PRIMITIVES[f"random/{case}"])
 
 
 @pytest.mark.parametrize("experiment", MODELS)
-def test_seed_23_draws_the_wiring_of_the_paper(experiment: str) -> None:
+def test_seed_23_gives_the_wiring_of_the_paper(experiment: str) -> None:
     circuit = Circuit.initial(MODELS[experiment], seed=23)
     theirs = parity.layers(parity.load("wires_seed23"), f"{experiment}/")
     for network, ours in circuit.wires.items():
@@ -84,7 +84,7 @@ def test_first_kernel_refuses_other_widths(n_in: int, n_out: int) -> None:
     assert str(raised.value) == f"first_kernel wires 9 inputs to 8 gates, not {n_in} to {n_out}; use unique or random."
 
 
-def test_an_unknown_scheme_is_named_with_the_known_ones() -> None:
+def test_unknown_scheme_error_lists_the_schemes() -> None:
     with pytest.raises(CircuitError) as raised:
         wiring.make_wires("spiral", prng.key_from_seed(0), 9, 8)
     assert str(raised.value) == "Unknown connections 'spiral': expected one of first_kernel, unique, random."

@@ -193,12 +193,12 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
         assert main(["tune"]) == 130
     out = capsys.readouterr().out
     assert "At most 6 variants; each is compiled" in out
-    assert "Stopped: 2 variant(s) measured so far are kept; tune again to go on." in out
+    assert "Stopped: 2 measured variant(s) are saved; tune again to continue." in out
     stopping = False
     assert main(["tune"]) == 0
     out = capsys.readouterr().out
     assert "At most 6 variants, 2 of them measured before" in out
-    assert "This adapter is software: tuning it is of no use" in out
+    assert "This adapter is software: tuning is useless" in out
     assert re.search(r"ms \(\d of at most 6, about ", out)
     assert re.search(r"as the default: workgroups of gate_forward \d+, .*, 2 chunk\(s\) each \(", out)
     assert len(re.findall(r"^\d+ +[28]( +\d+\.00){3}$", out, re.MULTILINE)) == 6
@@ -209,8 +209,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
     assert main(["tune", "--reset"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Forgot 1 result(s) of ")
-    assert ", and 1 sweep(s) that were cut off." in out
+    assert out.startswith("Deleted 1 result(s) of ")
+    assert ", and 1 unfinished sweep(s)." in out
     assert main(["tune", "--reset", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 

@@ -68,7 +68,7 @@ class Machine:
 
     @property
     def packages(self) -> Path:
-        """What checks run in Node."""
+        """Folder of the packages that checks run in Node."""
         return self.checkout / "tests/javascript"
 
     @property
@@ -89,7 +89,7 @@ class Machine:
         return notes.read_text().splitlines() if notes.exists() else []
 
     def installs(self) -> list[str]:
-        """What apt was asked to install, as it stands after `--no-install-recommends`."""
+        """Packages that apt was asked to install, as they follow `--no-install-recommends`."""
         words = "--no-install-recommends "
         return [call.split(words)[1] for call in self.calls() if call.startswith("apt-get") and words in call]
 

@@ -1,4 +1,4 @@
-"""The page about the architecture is true to the code: bin/check enforces its floors, and its names exist."""
+"""The page about the architecture is true: bin/check enforces its layers, and its names exist."""
 
 import importlib
 import re
@@ -15,7 +15,7 @@ PAGES = {path.name: path.read_text() for path in (CHECKOUT / "docs").rglob("*.md
 NAMES = sorted({(page, name) for page, text in PAGES.items() for name in re.findall(r"`(difflogic(?:\.\w+)+)`", text)})
 
 
-def test_the_floors_are_those_that_are_enforced():
+def test_architecture_page_lists_the_enforced_layers():
     contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     enforced = [re.sub(r"[()]", "", layer) for layer in contracts[0]["layers"]]
     drawn = re.findall(r"^ ?\d+  (\S+(?: [|:] \S+)*)  ", PAGE, re.MULTILINE)
@@ -23,7 +23,7 @@ def test_the_floors_are_those_that_are_enforced():
 
 
 @pytest.mark.parametrize(("page", "name"), NAMES)
-def test_what_is_named_exists(page, name):
+def test_names_on_the_architecture_page_exist(page, name):
     try:
         found, rest = difflogic_module(name)
     except MissingPackagesError as error:

@@ -46,7 +46,7 @@ def calls(page: Path) -> Iterator[ast.Call]:
             yield from (each for each in ast.walk(ast.parse(span, mode="eval")) if isinstance(each, ast.Call))
 
 
-def test_calls_in_sentences_are_possible():
+def test_calls_in_sentences_fit_their_signatures():
     for call in (call for page in PAGES if page.name != "CHANGELOG.md" for call in calls(page)):
         if (name := ast.unparse(call.func).rpartition(".")[2]) in FUNCTIONS:
             names = {each.arg: None for each in call.keywords}
@@ -54,13 +54,13 @@ def test_calls_in_sentences_are_possible():
             assert bound.get("options", bound.get("fields", {})).keys() <= OPTIONS, ast.unparse(call)
 
 
-def test_other_tests_execute_their_pages():
+def test_skipped_pages_are_executed_by_other_tests():
     assert {page for page, _ in BLOCKS} >= ELSEWHERE.keys()
     assert [page for page, test in ELSEWHERE.items() if Path(page).name not in (CHECKOUT / test).read_text()] == []
 
 
 @pytest.mark.parametrize(("page", "block"), HERE, ids=[page for page, _ in HERE])
-def test_it_runs(page, block, tmp_path, monkeypatch):
+def test_code_block_runs(page, block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "tensorboard" in block and importlib.util.find_spec("tensorboardX") is None:
         pytest.skip("needs the extra `tensorboard`")

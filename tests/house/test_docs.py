@@ -1,4 +1,4 @@
-"""What the documents say is so: commands and options exist, links lead somewhere, public names are listed."""
+"""The documents are true: commands and options exist, links have targets, public names are listed."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ def example_lines() -> list[str]:
     return sorted({shlex.join(shlex.split(line, comments=True)) for line in COMMAND.findall(TEXT)})
 
 
-def test_the_main_job_is_an_example():
+def test_main_job_is_an_example():
     assert "train-checkerboard --gpu --epochs 500" in example_lines()
 
 
@@ -62,12 +62,12 @@ def test_public_name_is_documented(name):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_links_lead_somewhere(document):
+def test_links_have_targets(document):
     links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
     paths = [(document.parent / link).resolve() for link in links if "://" not in link]
     assert [path for path in paths if not path.exists()] == []
 
 
-def test_the_changelog_knows_this_version():
+def test_changelog_has_this_version():
     changelog = (CHECKOUT / "CHANGELOG.md").read_text()
     assert f"## {difflogic.__version__}" in changelog or "## Unreleased" in changelog

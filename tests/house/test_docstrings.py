@@ -30,7 +30,7 @@ OF_PROCESSES = ("sweep", "resume_sweep")
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What examples may use: a small `config`, an `engine`, a `circuit`, and the `folder` of a run."""
+    """Return the names that examples may use: a small `config`, an `engine`, a `circuit`, and the `folder` of a run."""
     folder = tmp_path_factory.mktemp("docstrings") / "run"
     engine, config = difflogic.open_engine("reference"), tiny_config(epochs=2)
     run = difflogic.Trainer(config, engine).run(out=folder)
@@ -39,7 +39,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
-def test_its_examples_run(name: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_examples_run(name: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "TESTS", (*suite.TESTS[:5],))
     thing = NAMED[name]
     of_module = vars(importlib.import_module(thing.__module__))
@@ -53,7 +53,7 @@ def test_its_examples_run(name: str, names: dict[str, Any], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_its_arguments_and_result_are_told(name: str) -> None:
+def test_docstring_describes_arguments_and_result(name: str) -> None:
     text = inspect.getdoc(FUNCTIONS[name]) or ""
     parameters = [each for each in inspect.signature(FUNCTIONS[name]).parameters if each not in ("self", "cls")]
     told = text.partition("Args:\n")[2]

@@ -20,7 +20,7 @@ STEP = re.compile(r"^```python\n(.*?)^```|^ {4}difflogic ([^\n]+)$", flags=re.DO
 
 @pytest.fixture(scope="module")
 def names(painted: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the example's Python leaves behind; its files are in `folder`."""
+    """Return the names that the example's Python defines; its files are in `folder`."""
     folder = tmp_path_factory.mktemp("example")
     found: dict[str, Any] = {"folder": folder}
     with pytest.MonkeyPatch.context() as patch:
@@ -33,25 +33,25 @@ def names(painted: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return found
 
 
-def test_every_line_is_run():
+def test_example_runs_every_line():
     steps = STEP.findall(EXAMPLE)
     assert [bool(code) for code, _ in steps].count(True) == EXAMPLE.count("```python") == 4
     assert len(steps) - 4 == sum(line.startswith("    difflogic ") for line in EXAMPLE.splitlines())
 
 
-def test_it_learns_the_rule(names):
+def test_example_learns_the_rule(names):
     accuracy = names["evaluation"]["accuracy"].values["accuracy"]
     assert accuracy > 0.95
     assert names["large"].values["accuracy"] > 0.95
 
 
-def test_the_gates_are_counted(names):
+def test_example_counts_the_gates(names):
     assert sum(layer.gates for layer in names["evaluation"].layers) == 3040
     assert sum(layer.active for layer in names["evaluation"].layers) > 0
 
 
 @pytest.mark.parametrize(("name", "steps"), [("healing.gif", 80), ("channels.apng", 20), ("asynchronous.gif", 60)])
-def test_films(names, name, steps):
+def test_example_writes_animations(names, name, steps):
     with Image.open(names["folder"] / name) as picture:
         durations = []
         for index in range(picture.n_frames):
@@ -61,12 +61,12 @@ def test_films(names, name, steps):
 
 
 @pytest.mark.parametrize("name", ["gates.png", "strip.png"])
-def test_pictures(names, name):
+def test_example_writes_images(names, name):
     with Image.open(names["folder"] / name) as picture:
         assert len(picture.convert("RGB").getcolors(1 << 20)) > 2
 
 
-def test_the_report_is_whole(names):
+def test_example_writes_a_complete_report(names):
     text = (names["folder"] / "report.html").read_text(encoding="utf-8")
     assert text.rstrip().endswith("</html>")
     assert (names["folder"] / "runs/board/evaluation.json").exists()

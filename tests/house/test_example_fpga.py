@@ -20,7 +20,7 @@ TIMING = {"SIDE": 3, "H_FRONT": 2, "H_SYNC": 3, "H_BACK": 5, "V_FRONT": 1, "V_SY
 GLIDER = (".1.....", "..1....", "111....", ".......", ".......")
 
 
-def test_the_film_on_the_screen_is_the_simulators(tmp_path: Path) -> None:
+def test_screen_shows_the_frames_of_the_simulator(tmp_path: Path) -> None:
     needs("iverilog")
     life = replace(netlist_json.load(EXAMPLE / "life.json"), scenario=Scenario("picture", 5, 7, 6, picture=GLIDER))
     grid = Grid(life, 5, 7)
@@ -37,6 +37,6 @@ def test_the_film_on_the_screen_is_the_simulators(tmp_path: Path) -> None:
         run_in(tmp_path, "iverilog", "-g2005", *four, "-o", "film", *sources)
 
 
-def test_the_shipped_start_fills_the_screen() -> None:
+def test_shipped_initial_state_fills_the_screen() -> None:
     life = netlist_json.load(EXAMPLE / "life.json")
     assert Grid(life, 15, 20).start.sum() == 12

@@ -19,7 +19,7 @@ def examples(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install_examples(monkeypatch, tmp_path / "site")
 
 
-def test_the_adder_is_learned_and_adds_longer_numbers() -> None:
+def test_learned_adder_adds_longer_numbers() -> None:
     own = registered.find("difflogic-tasks:adder")
     run = Trainer(own.config(), open_engine("cpu")).run(population=8, stop_when_solved=1)
     assert run.solved
@@ -32,7 +32,7 @@ def test_the_adder_is_learned_and_adds_longer_numbers() -> None:
     assert right.all(axis=(1, 2, 3, 4)).mean() > 0.9
 
 
-def test_the_adders_targets_are_sums() -> None:
+def test_targets_of_the_adder_are_sums() -> None:
     samples = registered.find("difflogic-tasks:adder", {"bits": 5}).drawn(1024)
     weights = 1 << np.arange(5)[::-1]
     numbers = (samples.x[:, 0] * weights[:, None]).sum(axis=1)
@@ -60,7 +60,7 @@ def test_waves_spread_through_mazes_that_have_a_way() -> None:
 
 
 @pytest.mark.parametrize("name", ["density", "synchronisation"])
-def test_rings_are_judged_by_what_was_asked(name: str) -> None:
+def test_rings_are_evaluated_by_the_asked_ring(name: str) -> None:
     settings = {"size": 9, "time": 14} | ({"starts": "fair"} if name == "density" else {})
     own = registered.find(f"difflogic-tasks:{name}", settings)
     samples = own.drawn(64)
@@ -77,8 +77,8 @@ def test_rings_are_judged_by_what_was_asked(name: str) -> None:
         assert list(own.judged(1 - samples.y.astype(np.uint8), samples).values()) == [1.0]  # any beat will do
 
 
-def test_traffic_tells_the_majority_to_every_cell() -> None:
-    """What is taught leads to the answer: cells that keep what the last two alike neighbours were are right."""
+def test_traffic_sends_the_majority_to_every_cell() -> None:
+    """Cells that keep the value of the last two equal neighbours find the majority."""
     samples = registered.find("difflogic-tasks:density", {"size": 9, "time": 14, "starts": "fair"}).drawn(64)
     cars, answer = samples.x[:, 0, :, 1], samples.x[:, 0, :, 0]
     for _ in range(14):

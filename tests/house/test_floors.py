@@ -1,4 +1,4 @@
-"""The floors hold, the contracts notice when they do not, and the ground stands on NumPy alone."""
+"""The layers hold, the contracts refuse imports against them, and the lower layers need only NumPy."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ OWN_PACKAGES = {
     "torch.py": {"torch"},
     "system/cache.py": {"platformdirs"},
 }
-"""What a ground file may import besides NumPy: the file format it reads and writes, or the library it serves."""
+"""Packages besides NumPy that a file of the lower layers may import: its file format, or the library it serves."""
 
 HEAVY = ("wgpu", "numba", "matplotlib")
 """Imported where they are used, so that `difflogic --help` answers at once."""
@@ -45,7 +45,7 @@ def test_files_and_functions_have_the_promised_length() -> None:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """Twins of one kernel aside, which are functions."""
+    """Reference implementations of kernels share names, but are functions."""
     where: dict[str, list[str]] = {}
     for file in sorted(PACKAGE.rglob("*.py")):
         for name in re.findall(r"^class (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE):
@@ -53,7 +53,7 @@ def test_a_class_name_has_one_meaning() -> None:
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
-def test_no_import_goes_in_a_circle() -> None:
+def test_imports_have_no_cycles() -> None:
     graph = grimp.build_graph("difflogic", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     left_out = {name for name in imports if name.startswith("difflogic.policies.")}  # not yet separate
@@ -69,14 +69,14 @@ def test_no_import_goes_in_a_circle() -> None:
     ],
     ids=["start Python", "print"],
 )
-def test_only_these_modules(words: str, allowed: list[str]) -> None:
+def test_library_is_imported_by_its_modules_only(words: str, allowed: list[str]) -> None:
     files = [path for path in PACKAGE.rglob("*.py") if re.search(words, path.read_text(encoding="utf-8"))]
     assert sorted(str(path.relative_to(PACKAGE)) for path in files) == allowed
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """A copy of the package, to plant a mistake in."""
+    """Return a copy of the package, for changes that break a contract."""
     shutil.copytree(CHECKOUT / "difflogic", tmp_path / "difflogic", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -117,7 +117,7 @@ PLANTED = {
 """Mistakes by the contract that must notice them: a module, and lines at its end."""
 
 
-def test_contracts_notice(copied):
+def test_contracts_refuse_forbidden_import(copied):
     for module, lines in (mistake for mistakes in PLANTED.values() for mistake in mistakes):
         path = copied / "difflogic" / module.replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -130,7 +130,7 @@ def test_contracts_notice(copied):
             assert re.search(rf"difflogic\.{module} -> {lines.split()[-1]} \(l\.", report), (contract, module, lines)
 
 
-def test_a_room_without_a_floor_is_noticed(copied):
+def test_contracts_refuse_package_without_layer(copied):
     rooms = ("unlisted", "serve/unlisted", "circuits/unlisted", "cpu/unlisted", "cli/unlisted")
     for module in rooms:
         (copied / "difflogic" / f"{module}.py").touch()
@@ -150,7 +150,7 @@ def imported_packages(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("file", GROUND, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_ground_imports_numpy_alone(file):
+def test_lower_layers_import_only_numpy(file):
     allowed = {"difflogic", "numpy"} | OWN_PACKAGES.get(str(file.relative_to(PACKAGE)), set())
     assert imported_packages(file.read_text()) - sys.stdlib_module_names <= allowed
 

@@ -22,7 +22,7 @@ def missing(block: str) -> str | None:
 
 @pytest.mark.parametrize(("page", "made"), sampled(PAGES.items(), [("explanation/coming-from.md", "circuit")]))
 def test_every_block_runs(page: str, made: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a page simplifies is proved, after the first moves of a walk as after all of them."""
+    """Shorten walks: circuits are proved after the first moves of a walk as after all of them."""
     monkeypatch.setattr(resubstitution, "WORK", 0)
     text, names = (DOCS / page).read_text(encoding="utf-8"), dict[str, object]()
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
@@ -32,7 +32,7 @@ def test_every_block_runs(page: str, made: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(("module", "library"), [("torch", "torch"), ("jax", "jax")])
-def test_what_to_install_is_said(module: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(module: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     from difflogic.errors import MissingPackagesError

@@ -1,4 +1,4 @@
-"""bin/check reads the licences of everything that is asked for, and notices one that nobody has accepted."""
+"""bin/check reads the licences of all required packages, and fails on one that is not in the list."""
 
 import importlib.util
 import sys
@@ -12,7 +12,7 @@ licences = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(licences)
 
 
-def test_ours_are_all_accepted(capsys):
+def test_licences_of_installed_packages_are_accepted(capsys):
     assert licences.main(["--list"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     named = dict(line.split(": ", 1) for line in lines)
@@ -31,8 +31,8 @@ def test_ours_are_all_accepted(capsys):
         ([], False),
     ],
 )
-def test_what_a_package_says(lines, accepted, tmp_path, monkeypatch, capsys):
-    """Asked for by a package that is asked for by ours."""
+def test_licence_of_indirect_dependency_is_checked(lines, accepted, tmp_path, monkeypatch, capsys):
+    """The package is a dependency of a dependency."""
 
     def install(name: str, *lines: str) -> None:
         folder = tmp_path / f"{name.replace('-', '_')}-1.dist-info"

@@ -32,12 +32,12 @@ def executed(notebook: Path) -> tuple[dict[str, Any], list[Any]]:
     return names, shown
 
 
-def test_there_are_three() -> None:
+def test_there_are_three_notebooks() -> None:
     assert len(NOTEBOOKS) == 3
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
     names, shown = executed(notebook)

@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PYTHON, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_runs(code):
+def test_python_of_the_readme_runs(code):
     names: dict[str, object] = {}
     # the same code on the engine that is everywhere
     exec(code.replace('open_engine("auto")', 'open_engine("reference")'), names)
@@ -34,7 +34,7 @@ def test_tables_of_speed_and_presets_and_the_numbers_of_the_readme_are_generated
         assert path.read_text(encoding="utf-8") == text
 
 
-def test_the_readme_says_what_nothing_was_run_on():
+def test_readme_lists_untested_systems():
     assert sorted(name for name, lines in report.kept().items() if lines) == sorted(
         path.stem for path in (CHECKOUT / "benchmarks/results").glob("*.jsonl")
     )
@@ -45,10 +45,10 @@ def test_the_readme_says_what_nothing_was_run_on():
     assert install.count("It has not been tested on") == untried
 
 
-def test_the_table_of_agents_is_the_newest_kept_results():
+def test_table_of_agents_has_the_newest_results():
     assert policies.report() in (CHECKOUT / "docs/how-to/policies.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_successes_is_the_newest_kept_results():
+def test_table_of_successes_has_the_newest_results():
     table = success.report(success.load(success.RESULTS / success.FILE))
     assert table in success.PAGE.read_text(encoding="utf-8")

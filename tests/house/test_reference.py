@@ -13,14 +13,14 @@ from tests.house.made_pages import CHECKOUT, reference
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """What is written and what is made, by the page's name."""
+    """Return the written and the generated text of each page, by name."""
     found = {}
     for name, page in reference.PAGES.items():
         found[name.removeprefix("reference/")] = (CHECKOUT / "docs" / name).read_text(encoding="utf-8") + page()
     return found
 
 
-def test_every_command_has_its_options(pages):
+def test_reference_lists_options_of_every_command(pages):
     text = "".join(page for name, page in pages.items() if name.startswith("commands/"))
     parts = re.split(r"^## difflogic (.+)$", text, flags=re.MULTILINE)
     documented = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -37,7 +37,7 @@ def test_every_command_has_its_options(pages):
 
 
 @pytest.mark.parametrize("kind", [Config, AgentConfig, ClassifierConfig])
-def test_every_field_of_a_configuration_is_there(pages, kind):
+def test_reference_lists_every_configuration_field(pages, kind):
     found = {(path, name) for path, section, _ in reference.sections(kind) for name, *_ in reference.fields(section)}
     assert len(found) > 30
     page = pages["configuration.md"]
@@ -45,7 +45,7 @@ def test_every_field_of_a_configuration_is_there(pages, kind):
     assert {name for _, name in found if f"| `{name}` |" not in page} == set()
 
 
-def test_every_error_and_exit_code_is_there(pages):
+def test_reference_lists_every_error_and_exit_code(pages):
     assert {"CircuitError", "StoreError"} <= {each.__name__ for each in reference.error_classes()}
     for each in reference.error_classes():
         row = rf"^\| `{each.__name__}` \| .+ \| {each.exit_code} \| `{each.__base__.__name__}` \|$"
@@ -53,7 +53,7 @@ def test_every_error_and_exit_code_is_there(pages):
         assert f"| `{each.exit_code}` | " in pages["errors.md"]
 
 
-def test_every_address_is_there(pages):
+def test_reference_lists_every_address(pages):
     for path, operations in reference.openapi()["paths"].items():
         assert all(f"### `{method.upper()} {path}`" in pages["http.md"] for method in operations)
 
@@ -74,11 +74,11 @@ def test_every_address_is_there(pages):
         ({}, "any JSON"),
     ],
 )
-def test_schemas_in_words(about, words):
+def test_reference_describes_schemas(about, words):
     assert reference.in_words(about) == words
 
 
-def test_every_public_name_is_there(pages):
+def test_reference_lists_every_public_name(pages):
     shown = re.findall(r"heading: difflogic\.(\w+)", pages["python.md"])
     assert shown == reference.public_names()
 
@@ -92,7 +92,7 @@ MOVED = {
 """Earlier addresses of pages, and their present ones."""
 
 
-def test_the_menu_has_every_page():
+def test_menu_has_every_page():
     menu = set(re.findall(r": ([\w/-]+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE))
     written = {str(path.relative_to(CHECKOUT / "docs")) for path in (CHECKOUT / "docs").rglob("*.md")}
     elsewhere = dict(re.findall(r'"([\w/.]+\.md)": "([\w/-]+\.md)"', (CHECKOUT / "bin/lib/site.py").read_text()))
@@ -107,7 +107,7 @@ def test_moved_page_redirects_to_its_new_address(old, new):
     assert str((CHECKOUT / "docs" / old).parent / refresh[1]) == str((CHECKOUT / "docs" / new).with_suffix(""))
 
 
-def test_the_citation_is_of_this_version():
+def test_citation_has_this_version():
     text = (CHECKOUT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {difflogic.__version__}\n" in text
     assert "\nlicense: Apache-2.0\n" in text

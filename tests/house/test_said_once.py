@@ -1,4 +1,4 @@
-"""An option of a request is declared once: whoever takes, tells, keeps or carries out options learns of it there."""
+"""An option of a request is declared once: all interfaces, documents, files and actions take it from there."""
 
 import json
 import os
@@ -125,13 +125,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answers
 
 
-def test_option_takes_effect_on_every_road(found: dict[str, Any]) -> None:
+def test_option_takes_effect_in_every_interface(found: dict[str, Any]) -> None:
     """It ends each of the runs at epoch 5."""
     roads = ("a single run", "attempts", "a resumed run", "resumed attempts", "harden", "a job", "a trial")
     assert found["epochs"] == dict.fromkeys(roads, 5)
 
 
-def test_an_option_that_is_added_is_found_everywhere(found: dict[str, Any]) -> None:
+def test_added_option_is_in_every_interface(found: dict[str, Any]) -> None:
     """In the commands, the API and its document, the form, the queue, a sweep, and the reference."""
     assert found["commands"] == ["submit", "sweep", "train", "train-checkerboard", "train-policy"]
     assert found["document"] == {"type": "integer", "minimum": 1, "maximum": 2**31, "default": 7,

@@ -50,7 +50,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_written_is_described(name: str, written: dict[str, list[Any]]) -> None:
+def test_written_files_fit_their_schemas(name: str, written: dict[str, list[Any]]) -> None:
     schema = validator(name)
     assert written[name]
     for data in written[name]:
@@ -66,5 +66,5 @@ def test_every_written_format_has_a_schema(written: dict[str, list[Any]]) -> Non
 @pytest.mark.parametrize(
     "change", [{"channels": 0}, {"gates": [{"id": "g0", "gate": 16, "a": "g0", "b": "g0"}]}, {"colour": 3}]
 )
-def test_what_is_no_circuit_is_refused(change: dict[str, Any], written: dict[str, list[Any]]) -> None:
+def test_schema_refuses_files_without_a_circuit(change: dict[str, Any], written: dict[str, list[Any]]) -> None:
     assert not validator("circuit.json").is_valid(written["circuit.json"][0] | change)

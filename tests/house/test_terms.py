@@ -53,5 +53,5 @@ def test_code_and_names_are_exempt(name, text, tmp_path, capsys):
     assert terms.main([str(tmp_path)]) == 0, capsys.readouterr().out
 
 
-def test_files_of_the_project_pass(capsys):
+def test_checked_folders_have_no_terms(capsys):
     assert terms.main([]) == 0, capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What setup does about Vulkan on machines of several kinds; apt is a stub that takes notes."""
+"""bin/setup installs Vulkan on several kinds of machines; apt is a stub that records its calls."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_debian_12_with_backports_adds_no_source(machine):
     assert not machine.source_file.exists()
 
 
-def test_unreadable_backports_leave_no_source_behind(machine):
+def test_unreadable_backports_leave_no_source(machine):
     result = machine.ensure_vulkan(FAKE_MIRROR=MIRROR)
     assert result.returncode == 0
     assert (machine.root / "added.sources").exists()
@@ -53,21 +53,21 @@ def test_no_known_mirror_means_no_source(machine):
 
 
 @pytest.mark.parametrize("release", [("debian", "13"), ("ubuntu", "24.04")])
-def test_other_releases_take_their_own(machine, release):
+def test_other_releases_use_their_own_mesa(machine, release):
     machine.release(*release)
     assert machine.ensure_vulkan(FAKE_MIRROR=MIRROR, FAKE_BACKPORTS="yes").returncode == 0
     assert machine.installs() == [PLAIN]
     assert not machine.source_file.exists()
 
 
-def test_passwordless_sudo_serves(machine):
+def test_passwordless_sudo_is_used(machine):
     machine.ensure_vulkan(FAKE_UID="1000", FAKE_SUDO="yes", FAKE_MIRROR=MIRROR, FAKE_BACKPORTS="yes")
     assert machine.installs() == [BACKPORTS]
     assert f"sudo tee {machine.source_file}" in machine.calls()
 
 
 @pytest.mark.parametrize("env", [{"FAKE_UID": "1000"}, {"DIFFLOGIC_NO_APT": "1"}])
-def test_where_apt_may_not_be_used_the_line_to_run_is_printed(machine, env):
+def test_command_is_printed_if_apt_is_not_allowed(machine, env):
     result = machine.ensure_vulkan(FAKE_MIRROR=MIRROR, FAKE_BACKPORTS="yes", **env)
     assert result.returncode == 0, "the reference engine works without Vulkan"
     assert "run: sudo apt-get update && sudo apt-get install -y mesa-vulkan-drivers libvulkan1" in result.stderr
@@ -75,7 +75,7 @@ def test_where_apt_may_not_be_used_the_line_to_run_is_printed(machine, env):
     assert not machine.source_file.exists()
 
 
-def test_failing_apt_is_reported_and_setup_goes_on(machine):
+def test_failing_apt_is_reported_and_setup_continues(machine):
     machine.release("ubuntu", "24.04")
     temporary = machine.root / "tmp"
     temporary.mkdir()
@@ -86,7 +86,7 @@ def test_failing_apt_is_reported_and_setup_goes_on(machine):
     assert list(temporary.iterdir()) == [], "no log is left behind"
 
 
-def test_without_apt_a_hint(machine):
+def test_hint_is_printed_without_apt(machine):
     (machine.bin / "apt-get").unlink()
     result = machine.ensure_vulkan()
     assert result.returncode == 0
@@ -94,19 +94,19 @@ def test_without_apt_a_hint(machine):
 
 
 @pytest.mark.parametrize("driver", ["usr/share/vulkan/icd.d/lvp_icd.json", "etc/vulkan/icd.d/nvidia_icd.json"])
-def test_a_driver_at_hand_is_enough(machine, driver):
+def test_installed_driver_is_enough(machine, driver):
     machine.put(driver, "usr/lib/x86_64-linux-gnu/libvulkan.so.1")
     result = machine.ensure_vulkan()
     assert (result.returncode, result.stderr, machine.calls()) == (0, "", [])
 
 
 @pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
-def test_a_driver_named_by_the_user_is_enough(machine, variable):
+def test_driver_named_by_the_user_is_enough(machine, variable):
     machine.put("usr/lib/x86_64-linux-gnu/libvulkan.so.1")
     assert machine.ensure_vulkan(**{variable: "/opt/driver.json"}).stderr == ""
 
 
-def test_a_driver_without_the_loader_is_not(machine):
+def test_driver_without_loader_is_not_enough(machine):
     machine.release("ubuntu", "24.04")
     machine.put("usr/share/vulkan/icd.d/lvp_icd.json")
     machine.ensure_vulkan()

@@ -57,7 +57,7 @@ def installed(wheel, tmp_path_factory) -> Path:
     return home / "bin"
 
 
-def test_every_file_of_the_package_and_every_shader_is_in_the_wheel(wheel):
+def test_wheel_has_every_file_and_shader(wheel):
     package = Path(difflogic.__file__).parent
     files = {f"difflogic/{path.relative_to(package)}": path for path in package.rglob("*") if path.is_file()}
     files |= {f"difflogic/_shaders/{path.relative_to(SHADERS)}": path for path in SHADERS.rglob("*") if path.is_file()}
@@ -73,13 +73,13 @@ def test_every_file_of_the_package_and_every_shader_is_in_the_wheel(wheel):
     assert len({name.rsplit("/", 2)[1] for name in code}) == len(PARTS)
 
 
-def test_nothing_else_is_installed_beside_the_package(wheel):
+def test_wheel_installs_only_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         roots = {name.split("/")[0] for name in archive.namelist()}
     assert roots == {"difflogic", f"difflogic_ca-{difflogic.__version__}.dist-info"}
 
 
-def test_metadata(metadata):
+def test_wheel_metadata_is_complete(metadata):
     assert metadata["Name"] == "difflogic-ca"
     assert metadata["Version"] == difflogic.__version__
     assert metadata["License-Expression"] == "Apache-2.0"
@@ -99,19 +99,19 @@ def far_away(installed, tmp_path) -> Callable[..., subprocess.CompletedProcess[s
     return run
 
 
-def test_the_package_and_its_shaders_are_the_installed_ones(installed, far_away):
+def test_installed_package_uses_its_own_shaders(installed, far_away):
     program = "import difflogic.gpu.shaders as s; print(s.__file__); print(s.shader_root())"
     done = far_away("python", "-c", program)
     (packages,) = installed.parent.glob("lib/python*/site-packages")
     assert done.stdout.split() == [str(packages / "difflogic" / path) for path in ("gpu/shaders.py", "_shaders")]
 
 
-def test_version(far_away):
+def test_installed_command_prints_the_version(far_away):
     done = far_away("difflogic", "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"difflogic {difflogic.__version__}\n", "")
 
 
-def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(far_away, tmp_path):
+def test_only_first_use_compiles(far_away, tmp_path):
     """The first is left to translate what the wheel brings, which trains to the same bits as what is compiled here."""
     announced = "difflogic: compiling the CPU engine for this processor, which takes some 5 seconds, once.\n"
     cache = tmp_path / "cache"

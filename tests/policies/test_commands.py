@@ -200,7 +200,7 @@ def test_the_commands_of_the_page_train(tmp_path, line):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ((), 2, "Say what to train on: cartpole, cartpole-automaton, cartpole-memory, acrobot"),
+        ((), 2, "Name an environment: cartpole, cartpole-automaton, cartpole-memory, acrobot"),
         (("cartpol",), 2, "did you mean cartpole?"),
         (("cartpole", "--set", "ppo.gama=1"), 2, "did you mean gamma?"),
         (("cartpole", "--algorithm", "sac"), 2, "give --algorithm ppo"),

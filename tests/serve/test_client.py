@@ -115,7 +115,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "only failed and cancelled jobs are retried" in call(capsys, "jobs", "retry", job, code=1)
     copy = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
     other = call(capsys, "jobs", "clone", copy).strip()
-    for action, words in (("pause", "is paused."), ("resume", "goes on."), ("pause", "is paused.")):
+    for action, words in (("pause", "is paused."), ("resume", "is queued again."), ("pause", "is paused.")):
         assert f"{other} {words}" in call(capsys, "jobs", action, other)
     assert "is cancelled." in call(capsys, "cancel", copy, other)
     assert "is queued again." in call(capsys, "jobs", "retry", other)
@@ -157,7 +157,7 @@ def test_a_job_is_cancelled(here: Path, capsys) -> None:
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--epochs", 1_000_000).strip()
     running = ["jobs", "--status", "running", "--json"]
     wait(lambda: job in call(capsys, *running), "the job to run")
-    assert "will save first" in call(capsys, "cancel", job)
+    assert "will stop after it has saved a checkpoint" in call(capsys, "cancel", job)
     text = call(capsys, "watch", job, "--json", code=1)
     events = [json.loads(line) for line in text.splitlines()]
     assert [each["event"] for each in events][-1] == "end"
@@ -174,7 +174,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(service: Served, here: Path, capsys
 
     monkeypatch.setattr(Client, "events", interrupted)
     text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--watch", code=130)
-    assert "Detached: the job goes on" in text
+    assert "Detached: the job continues" in text
     job = text.split()[-1]
     monkeypatch.setattr(Client, "events", real)
     with Client(service.address, ANN) as client:

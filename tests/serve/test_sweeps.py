@@ -127,7 +127,7 @@ def test_agents_are_swept_from_the_terminal(
     trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
     best = max(trials, key=lambda each: each["return"])
     assert f"3 of 3 trials are over. The best is trial {best['trial']}, mean return " in told
-    assert f"\n\nThis is of the best, trial {best['trial']}:\n" in told
+    assert f"\n\nSummary of the best trial, {best['trial']}:\n" in told
     assert (job.status, job.result["best"]["value"], len(trials)) == ("done", best["return"], 3)
     assert len({each["logic.learning_rate"] for each in trials}) == 3
     assert cancelled.status == "cancelled"

@@ -15,7 +15,7 @@ COLOURS = JsonCache("colours")
 pytestmark = pytest.mark.usefixtures("cache")
 
 
-def test_entries_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_are_saved_next_to_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert COLOURS.read() == {}
     COLOURS.write("sky", {"is": "blue"})
     COLOURS.write("grass", {"is": "green"})
@@ -39,7 +39,7 @@ def test_entries_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> 
         b'{"format": "difflogic-colours", "version": 1, "entries": {"sky": "blue"}}',
     ],
 )
-def test_a_corrupt_or_foreign_file_is_ignored_with_a_sentence(
+def test_corrupt_or_foreign_file_is_ignored_with_a_warning(
     content: bytes, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cache.mkdir()
@@ -50,14 +50,14 @@ def test_a_corrupt_or_foreign_file_is_ignored_with_a_sentence(
     assert COLOURS.read() == {"sky": {"is": "blue"}}
 
 
-def test_a_file_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_file_causes_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     COLOURS.path.mkdir(parents=True)
     COLOURS.write("sky", {"is": "blue"})
     assert f"difflogic: The file {COLOURS.path} cannot be written (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("usual", [None, "~/.cache/difflogic", "file/difflogic"])
-def test_unusable_folder_costs_one_warning(
+def test_unusable_folder_causes_one_warning(
     usual: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The user has no home, as the newest platformdirs says it and as older ones do; or it cannot be written."""
@@ -79,7 +79,7 @@ def test_unusable_folder_costs_one_warning(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_one_entry_is_dropped() -> None:
+def test_drop_deletes_one_entry() -> None:
     COLOURS.write("sky", {"is": "blue"})
     COLOURS.write("grass", {"is": "green"})
     COLOURS.drop("sky")
@@ -87,12 +87,12 @@ def test_one_entry_is_dropped() -> None:
     assert COLOURS.read() == {"grass": {"is": "green"}}
 
 
-def test_keys_tell_their_parts_apart() -> None:
+def test_keys_of_different_parts_differ() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("ab", "c", None)}) == 4
     assert key_of("ab", 1) == key_of("ab", 1)
 
 
-def test_entries_are_forgotten_by_what_they_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_forget_deletes_selected_entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
     some = JsonCache("some")
     for key, name in (("1", "a"), ("2", "b"), ("3", "a")):

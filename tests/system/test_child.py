@@ -14,7 +14,7 @@ from difflogic.serve.api import pictures
 from difflogic.serve.worker import follow_up_process, supervisor
 
 
-def test_hostile_folder_runs_nothing(tmp_path: Path) -> None:
+def test_child_imports_nothing_from_the_current_folder(tmp_path: Path) -> None:
     """Folders hold a file for each installed package, one of them also for each module of the standard library."""
     marker = tmp_path / "imported"
 

@@ -10,7 +10,7 @@ from difflogic import errors
 CLASSES: dict[str, type[errors.DifflogicError]] = dict(inspect.getmembers(errors, inspect.isclass))
 
 
-def test_the_tree_in_the_docstring_is_the_tree() -> None:
+def test_docstring_shows_the_tree_of_errors() -> None:
     parents = {}
     above = [""]
     for indent, name in re.findall(r"^    ([|+\- ]*)(\w+Error)\b", errors.__doc__ or "", flags=re.MULTILINE):
@@ -23,6 +23,6 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_wrong_requests_exit_with_2_and_all_else_with_1(name: str) -> None:
+def test_usage_errors_exit_with_2_and_others_with_1(name: str) -> None:
     cls = CLASSES[name]
     assert cls.exit_code == (2 if issubclass(cls, errors.UsageError) else 1)

@@ -12,13 +12,13 @@ from difflogic.errors import DifflogicError, RunFolderError, UsageError
 from difflogic.system.files import Output, append, check_links, replace_folder, write_atomically, written_beside
 
 
-def test_a_new_file(tmp_path: Path) -> None:
+def test_output_writes_a_new_file(tmp_path: Path) -> None:
     Output(tmp_path / "a").write(b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_what_is_there_stays_without_force(tmp_path: Path) -> None:
+def test_existing_file_stays_without_force(tmp_path: Path) -> None:
     output = Output(tmp_path / "a")
     (tmp_path / "a").write_text("precious")
     for write in (lambda: Output(tmp_path / "a"), lambda: output.write(b"new")):
@@ -29,7 +29,7 @@ def test_what_is_there_stays_without_force(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == b"new"
 
 
-def test_a_neighbour_of_any_name_stays(tmp_path: Path) -> None:
+def test_file_with_similar_name_stays(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "a.tmp").symlink_to("precious")
     Output(tmp_path / "a").write(b"new")
@@ -73,7 +73,7 @@ def test_links_out_of_a_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_link_is_followed(exists: bool, tmp_path: Path) -> None:
+def test_output_follows_a_link(exists: bool, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to("far/a")
     if exists:
@@ -86,7 +86,7 @@ def test_a_link_is_followed(exists: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_a_pipe_is_written_to(force: bool, tmp_path: Path) -> None:
+def test_output_writes_to_a_pipe(force: bool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     found: list[bytes] = []
@@ -101,7 +101,7 @@ def test_a_pipe_is_written_to(force: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [True, False])
-def test_a_device_stays_one(force: bool, tmp_path: Path) -> None:
+def test_output_keeps_a_device(force: bool, tmp_path: Path) -> None:
     try:
         os.mknod(tmp_path / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
         (tmp_path / "null").write_bytes(b"")
@@ -112,7 +112,7 @@ def test_a_device_stays_one(force: bool, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["null"]
 
 
-def test_a_disk_is_not_written_to_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_device_is_refused_without_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "disk").write_text("")
     monkeypatch.setattr(stat, "S_ISBLK", lambda mode: True)
     monkeypatch.setattr(stat, "S_ISREG", lambda mode: False)
@@ -120,7 +120,7 @@ def test_a_disk_is_not_written_to_unasked(tmp_path: Path, monkeypatch: pytest.Mo
         Output(tmp_path / "disk")
 
 
-def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -131,7 +131,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "precious"}
 
 
-def test_who_may_read_it(tmp_path: Path) -> None:
+def test_permissions_of_written_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("secret")
     (tmp_path / "a").chmod(0o640)
     Output(tmp_path / "a", force=True).write(b"new")
@@ -152,7 +152,7 @@ def test_who_may_read_it(tmp_path: Path) -> None:
         ("file/a", "file/a: Not a directory."),
     ],
 )
-def test_what_cannot_be_written_is_refused_at_once(name: str, sentence: str, tmp_path: Path) -> None:
+def test_unwritable_output_is_refused_at_once(name: str, sentence: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "dangling").symlink_to("none/a")
@@ -162,20 +162,20 @@ def test_what_cannot_be_written_is_refused_at_once(name: str, sentence: str, tmp
     assert sentence in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_in_read_only_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(UsageError, match=f"The folder {tmp_path} cannot be written to"):
         Output(tmp_path / "a")
 
 
-def test_a_dash_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dash_is_refused_as_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="'-' is not supported"):
         Output(Path("-"))
 
 
-def test_a_folder_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was there is there still when the new one cannot be put in its place."""
+def test_replace_folder_replaces_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old folder stays if the new one cannot be moved to its place."""
     made, place = tmp_path / "made", tmp_path / "place"
     for folder in (made, place):
         folder.mkdir()

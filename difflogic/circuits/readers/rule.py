@@ -44,7 +44,7 @@ def named(path: Path) -> str | None:
         raise ConfigError(reason)
     with suppress(ConfigError):
         if not path.exists():
-            return rules.canonical(str(path))
+            return rules.parse(str(path)).name
         if path.is_file() and path.suffix in (".txt", ".npy"):
             return load_rule(path)
     if not path.exists() and (file := rule_file.find(rules.bounds(str(path))[0], path.parent)):

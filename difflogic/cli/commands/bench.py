@@ -36,9 +36,7 @@ SAMPLES = 8
     help="Measure this engine. May be repeated. Default: all available ones. With --gradients also jax and torch.",
 )
 @click.option("--require-hardware", is_flag=True, help="Measure a hardware GPU, and fail if there is none.")
-@click.option(
-    "--case", "patterns", multiple=True, metavar="NAME", help="Run only this case, group or pattern. May be repeated."
-)
+@click.option("--case", "patterns", multiple=True, metavar="NAME", help="Only this case or pattern. May be repeated.")
 @click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
 @click.option("--gradients", is_flag=True, help="Compare gradients instead of times.")
 @click.option("--compare", nargs=2, type=FILE, metavar="OLD NEW", help="Compare two results files case by case.")
@@ -110,7 +108,7 @@ def _measure(
     if is_asked(options):
         if patterns:
             raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
-        # The reference is slow, and only measured if it is named. Memory is measured in a child process, by named cases.
+        # The reference is slow, and only measured if it is named. The process that measures memory needs a named case.
         config = work(options).config
         selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
         effort = replace(effort, memory=False)
@@ -204,13 +202,12 @@ def _show(results: Results) -> None:
                 echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
     for sentence in conclusions(results):
         echo(sentence)
-    for line in results.skipped:
-        if line["kind"] != "stopped":
-            engine_name = results.shown(line["engine"])
-            echo(f"Not measured: {line['case']} on {engine_name} ({line['kind']}): {line['why']}", err=True)
-    if results.lists("stopped"):
-        stopped = sum(line["kind"] == "stopped" for line in results.skipped)
-        echo(f"Stopped: {stopped} measurement(s) are missing.", err=True)
+    stopped = [line for line in results.skipped if line["kind"] == "stopped"]
+    for line in (line for line in results.skipped if line not in stopped):
+        name = results.shown(line["engine"])
+        echo(f"Not measured: {line['case']} on {name} ({line['kind']}): {line['why']}", err=True)
+    if stopped:
+        echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
 
 
 _COLUMNS = (
@@ -250,10 +247,9 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
     from difflogic.bench.profile import PHASES
 
     times = [{part["name"]: part["ms"] for part in line["profile"]["parts"]} for line in lines]
-    order = list(PHASES)
+    order = {phase: place for place, phase in enumerate(PHASES)}
     # In the order of a train step, then parts without a phase.
     names = sorted(
-        dict.fromkeys(name for parts in times for name in parts),
-        key=lambda name: order.index(name) if name in order else len(order),
+        dict.fromkeys(name for parts in times for name in parts), key=lambda name: order.get(name, len(order))
     )
     return [(name, *(_number(parts.get(name)) for parts in times)) for name in names]

@@ -25,9 +25,7 @@ NEXT_OF_FOLDER = (("difflogic render {0} -o run.gif", "an animation"), *NEXT)
 @recording_options
 @set_option
 @effort_option
-@click.option(
-    "--out", "-o", type=PATH, metavar="DIR|FILE", help="A new run folder; or, ending in .json, the circuit alone."
-)
+@click.option("--out", "-o", type=PATH, metavar="DIR|FILE", help="A new run folder, or a .json file of the circuit.")
 @force_option
 @json_option
 def command(what: Path, out: Path | None, as_json: bool, **options: Any) -> int:

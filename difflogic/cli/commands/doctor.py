@@ -22,7 +22,6 @@ from difflogic.version import __version__
 if TYPE_CHECKING:
     from difflogic.devices.device import Device
     from difflogic.devices.selftest import Check
-    from difflogic.gpu.adapter import Adapter
 
 FAILED = 1
 SHOWN_LIMITS = (
@@ -32,9 +31,7 @@ SHOWN_LIMITS = (
 """Limits of an adapter that decide how large a grid or a population may be."""
 SHOWN_FEATURES = ("timestamp-query", "shader-f16")
 PASSED = "All tests passed: the GPU engine can be used."
-NOT_PASSED = (
-    "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until the problems above are fixed."
-)
+NOT_PASSED = "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until they pass."
 
 
 @click.command("doctor")
@@ -75,7 +72,9 @@ def command(
 
 def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable[[str], None] | None) -> int:
     """List the devices and test the adapters; `write` is None if the output is one JSON document."""
+    from difflogic.devices import selftest
     from difflogic.devices.device import Device
+    from difflogic.devices.selftest import Check
     from difflogic.gpu.adapter import NO_ADAPTER
 
     versions = {"difflogic": __version__, "python": platform.python_version()}
@@ -86,10 +85,13 @@ def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable
     results = []
     for device in Device.all() if adapter is None else [Device(f"gpu:{adapter}")]:
         show("\n" + "\n".join(_lines(device)))
-        checks = [] if only_list or device.adapter is None else _tested(device.adapter)
+        results.append((device, checks := list[Check]()))
+        if device.adapter is not None and not only_list:
+            # By index, since two equal cards have the same name.
+            checks += selftest.self_test(str(device.adapter.index))
+            selftest.keep(device.adapter, checks)
         for check in checks:
             show(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
-        results.append((device, checks))
     # Without an adapter the GPU engine cannot be used.
     healthy = any(checks for _, checks in results) and all(check.passed for _, checks in results for check in checks)
     if write is None:
@@ -100,15 +102,6 @@ def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable
     elif not only_list:
         write(f"\n{PASSED if healthy else NOT_PASSED}")
     return 0 if healthy or only_list else FAILED
-
-
-def _tested(adapter: Adapter) -> list[Check]:
-    from difflogic.devices import selftest
-
-    # By index, since two equal cards have the same name.
-    checks = selftest.self_test(str(adapter.index))
-    selftest.keep(adapter, checks)
-    return checks
 
 
 def _lines(device: Device) -> list[str]:

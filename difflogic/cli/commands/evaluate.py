@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from difflogic.config.table import LabelledTable
     from difflogic.system.files import Output
 
-
 SHARE = click.FloatRange(0, 1)
 
 
 @click.command("evaluate")
 @click.argument("runs", type=shared.PATH, nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--starts", type=click.IntRange(min=1), help="The number of initial states that training never saw [64; quick 8]."
-)
+@click.option("--starts", type=click.IntRange(min=1), help="The number of new initial states [64; quick 8].")
 @click.option("--data", type=shared.PATH, help="Test on the samples in this file, not on the held-out ones.")
 @click.option("--label", metavar="COLUMN", help="For a classifier: the column of --data with the labels [the other].")
 @click.option(
@@ -39,35 +36,22 @@ SHARE = click.FloatRange(0, 1)
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @shared.quick_option
-@click.option(
-    "--damage", type=int, metavar="CELLS", help="For an automaton that acts: zero this number of cells each time."
-)
-@click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy when bits flip, up to this rate.")
-@click.option(
-    "--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy when cells are stuck, up to this share."
-)
+@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: cells to set to zero.")
+@click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy with flipped bits, up to this rate.")
+@click.option("--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy with stuck cells up to this share.")
 @click.option(
     "--stuck-gates",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
+    help="Accuracy with up to N stuck gates, then with each single gate of the simplified circuit stuck.",
 )
 @shared.output_option("--html", help="Write a report with curves and animations to one HTML file.")
 @shared.output_option("--curves", help="For several runs: draw their robustness over all steps to a .png file.")
 @shared.force_option
 @shared.json_option
 @shared.engine_options
-def command(
-    runs: tuple[Path, ...],
-    data: Path | None,
-    label: str | None,
-    assignments: tuple[str, ...],
-    html: Output | None,
-    curves: Output | None,
-    as_json: bool,
-    **options: Any,
-) -> int:
+def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, as_json: bool, **options: Any) -> int:
     """Test the hard circuit of RUN on new initial states: longer, on larger grids, asynchronous and damaged.
 
     RUN is a run folder or a checkpoint; of a population the best model is tested. The results are printed next to the
@@ -97,8 +81,8 @@ def command(
         raise UsageError("--html is the report of one run: leave it out, or name one run.")
     settings: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         "tell": (lambda _: None) if as_json else sinks.working,
-        "data": _data(runs[0], data, label),
-        "settings": _settings(assignments),
+        "data": _data(runs[0], options["data"], options["label"]),
+        "settings": _settings(options["assignments"]),
         "faults": FaultTests(*(options[name] for name in ("flip", "stuck_cells", "stuck_gates"))),
         "html": html is not None,
     }

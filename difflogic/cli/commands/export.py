@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from difflogic.actions.export import Exports
 
 ALL = "all"
-
-
 FORMS = "\n".join(f"{name:9}  {about}" for name, about in EXPORTS.items())
 ABOUT = f"""Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
 
@@ -92,7 +90,7 @@ def _is_verified(exports: Exports, form: str) -> bool:
 @output_option(help="The file to write [train.html].")
 @force_option
 def page(presets: tuple[str, ...], out: Output | None) -> None:
-    """Write one web page that trains each PRESET in the browser, by WebGPU.
+    """Write one web page for training each PRESET in the browser, by WebGPU.
 
     The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
     solved, with new wiring whenever training stalls. It offers circuit.json and config.toml, which every command

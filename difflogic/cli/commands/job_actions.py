@@ -115,21 +115,10 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
 
 ACTIONS = (
     _steering("pause", "is paused", "Stop JOB and save a checkpoint. `difflogic jobs resume` continues it."),
-    _steering(
-        "resume",
-        "is queued again",
-        "Queue a paused JOB again. It continues from its checkpoint, bit for bit on the same device and driver.",
-    ),
+    _steering("resume", "is queued again", "Queue a paused JOB again. It continues from its checkpoint, bit for bit."),
     _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
-    _editing(
-        "rename", click.argument("name"), "is called {name}.", "Rename JOB to NAME.", 'abcdefghijklmnop "my board"'
-    ),
-    _tagging(
-        "tag",
-        lambda tags, tag: [*tags, tag],
-        "the tag",
-        "Add TAG to each JOB. `difflogic jobs --tag TAG` lists the jobs that have it.",
-    ),
+    _editing("rename", click.argument("name"), "is called {name}.", "Rename JOB to NAME.", 'abcdefghijklmnop "board"'),
+    _tagging("tag", lambda tags, tag: [*tags, tag], "the tag", "Add TAG to each JOB, for `difflogic jobs --tag TAG`."),
     _tagging("untag", lambda tags, tag: [old for old in tags if old != tag], "no tag", "Remove TAG from each JOB."),
     _editing(
         "priority",

@@ -102,9 +102,7 @@ def _automata(options: dict[str, Any]) -> JobRequest:
 @click.option("--tag", help="Only jobs that have this tag.")
 @click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name or id.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
-@click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="The largest number of jobs to list."
-)
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
 @json_option
 @click.pass_context
 def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **filters: str | None) -> None:
@@ -170,9 +168,7 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 
 @click.command("logs")
 @click.argument("job")
-@click.option(
-    "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Print at most this many bytes."
-)
+@click.option("--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Bytes to print.")
 def logs(job: str, tail: int) -> None:
     """Print the end of JOB's log, which its workers wrote.
 

@@ -38,7 +38,7 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     # The table is computed from the configurations, so that it is never out of date.
     if name in agent_presets.PRESETS:
         config: Document = agent_presets.PRESETS[name]
-        lines = [f"{_title(header):<14}  {text}" for header, text in _agents(name).items()]
+        lines = [f"{TITLES.get(header, header):<14}  {text}" for header, text in _agents(name).items()]
         text = "\n".join([*lines, "", config.to_toml().rstrip()])
         echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else text)
     elif name is not None:
@@ -60,10 +60,15 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
         return
     table.show(HEADERS, [_cells(row) for row in rows])
     echo()
-    table.show(tuple(map(_title, OF_AGENTS)), [[str(value) for value in row.values()] for row in agents])
+    headers = [TITLES.get(name, name) for name in OF_AGENTS]
+    table.show(headers, [[str(value) for value in row.values()] for row in agents])
 
 
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
+SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
+TITLES = {"gates": "soft gates"}
+"""Titles of columns that differ from their names: gates are counted before training, when no gate is dead."""
+HEADERS = ("preset", "what it learns", "grid", *(TITLES.get(name, name) for name in SIZES), "evaluations", "cost")
 
 
 def _agents(name: str) -> dict[str, Any]:
@@ -72,15 +77,6 @@ def _agents(name: str) -> dict[str, Any]:
     config = PRESETS[name]
     values = (name, config.environment.id, config.algorithm, config.steps, config.gate_count)
     return dict(zip(OF_AGENTS, (*values, config.evaluation.threshold), strict=True))
-
-
-def _title(name: str) -> str:
-    """Return the title of a column: gates are counted before training, when no gate is dead."""
-    return "soft gates" if name == "gates" else name
-
-
-SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
-HEADERS = ("preset", "what it learns", "grid", *(_title(name) for name in SIZES), "evaluations", "cost")
 
 
 def _of_tasks() -> list[dict[str, Any]]:

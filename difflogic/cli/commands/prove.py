@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import PATH, circuit_options, force_option, grid_size, json_option, output_option
+from difflogic.cli.options import PATH, POSITIVE, circuit_options, force_option, grid_size, json_option, output_option
 from difflogic.cli.screen.result import save, show
 from difflogic.errors import UsageError
 from difflogic.system.files import Output, inside
@@ -23,13 +23,7 @@ CHECKERS = ("network", "difflogic", "berkeley-abc", "yosys")
 @click.argument("other", type=PATH, required=False)
 @click.option("--every-start", is_flag=True, help="Prove that every initial state ends in the task's target.")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of the --every-start proof [the run's].")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Stop the search for a counterexample after this many seconds. The result is then inconclusive.",
-)
+@click.option("--seconds", type=POSITIVE, default=60.0, show_default=True, help="The time limit of the search.")
 @click.option("--check", type=PATH, metavar="FILE", help="Prove the claim of this proof.json again.")
 @output_option(help="Write the proof here [proof.json in the run folder].")
 @force_option
@@ -80,9 +74,7 @@ def command(
     if of_two["visible"]:
         raise UsageError("--visible is only for comparing two circuits: name two, or leave it out.")
     if of_two["periodic"] is not None:
-        raise UsageError(
-            "--periodic and --zero are only for comparing two circuits: a run is proved with its own boundary."
-        )
+        raise UsageError("--periodic and --zero are only for comparing two circuits: a run has its own boundary.")
     if check is not None:
         if judges:
             raise UsageError("--check uses the checker that the proof names: leave --checker out.")

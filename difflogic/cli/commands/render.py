@@ -17,14 +17,12 @@ from difflogic.config.choices import BOUNDARIES, DRAWINGS
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.evaluation.render import Look, RenderSpec
+    from difflogic.evaluation.render import RenderSpec
     from difflogic.evaluation.rollout import DamagePlan
     from difflogic.system.files import Output
 
 ASYNCHRONOUS = 0.6
 """Fire rate of the paper."""
-
-
 OF_EPISODES = ("steps", "seed", "frame_ms")
 """Options that an episode has too."""
 FRAME_MS = 40
@@ -75,12 +73,8 @@ def channel(text: str) -> Any:
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @click.option("--size", type=shared.grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
-@click.option(
-    "--start", metavar="random|seed|zeros|FILE", help="The initial state; FILE is .npy or an image [the run's]."
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of initial state, masks and damage [the run's]."
-)
+@click.option("--start", metavar="random|seed|zeros|FILE", help="The initial state; FILE: .npy or image [the run's].")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of initial state, masks and damage [the run's].")
 @click.option("--async", "asynchronous", is_flag=True, help="Update each cell with probability 0.6.")
 @click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="The fire rate of cells [the run's].")
 @click.option(
@@ -93,9 +87,7 @@ def channel(text: str) -> Any:
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
 @click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The square's place [centre].")
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, say 1-40 [each].")
-@click.option(
-    "--channels", type=channel, metavar="loss|all|N", help="Draw the image, all channels as tiles, or one [loss]."
-)
+@click.option("--channels", type=channel, metavar="loss|all|N", help="The image, all channels as tiles, or one [loss].")
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [up to 512 pixels in all].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
@@ -114,7 +106,7 @@ def command(run: Path, out: Output, what: str, member: int | None, **options: An
     """
     from difflogic.circuits.readers import zoo
     from difflogic.circuits.readers.source import is_of_agents
-    from difflogic.evaluation.render import render
+    from difflogic.evaluation.render import Look, render
     from difflogic.runs import chosen
 
     engine_options = {name: options.pop(name) for name in ("engine", "gpu", "require_hardware")}
@@ -124,7 +116,9 @@ def command(run: Path, out: Output, what: str, member: int | None, **options: An
     if what != "rollout" and given:
         raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
     engine = shared.take_engine(engine_options)
-    size = render(run, out.path, what, _scene(options), _look(options), engine, member, out.force)
+    settings = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
+    look = Look(steps=options["at"], **settings)
+    size = render(run, out.path, what, _scene(options), look, engine, member, out.force)
     shared.show_choice(chosen.load(run, member).told)
     echo(f"Written: {out}, {size / 1000:.1f} kB")
     return 0
@@ -152,13 +146,6 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
         return None
     steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]  # past every step
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
-
-
-def _look(options: dict[str, Any]) -> Look:
-    from difflogic.evaluation.render import Look
-
-    given = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
-    return Look(steps=options["at"], **given)
 
 
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, show_choice
+from difflogic.cli.options import PATH, POSITIVE, circuit_options, grid_size, json_document_option, show_choice
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.sinks import working
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
 @click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")
 @click.option("--grid", type=grid_size, default="8x8", metavar="WIDTHxHEIGHT", help="The cells that are placed [8x8].")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
-    help="Stop each tool after this many seconds.",
-)
+@click.option("--seconds", type=POSITIVE, default=600.0, show_default=True, help="The time limit of each tool.")
 @json_document_option
 def command(
     circuit: Path, family: str, device: str | None, grid: tuple[int, int], seconds: float, as_json: bool, **options: Any

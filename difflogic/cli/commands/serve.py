@@ -62,9 +62,7 @@ def root_path(text: str) -> str:
     # It must differ from the server's own paths.
     reserved = ("api", "static", "docs", "openapi.json", "metrics")
     if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in reserved):
-        raise click.BadParameter(
-            f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."
-        )
+        raise click.BadParameter(f"{text!r} is not a free path of letters, digits, dots, - and _, say /difflogic.")
     return path
 
 
@@ -102,9 +100,7 @@ retention_options = together(
     "again when it changes.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port. 0: any free one."
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0: a free one.")
 @click.option("--log", "log_file", type=PATH, metavar="FILE", help="Append the log to FILE [standard error].")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A proxy's host name. May be repeated.")
 @click.option(
@@ -229,9 +225,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
     if token := os.environ.get("DIFFLOGIC_TOKEN"):
         return tokens.Tokens.single(token), None
     if not settings.is_local:
-        raise UsageError(
-            f"{settings.host} is reached by other machines: set a token in DIFFLOGIC_TOKEN, or give --token-file."
-        )
+        raise UsageError(f"{settings.host} is reached by other machines: set DIFFLOGIC_TOKEN, or give --token-file.")
     path = tokens.generated_token(folder)
     return tokens.Tokens.of_file(path), path
 

@@ -24,8 +24,6 @@ NEXT = (
     ("difflogic export {0} --format html", "a web page that runs it"),
     ("difflogic export {0} --format c", "a header for C"),
 )
-
-
 effort_option = click.option(
     "--effort",
     type=click.Choice(tuple(EFFORTS)),

@@ -21,9 +21,7 @@ DEFAULT_SIDE = 256
 
 @click.command("simulate")
 @click.argument("circuit", type=PATH)
-@click.option(
-    "--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The size of the grid [that of --start's file, or 256x256]."
-)
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid [that of --start, or 256x256].")
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
     "--until",
@@ -39,39 +37,21 @@ DEFAULT_SIDE = 256
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="The boundary of the grid [the circuit's].")
 @click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the circuit's].")
-@click.option(
-    "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
-)
+@click.option("--fire-rate", type=float, metavar="R", help="Share of cells updated in a step [the circuit's, or 1].")
 @click.option(
     "--start",
     metavar="random|seed|zeros|picture|FILE",
     help="The initial state: random bits, one cell in the middle, nothing, the circuit's own image, or a file that is "
     "put into the middle: a pattern (RLE, .cells, Life, MacroCell), .png or .npy [as it was trained, or random].",
 )
-@click.option(
-    "--density", type=float, default=0.5, show_default=True, help="The share of ones in a random initial state."
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of all random numbers."
-)
-@output_option(
-    help="Write the last state as .rle, .png or .npy, or all frames as .gif. For a row of cells .png shows every step."
-)
+@click.option("--density", type=float, default=0.5, show_default=True, help="Share of ones in a random initial state.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The random seed.")
+@output_option(help="Write the last state as .rle, .png or .npy, or all as .gif; for a row of cells also .png.")
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="Record every N-th step: .gif, .npy or --live.")
 @click.option("--live", is_flag=True, help="Show the grid in the terminal.")
 @json_option
-def command(
-    circuit: Path,
-    size: tuple[int, int] | None,
-    steps: int,
-    start: str | None,
-    out: Output | None,
-    every: int | None,
-    live: bool,
-    as_json: bool,
-    **options: Any,
-) -> int:
+def command(circuit: Path, steps: int, start: str | None, out: Output | None, as_json: bool, **options: Any) -> int:
     """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
 
     CIRCUIT is a run folder, a circuit.json, a rule such as B36/S23, or any other file that `difflogic simplify`
@@ -100,7 +80,8 @@ def command(
     rule_size = None if source.config is None else rules.bounds(source.config.task.rule)[2]
     if scenario is not None and source.kind == "a rule":
         rule_size = scenario.height, scenario.width
-    spec = _spec(source, size or (extent and extent[:2]) or rule_size, options["fire_rate"], options["seed"])
+    size = options["size"] or (extent and extent[:2]) or rule_size
+    spec, live, every = _spec(source, size, options["fire_rate"], options["seed"]), options["live"], options["every"]
     engine, repetition = options["engine"], Repetition.of(options["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
     # Before anything is allocated, since a size of a million cells a side is a typing error.

@@ -32,9 +32,7 @@ def _workers(text: str) -> int | str:
 @shared.sweep_options
 @click.option("--epochs", type=int, help="Epochs of each trial.")
 @shared.options_of("what", "run", "until", where=attrgetter("of_trials"))
-@click.option(
-    "--devices", metavar="LIST", help="The devices, for example gpu:0,gpu:1 or cpu [the hardware GPUs, or else cpu]."
-)
+@click.option("--devices", metavar="LIST", help="The devices, such as gpu:0,gpu:1 or cpu [hardware GPUs, else cpu].")
 @click.option(
     "--workers",
     type=_workers,

@@ -51,8 +51,7 @@ def checkerboard(**options: Any) -> int:
     Example: difflogic train-checkerboard --small --until-solved
     Example: difflogic train-checkerboard --recipe paper --seed 7
 
-    This is short for `difflogic train checkerboard`. It writes a run folder with metrics, checkpoint, circuit, images
-    and summary. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
+    This is short for `difflogic train checkerboard`, whose help describes the run folder and --resume.
     """  # noqa: D301
     if options["resume"] is None:
         options["preset"] = "checkerboard-small" if options["small"] else "checkerboard"

@@ -66,9 +66,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         with sink:
             outcome = tuner.run()
     except KeyboardInterrupt:
-        notify(
-            f"Stopped: {len(tuner.measured.seconds)} measured variant(s) are saved; run tune again to continue.", None
-        )
+        notify(f"Stopped: {len(tuner.measured.seconds)} measured variant(s) are saved; tune again to continue.", None)
         raise
     if as_json:
         echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))

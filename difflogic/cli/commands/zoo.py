@@ -45,11 +45,9 @@ def what(data: dict[str, Any]) -> str:
         return str(data["does"])
     if data["rule"]:
         return f"the rule {data['rule']}"
-    start = data["circuit"]["habitat"]["start"]
-    origin = (
-        "every initial state" if data["claim"] == "every-start" else "one cell" if start == "seed" else "the border"
-    )
-    return f"an image of {data['width']}x{data['height']} cells from {origin} in {data['steps']} steps"
+    start = "one cell" if data["circuit"]["habitat"]["start"] == "seed" else "the border"
+    start = "every initial state" if data["claim"] == "every-start" else start
+    return f"an image of {data['width']}x{data['height']} cells from {start} in {data['steps']} steps"
 
 
 def _shown(name: str, data: dict[str, Any]) -> str:

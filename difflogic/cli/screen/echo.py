@@ -1,4 +1,4 @@
-"""Printing of text, which comes from files and servers of others, in this module alone."""
+"""Print text, escaped since it may come from other people's files and servers; no other module prints."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
-    """Print text, whose control characters a terminal shows, on standard output, or with `err` on standard error."""
+    """Print text with its control characters escaped, on standard output, or with `err` on standard error."""
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
 def echo_above(console: Console, text: object) -> None:
     """Print text, or a drawing of rich, above the bar or the grid of a console."""
-    drawn = visible(text) if isinstance(text, str) else text
-    console.print(drawn, markup=False, highlight=False, soft_wrap=True)
+    console.print(visible(text) if isinstance(text, str) else text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Preview of the target before training, as the circuit sees it."""
+"""Show the target before training, as the circuit sees it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Preview:
-    """Target of a configuration in a sentence, and below it, if it is one for all starts, as an image.
+    """Target of a configuration as a sentence and, if it is the same for all initial states, as an image below it.
 
-    As text the image has the characters of `core.text_picture`, on a terminal half blocks, coloured if it has colours.
+    The image is drawn in characters of `core.text_picture`, or on a terminal in half blocks and its colours.
     """
 
     def __init__(self, config: Config) -> None:
@@ -43,7 +43,7 @@ class Preview:
         yield Text(visible(self._headline()))
         if not self._is_fixed:
             return
-        # An image that is broken into lines shows nothing.
+        # An image whose lines are wrapped cannot be recognized.
         if self._config.task.width > console.width:
             yield Text("(wider than this terminal: see target.png in the run folder)")
         elif console.options.ascii_only:
@@ -55,8 +55,8 @@ class Preview:
         task = self._config.task
         if task.target == "data":
             data = self._config.data
-            held = job.probe_count(self._config) if data.held_out else 0
-            return f"Target: that of {data.samples} samples, of which {held or 'none'} are held out"
+            held_out = job.probe_count(self._config) if data.held_out else "none"
+            return f"Target: that of {data.samples} samples, of which {held_out} are held out"
         if task.target == "rule":
             return f"Target: one generation of {task.rule if '/' in task.rule else 'a rule given as a table'}"
         bits = self._bits()
@@ -68,22 +68,22 @@ class Preview:
         return job.fixed_target(self._config.task)[..., : text_picture.MAX_BITS]
 
 
-def beside(best: Replica) -> Table:
-    """Draw the target of a model next to what its hard circuit makes of the first probe."""
+def compare(best: Replica) -> Table:
+    """Draw the target of a model next to the output of its hard circuit for the first evaluation grid."""
     from rich.table import Table
 
-    made, task = best.job, best.job.config.task
-    numpy, damage = open_engine("reference"), made.damage_of_probes(1)  # the training engine is not disturbed
-    states = numpy.rollout(best.circuit, made.probes[:1], task.steps, "hard", made.probe_masks, damage)
+    grids, task = best.job, best.job.config.task
+    numpy, damage = open_engine("reference"), grids.damage_of_probes(1)  # the training engine is not disturbed
+    states = numpy.rollout(best.circuit, grids.probes[:1], task.steps, "hard", grids.probe_masks, damage)
     target = job.fixed_target(task)[..., : text_picture.MAX_BITS]
-    shown = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
+    output = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
     table = Table.grid(padding=(0, 4))
-    table.add_row(half_blocks(_shaded(target)), half_blocks(_shaded(shown)))
-    table.add_row("what it learns", "what it does now")
+    table.add_row(half_blocks(_shaded(target)), half_blocks(_shaded(output)))
+    table.add_row("target", "circuit now")
     return table
 
 
 def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
-    """Return `[H, W, 3]`, in which a cell that is off is not black, with an even number of rows."""
+    """Return colours `[H, W, 3]` with an even number of rows, in which cells that are off are dark grey."""
     shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
     return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))

@@ -1,4 +1,4 @@
-"""Result of an action on the screen: its title, its table and its sentences, or its report in JSON."""
+"""Print the result of an action: its title, its table and its sentences, or its report in JSON."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ FAILED, INTERRUPTED = 1, 130
 COLUMNS = 80
 
 
-def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
+def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
     """Print a result, then write its files, and print their names; return the exit code."""
-    if found.told:
-        echo(found.told, err=True)
+    if result.told:
+        echo(result.told, err=True)
     if as_json:
-        echo(json.dumps(found.report))
+        echo(json.dumps(result.report))
     else:
-        if found.title:
-            echo(found.title)
-        if found.table is not None:
-            table.show(found.table.headers, found.table.rows, texts=found.table.prose)
-        for line in found.words:
+        if result.title:
+            echo(result.title)
+        if result.table is not None:
+            table.show(result.table.headers, result.table.rows, texts=result.table.prose)
+        for line in result.words:
             echo(line)
     for path in write():
         if not as_json:
             echo(f"Written: {path}")
-    return INTERRUPTED if found.stopped else 0 if found.ok else FAILED
+    return INTERRUPTED if result.stopped else 0 if result.ok else FAILED
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return the commands to use a result in the file `path`, `{0}` in them, and the purpose of each."""
+    """Return lines with the commands that use a result in the file `path`, for `{0}`, and the purpose of each."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
-    # A long path leaves no room for reasons, since a command on one line is easy to copy.
+    # With a long path the reasons are left out, since a command on one line is easy to copy.
     is_narrow = any(width + 6 + len(why) > COLUMNS for _, why in rows)
     lines = [f"  {command}" if is_narrow else f"  {command:{width}}    {why}" for command, why in rows]
     return ["Next:", *lines] if lines else []
 
 
-def kept(found: ActionResult, what: str) -> list[Path]:
-    """Write the files into the run folder; a folder that is read-only causes a warning."""
+def save(result: ActionResult, subject: str) -> list[Path]:
+    """Write the files of a result to the run folder, and return their paths; warn if the folder is read-only."""
     try:
-        return [] if found.folder is None else found.keep()
+        return [] if result.folder is None else result.keep()
     except RunFolderError as error:
-        echo(f"Warning: {what} not kept in the run folder. {error}", err=True)
+        echo(f"Warning: {subject} not saved in the run folder. {error}", err=True)
         return []

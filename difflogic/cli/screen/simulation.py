@@ -1,12 +1,14 @@
-"""Events of a simulation, and the grid itself in half blocks."""
+"""Report a simulation as events, and draw its grid in half blocks."""
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from itertools import groupby
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo_above
@@ -30,13 +32,13 @@ FRAMES_PER_S = 20
 REPORT_S = 0.5
 """Seconds between reports in JSON."""
 OFF = 48
-"""Brightness of a cell that is off, which is seen on a black terminal."""
+"""Brightness of a cell that is off, which is visible on a black terminal."""
 SHAPES = " ▄▀█"
 """Half blocks, indexed by the upper and lower cell as bits."""
 
 
 class SimulationReporter:
-    """Describes a simulation to a sink and writes its file; a `loop.Watcher`."""
+    """Watcher of a simulation (`loop.Watcher`) that reports to a sink and writes the output file."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
         """Report frames every `every` steps, or as the recording does."""
@@ -85,18 +87,14 @@ class SimulationReporter:
     def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
         if time.monotonic() >= self._next:
-            # A small grid makes thousands of steps a second, so that reports go by the clock.
+            # A small grid makes thousands of steps a second, so the clock decides when to report.
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
     def ended(
-        self,
-        progress: SimulationProgress,
-        simulation: Simulation,
-        stopped: signal.Signals | None,
-        period: int | None = None,
+        self, progress: SimulationProgress, simulation: Simulation, stopped: Signals | None, period: int | None = None
     ) -> None:
-        """Report the last state; `period` is the number of steps after which it repeats, if that ended the run."""
+        """Report the last state; `period` is the number of steps after which it repeats, or None if it does not."""
         planes = simulation.planes()
         alive = population(planes)
         text = [
@@ -119,14 +117,14 @@ class SimulationReporter:
 
 
 class GridScreen(Lines):
-    """The lines, and below them the grid itself, two pixels in a character."""
+    """Lines, and below them the grid, two pixels in a character."""
 
     def __init__(self) -> None:
         from rich.live import Live
 
         self._live = Live(auto_refresh=False, transient=True)
         self._rows: list[Picture] = []
-        """Earlier states of a line: time goes downwards."""
+        """Earlier states of a row of cells; time goes downwards."""
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -137,21 +135,20 @@ class GridScreen(Lines):
         echo_above(self._live.console, text)
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Draw the grid, at most `FRAMES_PER_S` times a second, for which the simulation waits."""
-        import numpy as np
+        """Draw the grid, and make the simulation wait, so that there are at most `FRAMES_PER_S` frames a second."""
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
 
-        spec, room, console = simulation.spec, self._live.console.size, self._live.console
-        # Two pixels in the height of a half block, and two lines for the text and the cursor.
-        most = ((1 if console.options.ascii_only else 2) * max(1, room.height - 2), room.width)
-        drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most, spec.netlist.palette)
+        spec, size, console = simulation.spec, self._live.console.size, self._live.console
+        # A half block is two pixels high; two lines are for the text and the cursor.
+        most = ((1 if console.options.ascii_only else 2) * max(1, size.height - 2), size.width)
+        image = picture(simulation.planes(), spec.width, spec.netlist.visible, most, spec.netlist.palette)
         if spec.height == 1:
-            self._rows = [*self._rows, drawn][-most[0] :]
-            drawn = np.concatenate(self._rows)
-        shown = blocks(drawn, console)
-        # The simulation waits, so that every frame is seen.
+            self._rows = [*self._rows, image][-most[0] :]
+            image = np.concatenate(self._rows)
+        shown = blocks(image, console)
+        # The simulation waits, so that every frame is visible.
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
         self._live.update(Group(shown, f"step {progress.step} of {progress.steps}"), refresh=True)
@@ -163,42 +160,40 @@ class GridScreen(Lines):
 def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> SimulationReporter:
     """Return the reporter of a simulation. Raises UsageError if the options contradict each other."""
     if live and as_json:
-        raise UsageError("--live draws on the screen, where --json writes lines: give one of them.")
+        raise UsageError("--live draws on the screen, and --json writes lines: give one of them.")
     if live and not sys.stdout.isatty():
         raise UsageError("--live needs a terminal: leave it out, and give -o FILE.gif.")
     if every is not None and recording is None and not live:
-        raise UsageError("--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it.")
+        raise UsageError("--every needs frames to record: give -o FILE.gif, -o FILE.npy or --live with it.")
     if live:
         return SimulationReporter(GridScreen(), recording, every or 1)
     return SimulationReporter(sinks.choose(as_json, "step"), recording)
 
 
-def blocks(picture: Picture, console: Console) -> Text:
-    """Draw an image as a console can: half blocks, in colours or by their shape, else a `#` for a cell."""
-    import numpy as np
+def blocks(image: Picture, console: Console) -> Text:
+    """Draw an image by the abilities of a console: in coloured half blocks, half blocks, or a `#` for a cell."""
     from rich.text import Text
 
     is_plain = console.options.ascii_only
     if not is_plain and console.color_system is not None and not console.no_color:
-        return half_blocks(picture)
-    on = (picture if picture.ndim == 2 else picture.max(axis=2)) > OFF
+        return half_blocks(image)
+    on = (image if image.ndim == 2 else image.max(axis=2)) > OFF
     even = np.pad(on, ((0, len(on) % 2), (0, 0)))
     cells = np.where(on, "#", ".") if is_plain else np.array(list(SHAPES))[2 * even[::2] + even[1::2]]
     return Text("\n".join(map("".join, cells)), no_wrap=True)
 
 
-def half_blocks(picture: Picture) -> Text:
-    """Draw an image as text: the upper pixel of each two in the colour of a half block, the lower behind it."""
-    import numpy as np
+def half_blocks(image: Picture) -> Text:
+    """Draw an image as text: of two pixels, the upper one is the colour of a half block, the lower its background."""
     from rich.text import Text
 
-    colours = picture if picture.ndim == 3 else picture[..., None].repeat(3, axis=2)
+    colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)
     # A dark row fills the lower half of the last line.
     if len(colours) % 2:
         colours = np.concatenate([colours, np.zeros_like(colours[:1])])
     text = Text(no_wrap=True)
     for upper, lower in zip(colours[::2].tolist(), colours[1::2].tolist(), strict=True):
-        # Equal neighbours share one style, since large grids would be slow to print.
+        # Equal neighbours share one style, since large grids would be slow to print otherwise.
         for (above, below), run in groupby(zip(upper, lower, strict=True)):
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")

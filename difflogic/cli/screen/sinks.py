@@ -1,7 +1,6 @@
-"""Sinks show events: as lines, as a progress bar with the last of them, or as JSON.
+"""Show events as lines, as a progress bar with the last of them, or as JSON.
 
-A long command describes each event once, in fields for a program and in text for a person, and passes it to a sink:
-to the sink that was chosen:
+A long command describes each event once, in fields for programs and in text for people, and passes it to a sink:
 
     with choose(as_json, "epoch") as sink:
         sink.show(Event("saved", {"epoch": 50}, ["Saved after epoch 50"]))
@@ -24,27 +23,27 @@ if TYPE_CHECKING:
 
     from difflogic.circuits.synthesis.simplify import PassReport
 
-PICTURE_S = 2.0
-"""Seconds between two pictures on a terminal, since one costs a rollout."""
+IMAGE_S = 2.0
+"""Seconds between two images on a terminal, since one costs a rollout."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Event for programs and for people."""
+    """Event of a command, for programs and for people."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Fields in JSON, beside the name."""
+    """Fields in JSON, in addition to the name."""
     text: Sequence[object] = ()
-    """Lines for people: text, or drawings, which are text outside a terminal."""
+    """Lines for people: text, or drawings of rich, which are text outside a terminal."""
     is_warning: bool = False
-    """Whether the text goes to standard error."""
+    """True if the text is printed on standard error."""
     brief: str = ""
-    """Text of a progress bar, in place of lines; empty: the lines stand above it."""
+    """Text of a progress bar that replaces the lines; if it is empty, they are printed above the bar."""
 
 
 class Lines:
-    """Plain lines on standard output, warnings on standard error."""
+    """Sink of plain lines on standard output, with warnings on standard error."""
 
     def __enter__(self) -> Self:
         return self
@@ -54,41 +53,41 @@ class Lines:
 
     def show(self, event: Event) -> None:
         """Show an event, if it has text."""
-        for each in event.text:
+        for line in event.text:
             if event.is_warning:
-                echo(f"Warning: {each}", err=True)
+                echo(f"Warning: {line}", err=True)
             else:
-                self.write(each)
+                self.write(line)
 
     def write(self, text: object) -> None:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show how much is done, and the speed in words; lines do not show it."""
+        """Show the progress, and the speed in words; lines do not show it."""
 
-    def show_picture(self, picture: Callable[[], RenderableType]) -> None:
-        """Show a picture in place of the last one, if there are colours; lines do not show it."""
+    def show_image(self, draw: Callable[[], RenderableType]) -> None:
+        """Replace the last image, if the terminal has colours; lines do not show images."""
 
     def finish(self) -> None:
         """Release the screen at the end."""
 
 
 class Bar(Lines):
-    """Lines, and below them the number of units that are done, the speed, and the time left."""
+    """Sink of lines, and below them a bar with the number of completed units, the speed, and the time left."""
 
     def __init__(self, unit: str) -> None:
         from rich import progress
 
         self._unit = unit
-        self._picture: RenderableType | None = None
-        self._next_picture = 0.0
-        told = self
+        self._image: RenderableType | None = None
+        self._next_image = 0.0
+        sink = self
 
         class Screen(progress.Progress):
-            """The bar, below the picture."""
+            """Bar below the image."""
 
             def get_renderables(self) -> Iterator[RenderableType]:
-                yield from [] if told._picture is None else [told._picture]
+                yield from [] if sink._image is None else [sink._image]
                 yield from super().get_renderables()
 
         self._bar = Screen(
@@ -119,8 +118,8 @@ class Bar(Lines):
         echo_above(self._bar.console, text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress, which begins again for another attempt."""
-        # A bar cannot go back, and its speed would be measured over both attempts.
+        """Show the progress, which restarts with another attempt."""
+        # A bar cannot go back, and its speed would be the mean of both attempts.
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -130,25 +129,25 @@ class Bar(Lines):
             speed = f"{measured:.1f} {self._unit}s/s"
         self._bar.update(self._task, completed=done, total=total, brief=self._brief, speed=speed or "")
 
-    def show_picture(self, picture: Callable[[], RenderableType]) -> None:
-        shows = self._bar.console.color_system is not None and not self._bar.console.options.ascii_only
-        if shows and time.monotonic() >= self._next_picture:
-            self._picture, self._next_picture = picture(), time.monotonic() + PICTURE_S
+    def show_image(self, draw: Callable[[], RenderableType]) -> None:
+        has_colours = self._bar.console.color_system is not None and not self._bar.console.options.ascii_only
+        if has_colours and time.monotonic() >= self._next_image:
+            self._image, self._next_image = draw(), time.monotonic() + IMAGE_S
 
     def finish(self) -> None:
         self._bar.stop()
 
 
 class JsonLines(Lines):
-    """Events as JSON objects, one per line."""
+    """Sink of JSON objects, one per line for each event."""
 
     def show(self, event: Event) -> None:
-        # NaN is no JSON: an event has null instead.
+        # JSON has no NaN: events have null instead.
         echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """Return a sink for JSON, on a terminal a bar that counts units, say epochs, else lines."""
+    """Return a sink for JSON, or on a terminal a bar that counts units, such as epochs, or else lines."""
     if as_json:
         return JsonLines()
     # A bar redraws its line, which would fill a file with escape codes.

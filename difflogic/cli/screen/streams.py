@@ -1,6 +1,6 @@
-"""Standard streams of a command: they take any character, and need not be read to the end.
+"""Prepare the standard streams of a command: they take any character, and need not be read to the end.
 
-In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training goes on.
+In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training continues.
 """
 
 import errno
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 UNREAD = (errno.EPIPE, errno.EIO, errno.ENOSPC)
-"""Errors of a write to a pipe whose reader has gone, to a terminal that was closed, and to a file on a full disk."""
+"""Errors of writes to a pipe without a reader, to a closed terminal, and to a file on a full disk."""
 
 
 class StandardStream(io.FileIO):
     """Standard output or error."""
 
     is_optional = False
-    """Whether the command does more than print, so that text without a reader is dropped."""
+    """True if the command does more than print, so that text without a reader is dropped."""
     has_failed = False
-    """Whether an error was raised: the interpreter writes the rest once more when it ends."""
+    """True if an error was raised; it is raised once, though the interpreter writes the rest again when it ends."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -36,11 +36,10 @@ def prepare() -> None:
     """Open closed streams (`>&-`) on the null device, and make names in any alphabet printable."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        # After `difflogic train >&-` descriptor 1 is free, and the next file that is opened would get the output.
+        # After `difflogic train >&-` descriptor 1 is free, and the next opened file would receive the output.
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's
             raw = io.BufferedWriter(StandardStream(stream.fileno(), "w", closefd=False))
             lines = stream.line_buffering or stream.write_through
-            made = io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines)
-            setattr(sys, name, made)
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))

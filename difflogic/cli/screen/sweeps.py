@@ -1,4 +1,4 @@
-"""Events of a sweep, in fields and in words, for any sink."""
+"""Report a sweep as events, in fields and in text, to any sink."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from difflogic.system.files import quoted
 
 
 class SweepReporter(SweepObserver):
-    """Describes a sweep to a sink. The events are begin, trial, notice and end."""
+    """Observer that reports a sweep to a sink. The events are begin, trial, notice and end."""
 
     def __init__(self, sink: Lines) -> None:
         self._sink = sink
@@ -18,21 +18,21 @@ class SweepReporter(SweepObserver):
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
         self._metric = described.metric
-        rest = f", {known} of them known already" if known else ""
-        axes = ", ".join(each.path for each in described.axes)
+        rest = f", {known} of them done already" if known else ""
+        axes = ", ".join(axis.path for axis in described.axes)
         text = f"Sweep in {path}: {described.most} trials over {axes}{rest}; {described.method}, {workers} at once"
         fields = {"path": str(path), "trials": described.most, "known": known, "workers": workers}
         self._sink.show(Event("begin", fields, [text]))
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
         values = ", ".join(f"{path.rpartition('.')[2]}={shown(value)}" for path, value in trial.values.items())
-        found = trial.outcome
-        solved = f"{found.solved} of {found.models} solved"
-        if found.models == 1:
-            solved = "solved" if found.solved else "not solved"
-        result = found.error or f"{self._metric} {shown(trial.value)}, {solved}"
+        outcome = trial.outcome
+        solved = f"{outcome.solved} of {outcome.models} solved"
+        if outcome.models == 1:
+            solved = "solved" if outcome.solved else "not solved"
+        result = outcome.error or f"{self._metric} {shown(trial.value)}, {solved}"
         fields: dict[str, Any] = {"trial": trial.number, "status": trial.status, "value": trial.value}
-        fields |= {"values": dict(trial.values), "error": trial.outcome.error, "seconds": trial.outcome.seconds}
+        fields |= {"values": dict(trial.values), "error": outcome.error, "seconds": outcome.seconds}
         self._sink.show(Event("trial", fields, [f"trial {trial.number}: {values}: {trial.status}, {result}"]))
         self._sink.advance(done, most)
 
@@ -41,15 +41,15 @@ class SweepReporter(SweepObserver):
 
     def finished(self, done: Sweep) -> None:
         """Report the end, once the tables are written."""
-        best, left = done.best, done.spec.most - len(done.trials)
-        failed = sum(each.status == "failed" for each in done.trials)
+        best, missing = done.best, done.spec.most - len(done.trials)
+        failed = sum(trial.status == "failed" for trial in done.trials)
         lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]
         if best is not None:
             values = ", ".join(f"{path}={shown(value)}" for path, value in best.values.items())
             lines.append(f"The best is trial {best.number} with {self._metric} {shown(best.value)}: {values}")
         else:
             lines.append(f"No trial has a {self._metric}: see {done.path / 'trials.csv'}.")
-        if left:
-            lines.append(f"{left} are left: go on with difflogic sweep --resume {quoted(done.path)}")
-        fields = {"path": str(done.path), "best": None if best is None else best.number, "left": left}
+        if missing:
+            lines.append(f"{missing} are missing: continue with difflogic sweep --resume {quoted(done.path)}")
+        fields = {"path": str(done.path), "best": None if best is None else best.number, "left": missing}
         self._sink.show(Event("end", fields, lines))

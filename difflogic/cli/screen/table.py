@@ -1,4 +1,4 @@
-"""Tables: drawn on a terminal, line by line if it is too narrow, plain columns if the output is piped.
+"""Print tables: drawn on a terminal, line by line if it is too narrow, in plain columns if the output is piped.
 
 Wide columns of prose are printed line by line in a pipe too. Nothing is cut: only prose is wrapped, between words.
 """
@@ -16,25 +16,23 @@ from difflogic.system.words import visible
 Row = Sequence[str]
 
 PIPED = 120
-"""Characters of a piped line with columns of prose."""
+"""Most characters of a piped line with columns of prose."""
 NARROWEST = 24
-"""Fewest characters of a column of prose; a narrower terminal gets lines."""
+"""Fewest characters of a column of prose; on a narrower terminal the table is printed line by line."""
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
     """Print a table; the first column is left-aligned, like every column without a digit, or with `texts` all."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
-    left = [
-        texts or not index or not any(any(map(str.isdigit, cell)) for cell in column[1:])
-        for index, column in enumerate(columns)
-    ]
+    are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]
     if sys.stdout.isatty():
-        _fitted(headers, rows, left, title)
-    else:
-        plain = _plain(headers, rows, left, title)
-        wide = texts and max(map(len, plain)) > PIPED
-        click.echo("\n".join(_lines(headers, rows, title, PIPED) if wide else plain))
+        _fitted(headers, rows, are_left, title)
+        return
+    formats = [f"{'<' if left else '>'}{max(map(len, cells))}" for cells, left in zip(columns, are_left, strict=True)]
+    plain = ([title] if title else []) + ["  ".join(map(format, line, formats)).rstrip() for line in (headers, *rows)]
+    is_wide = texts and max(map(len, plain)) > PIPED
+    click.echo("\n".join(_lines(headers, rows, title, PIPED) if is_wide else plain))
 
 
 def loss_cells(soft: float | None, hard: int | None, solved: int | None, models: int) -> tuple[str, str, str]:
@@ -48,20 +46,7 @@ def solved_cell(solved: int | None, models: int) -> str:
     return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
-def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> list[str]:
-    lines = [headers, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
-    cells = [
-        [
-            text.ljust(width) if is_left else text.rjust(width)
-            for text, width, is_left in zip(line, widths, left, strict=True)
-        ]
-        for line in lines
-    ]
-    return ([title] if title else []) + ["  ".join(line).rstrip() for line in cells]
-
-
-def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> None:
+def _fitted(headers: Row, rows: Sequence[Row], are_left: Sequence[bool], title: str) -> None:
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
@@ -69,7 +54,7 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
 
     console = Console()
     table = Table(title=title or None, title_justify="left")
-    for column, is_left in zip(zip(headers, *rows, strict=True), left, strict=True):
+    for column, is_left in zip(zip(headers, *rows, strict=True), are_left, strict=True):
         prose, most = is_left and any(map(_is_prose, column)), max(map(cell_len, column))
         least = max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())) if prose else most
         justify: Literal["left", "right"] = "left" if is_left else "right"
@@ -83,20 +68,22 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
         console.print(table)
 
 
-def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator[str]:
+def _lines(headers: Row, rows: Sequence[Row], title: str, width: int) -> Iterator[str]:
     """Yield the lines of a table on a narrow terminal: each row's first cell, and below it the others with headers."""
     if title:
         yield title
     for first, *rest in rows:
         yield click.style(first, bold=True)
-        facts = [
-            f"{header}: {text}" if header else text for header, text in zip(headers[1:], rest, strict=True) if text
-        ]
-        for is_prose, some in groupby(facts, _is_prose):  # prose has lines of its own
+        facts = [f"{name}: {text}" if name else text for name, text in zip(headers[1:], rest, strict=True) if text]
+        for is_prose, group in groupby(facts, _is_prose):  # each fact in prose has its own line
             # NULs in place of spaces keep a fact such as `epochs: 3/500` on one line.
-            for text in some if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in some)]:
-                wrapped = textwrap.wrap(text, max(1, room - 4), break_long_words=False, break_on_hyphens=False)
+            for text in group if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in group)]:
+                wrapped = textwrap.wrap(text, max(1, width - 4), break_long_words=False, break_on_hyphens=False)
                 yield from (f"  {line}".replace("\0", " ") for line in wrapped)
+
+
+def _has_digit(cells: Row) -> bool:
+    return any(map(str.isdigit, "".join(cells)))
 
 
 def _is_prose(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Events of a training, in fields and in words, for any sink."""
+"""Report a training as events, in fields and in text, to any sink."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflogic.actions.build import command_for
 from difflogic.cli.request import in_options
-from difflogic.cli.screen.preview import Preview, beside
+from difflogic.cli.screen.preview import Preview, compare
 from difflogic.cli.screen.result import next_lines
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.config.policy import ClassifierConfig, PolicyConfig
@@ -38,15 +38,15 @@ NEXT_OF_CLASSIFIER = (
 )
 NEXT = (
     ("difflogic simplify {0} -o small.json", "fewer gates, proved equal"),
-    ("difflogic prove {0}", "what is right for certain"),
-    ("difflogic export {0} --format html", "a page on which it lives"),
+    ("difflogic prove {0}", "a proof of what it does"),
+    ("difflogic export {0} --format html", "a web page that runs it"),
 )
 
 
 class TrainingReporter(Observer):
-    """Describes a training to a sink.
+    """Observer that reports a training to a sink.
 
-    The events are attempt, begin, placed, epoch, notice, checkpoint and end; of agents iteration and evaluation too.
+    The events are attempt, begin, placed, epoch, notice, checkpoint and end; for agents iteration and evaluation too.
     """
 
     def __init__(self, sink: Lines, log_interval: int = Observer.log_interval) -> None:
@@ -76,12 +76,11 @@ class TrainingReporter(Observer):
             fields["lender"] = beginning.lender
             text.append(f"Begins with {beginning.lender}")
         if beginning.epoch:
-            text.append(f"Going on after {_unit(config)} {beginning.epoch} of {beginning.epochs}")
+            text.append(f"Continuing after {_unit(config)} {beginning.epoch} of {beginning.epochs}")
         self._sink.show(Event("begin", fields, text))
         engine = beginning.engine
-        if engine.engine == "gpu" and engine.software:  # which was asked for by name
-            kind = f"{engine.adapter} is a software adapter, a GPU imitated by the CPU"
-            self.noticed(f"{kind}: results are right, but slow to come.")
+        if engine.engine == "gpu" and engine.software:  # the user named it
+            self.noticed(f"{engine.adapter} is a software adapter, a slow GPU that the CPU emulates.")
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
@@ -90,23 +89,23 @@ class TrainingReporter(Observer):
 
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
-            of = "" if attempt.of is None else f" of at most {attempt.of}"
-            text = f"Attempt {attempt.number}{of}, seed {attempt.seed}."
+            most = "" if attempt.of is None else f" of at most {attempt.of}"
+            text = f"Attempt {attempt.number}{most}, seed {attempt.seed}."
         else:
             text = str(attempt).capitalize()
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
 
-    def logged(self, row: Row, judged: Row | None) -> None:
+    def logged(self, row: Row, evaluated: Row | None) -> None:
         soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft loss {row.soft_loss:.4f}"
-        text = f"Epoch {row.epoch:4}: {soft}{_accuracy(row, judged)}"
-        brief = "not tested yet" if judged is None else f"{100 * (judged.accuracy or 0):.2f} % right"
-        self._sink.show(Event("epoch", row.to_dict() | _measured(judged), [text], brief=brief))
+        text = f"Epoch {row.epoch:4}: {soft}{_accuracy(row, evaluated)}"
+        brief = "not tested yet" if evaluated is None else f"{100 * (evaluated.accuracy or 0):.2f} % right"
+        self._sink.show(Event("epoch", row.to_dict() | _hard_fields(evaluated), [text], brief=brief))
 
     def compared(self, standing: Standing) -> None:
         best, median = standing.soft_losses
         members = [
-            {"seed": seed, **row.to_dict(), **_measured(judged)}
-            for seed, row, judged in zip(standing.seeds, standing.rows, standing.judged, strict=True)
+            {"seed": seed, **row.to_dict(), **_hard_fields(evaluated)}
+            for seed, row, evaluated in zip(standing.seeds, standing.rows, standing.judged, strict=True)
         ]
         fields = {
             "epoch": standing.epoch,
@@ -124,7 +123,7 @@ class TrainingReporter(Observer):
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         best = members[0]
         if isinstance(best, Replica) and best.job.config.task.is_fixed:
-            self._sink.show_picture(lambda: beside(best))
+            self._sink.show_image(lambda: compare(best))
 
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
         self._sink.show(Event("iteration", {"rows": [row.to_dict() for row in rows]}))
@@ -133,13 +132,13 @@ class TrainingReporter(Observer):
             return
         returns = [row.mean_return for row in rows if row.mean_return is not None]
         training = f", {statistics.median(returns):.1f} while training" if returns else ""
-        many = f" at best, {statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
-        text = f"Step {last.steps:7}: mean return {max(scores):.1f}{many}{training}, {last.steps_per_s:.0f} steps/s"
+        median = f" at best, {statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
+        text = f"Step {last.steps:7}: mean return {max(scores):.1f}{median}{training}, {last.steps_per_s:.0f} steps/s"
         brief = f"mean return {max(scores):.1f}"
         if self._is_of_rows:
             brief = f"accuracy {100 * max(scores):.1f} %"
-            many = f" at best, {100 * statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
-            text = f"Row {last.steps:8}: {brief}{many}, {last.steps_per_s:.0f} rows/s"
+            median = f" at best, {100 * statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
+            text = f"Row {last.steps:8}: {brief}{median}, {last.steps_per_s:.0f} rows/s"
         self._sink.show(Event("evaluation", {"steps": last.steps, "scores": scores}, [text], brief=brief))
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
@@ -176,19 +175,19 @@ class TrainingReporter(Observer):
             "complete": run.complete,
             "interrupted": None if last.interrupted is None else interrupter(last),
             **(_of_agents(run) if isinstance(run, AgentRun) else _of_automata(run)),
-            **({} if attempts is None else {"attempts": [asdict(each) for each in attempts.record.attempts]}),
+            **({} if attempts is None else {"attempts": [asdict(attempt) for attempt in attempts.record.attempts]}),
             "next_steps": advice,
             "summary": trained.summary,
         }
-        # The bar ends first, so that the summary stands below the lines.
+        # The bar ends first, so that the summary is printed below the lines.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
 
 
 def _files(folder: Path | None) -> list[str]:
     images = ("rollout.gif", "returns.png", "accuracy.png")
-    found = [name for name in images if folder is not None and (folder / name).is_file()]
-    return [f"Open:            {name}; summary.txt has the details" for name in found]
+    files = [name for name in images if folder is not None and (folder / name).is_file()]
+    return [f"Open:            {name}; summary.txt has the details" for name in files]
 
 
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
@@ -198,27 +197,28 @@ def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
 
 
 def seeds(beginning: Beginning) -> str:
-    """Return `seed 23`, or of a population `seeds 23 to 86`."""
+    """Return `seed 23`, or for a population `seeds 23 to 86`."""
     first = beginning.config.seed
     last = first + beginning.population - 1
     return f"seed {first}" if first == last else f"seeds {first} to {last}"
 
 
-def _accuracy(row: Row, judged: Row | None) -> str:
-    if judged is None or judged.accuracy is None:
+def _accuracy(row: Row, evaluated: Row | None) -> str:
+    if evaluated is None or evaluated.accuracy is None:
         return ""
-    return f", hard loss {judged.hard_loss} ({100 * judged.accuracy:.2f} % right){_when(row.epoch, judged)}"
+    accuracy = f"{100 * evaluated.accuracy:.2f} % right"
+    return f", hard loss {evaluated.hard_loss} ({accuracy}){_when(row.epoch, evaluated)}"
 
 
-def _when(epoch: int, judged: Row | None) -> str:
-    """Return the epoch of an evaluation in words, if it is another one."""
-    return "" if judged is None or judged.epoch == epoch else f" at epoch {judged.epoch}"
+def _when(epoch: int, evaluated: Row | None) -> str:
+    """Return the epoch of an evaluation as text, if it is not `epoch`."""
+    return "" if evaluated is None or evaluated.epoch == epoch else f" at epoch {evaluated.epoch}"
 
 
-def _measured(judged: Row | None) -> dict[str, float | None]:
-    if judged is None or judged.accuracy is None:
+def _hard_fields(evaluated: Row | None) -> dict[str, float | None]:
+    if evaluated is None or evaluated.accuracy is None:
         return {"hard_acc": None, "hard_acc_epoch": None}
-    return {"hard_acc": round(100 * judged.accuracy, 4), "hard_acc_epoch": judged.epoch}
+    return {"hard_acc": round(100 * evaluated.accuracy, 4), "hard_acc_epoch": evaluated.epoch}
 
 
 def _number(value: float) -> float | None:
@@ -227,23 +227,21 @@ def _number(value: float) -> float | None:
 
 
 def _of_automata(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "best": None if run.wrong is None else {"epoch": run.best.epoch, "hard_loss": run.wrong},
         "skipped": run.state.skipped,
     }
     if len(run.members) == 1:
-        return found
-    members = [
-        {"seed": each.seed, "solved": each.solved, "first_solved": each.first_solved, "best": each.best}
-        for each in run.members
-    ]
-    return found | {"best_seed": run.member.seed, "members": members}
+        return fields
+    names = ("seed", "solved", "first_solved", "best")
+    members = [{name: getattr(member, name) for name in names} for member in run.members]
+    return fields | {"best_seed": run.member.seed, "members": members}
 
 
 def _of_agents(run: AgentRun) -> dict[str, Any]:
     members = [
-        {"seed": each.seed, "solved": each.solved, "score": None if each.score is None else each.score.mean}
-        for each in run.members
+        {"seed": member.seed, "solved": member.solved, "score": None if member.score is None else member.score.mean}
+        for member in run.members
     ]
     return {"best_seed": run.best.seed, "members": members}
 
@@ -258,12 +256,12 @@ def interrupter(run: Run | AgentRun) -> str:
 
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
-    """Return what to do about an interrupted run in the folder `path`."""
+    """Return advice on how to continue an interrupted run in the folder `path`."""
     done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
-    # The signal came while the last epochs ran: nothing is left to continue.
+    # If the signal came during the last epochs, the run is complete.
     if run.complete and done >= total:
-        return f"{interrupter(run)} came when the last {unit} was done: the run is complete."
+        return f"{interrupter(run)} came after the last {unit}: the run is complete."
     return (
-        f"Interrupted by {interrupter(run)} after {unit} {done} of {total}; the checkpoint is written. "
+        f"Interrupted by {interrupter(run)} after {unit} {done} of {total}; the checkpoint is saved. "
         f"Continue with: difflogic train --resume {quoted(path)}"
     )
