@@ -70,7 +70,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
 
 
 @pytest.mark.parametrize(("wanted", "ends"), [("cancel", False), (None, True), (None, False)])
-def test_who_asks_is_heard_while_an_evaluation_is_played(
+def test_request_to_stop_is_received_during_an_evaluation(
     live: Live, monkeypatch: pytest.MonkeyPatch, wanted: Wanted | None, ends: bool
 ) -> None:
     job, _ = live.store.submit("ann", JobSpec("train", "heard", small().to_dict(), "cpu"))
@@ -89,7 +89,7 @@ def files(client: httpx.Client, job: str) -> set[str]:
 
 
 @pytest.mark.exhaustive
-def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
+def test_agents_get_post_processing_jobs(live: Live, client: httpx.Client) -> None:
     config = small().with_(steps=256, logic={"widths": [2], "bits": 1})
     job = client.post("/jobs", json={"config": config.to_dict(), "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
@@ -146,7 +146,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
         ({"set": {"environment.n_envs": 4096, "ppo.n_steps": 1}, "population": 8}, "too_much_memory", "allows 200 MB"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_is_refused_at_once(client: httpx.Client, asked, code: str, words: str) -> None:
+def test_agents_that_cannot_be_trained_are_refused(client: httpx.Client, asked, code: str, words: str) -> None:
     for path in ("/jobs", "/jobs/preview"):
         answer = client.post(path, json={"preset": "cartpole", **asked})
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, code), answer.text
@@ -170,7 +170,7 @@ def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
     assert "may not name a module" in str(failed.reason)
 
 
-def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Client) -> None:
+def test_actions_for_automata_are_refused_for_agents(live: Live, client: httpx.Client) -> None:
     job = client.post("/jobs", json={"preset": "cartpole", "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
     assert "no unconverged gates" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]

@@ -36,7 +36,7 @@ def submit(client: httpx.Client, **request: object) -> dict:
     return answer.json()
 
 
-def test_a_submission_is_what_was_asked(client):
+def test_submission_stores_the_request(client):
     job = submit(client, name="mine", recipe="paper", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
                  stop_when_solved=2, priority=-3)  # fmt: skip
     assert job["config"] == presets.checkerboard().with_(optimizer={"lr": 0.5}, seed=7).to_dict()
@@ -122,7 +122,7 @@ def test_a_recipe_brings_its_restarts(client):
     assert not any(each["notices"] for each in found.values())
 
 
-def test_until_solved_ends_within_what_the_server_allows(client):
+def test_until_solved_ends_within_the_limits_of_the_server(client):
     job = submit(client, recipe="robust", within="60s")
     assert job["request"] == {"until_solved": True, "within": "60s", "stop_when_solved": 1}
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
@@ -142,7 +142,7 @@ def test_until_solved_ends_within_what_the_server_allows(client):
         assert words in answer.json()["error"]["message"]
 
 
-def test_what_the_start_never_reaches_is_said_before(client):
+def test_unreachable_target_is_noticed_in_the_preview(client):
     """Of a picture that is grown from one cell: how many steps would do."""
     request = {"preset": "lizard", "set": {"task.steps": 3}}
     seen = client.post("/jobs/preview", json=request).json()
@@ -215,7 +215,7 @@ def test_lists_are_filtered_and_come_in_pages(client, live):
         assert client.get(f"/jobs?{wrong}").status_code == 422
 
 
-def test_tags_are_bounded_and_go_on_to_what_is_made_of_a_job(client):
+def test_tags_are_limited_and_copied_to_derived_jobs(client):
     job = submit(client, tags=["one", "two", "one"])
     assert job["tags"] == ["one", "two"]
     assert client.patch(f"/jobs/{job['id']}", json={"tags": ["two", "for the paper"]}).json()["tags"][0] == "two"
@@ -291,7 +291,7 @@ def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
         training.end()
 
 
-def test_what_the_server_says_of_itself(client):
+def test_presets_health_and_session_are_reported(client):
     names = [each["name"] for each in client.get("/presets").json()["presets"]]
     assert names[: len(presets.PRESETS)] == list(presets.PRESETS)
     assert {"cartpole"} <= set(names[len(presets.PRESETS) :]) <= set(AGENTS)

@@ -52,7 +52,7 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("wanted", "status"), [("cancel", "cancelled"), ("pause", "paused"), ("requeue", "queued")])
-def test_backup_carries_out_what_was_asked_of_a_running_job(store, spec, tmp_path, monkeypatch, wanted, status):
+def test_backup_applies_the_request_to_stop_a_running_job(store, spec, tmp_path, monkeypatch, wanted, status):
     """And a process that is killed meanwhile leaves no copy of the database."""
     job, _ = store.submit("ann", spec)
     store.claim("w", "cpu", {"auto", "cpu"}, 60)
@@ -97,7 +97,7 @@ def test_a_backup_goes_through_a_pipe(store, spec, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "copy.tar", "pipe", "store"]
 
 
-def test_what_is_there_is_not_replaced(store, tmp_path, capsys):
+def test_existing_file_is_not_replaced(store, tmp_path, capsys):
     (tmp_path / "copy.tar").write_text("precious")
     assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 2
     assert "exists already" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
+def test_commands_steer_jobs(here: Path, capsys, monkeypatch) -> None:
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "acted on").strip()
     call(capsys, "watch", job)
     assert "is called a board." in call(capsys, "jobs", "rename", job, "a board")
@@ -146,7 +146,7 @@ def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
     assert words not in call(capsys, "jobs")
 
 
-def test_a_population_is_told_as_one(here: Path, capsys) -> None:
+def test_population_is_reported_as_one_job(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--population", 2, "--watch")
     assert "seeds 23 to 24" in text
     assert "in the median, solved 0 of 2" in text
@@ -199,7 +199,7 @@ def test_server_prints_link_and_commands_find_its_token(tmp_path: Path, capsys, 
     assert "Set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
 
 
-def test_servers_of_the_user_are_found(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_commands_find_servers_of_the_user(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv(SERVER, raising=False)
     monkeypatch.setenv(TOKEN, ANN)
@@ -245,7 +245,7 @@ def test_an_environment_that_will_not_do(
     assert ANN not in text
 
 
-def test_what_the_server_says_is_passed_on(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_refusals_of_the_server_are_shown(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
     with serving(tmp_path, ServeSettings()) as live:
         monkeypatch.setenv(SERVER, live.address)
@@ -366,7 +366,7 @@ def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
     )
 
 
-def test_attempts_are_told(here: Path, capsys) -> None:
+def test_attempts_are_shown(here: Path, capsys) -> None:
     (here / "flat.toml").write_text(flat(1000).to_toml())
     text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--name", "again", "--restarts", "1",
                 "--watch")  # fmt: skip
@@ -397,7 +397,7 @@ def test_until_it_is_solved_or_its_limit_ends_it(here: Path, capsys) -> None:
 
 
 @pytest.mark.parametrize("seen", [{1, 2, 3}, {2, 3}, {1, 3}, {3}])
-def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
+def test_attempts_are_reported_as_they_come(capsys, seen: set[int]) -> None:
     """Whichever states of the job the stream had: none of its attempts is missed, and the one under way is told."""
     config = flat(1000)
     made = [attempts.Attempt(1, 3, 23, 1000, "", "given up", 200, 14, "it is flat"),

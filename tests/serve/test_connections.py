@@ -123,7 +123,7 @@ def test_a_stream_of_events_outlives_every_limit(tmp_path: Path) -> None:
         assert any(line.startswith("data: ") and job["id"] in line for line in lines)
 
 
-def test_who_does_not_read_the_answer_is_not_waited_for(tmp_path: Path) -> None:
+def test_connection_without_reader_is_closed(tmp_path: Path) -> None:
     with limited(tmp_path, write_s=SHORT) as live, live.client() as client:
         job = client.post("/jobs", json={"preset": "checkerboard"}).json()["id"]
         run = live.store.job_folder(job).run
@@ -152,7 +152,7 @@ def status_of(live: Live) -> int | None:
         return status(other)
 
 
-def test_a_trusted_proxy_says_who_asks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_trusted_proxy_names_the_client(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "difflogic.serve")
     for proxies, told in ((("127.0.0.0/8",), "10.1.1.1"), ((), "127.0.0.1")):
         with serving(tmp_path, ServeSettings(proxies=proxies)) as live:
@@ -252,7 +252,7 @@ def test_options_that_cannot_be_used_end_the_command_before_it_begins(
 
 
 @pytest.mark.parametrize("seen", ["/difflogic", ""])
-def test_behind_a_prefix_everything_is_found(tmp_path: Path, seen: str) -> None:
+def test_all_routes_work_behind_a_prefix(tmp_path: Path, seen: str) -> None:
     with serving(tmp_path, ServeSettings(root_path="/difflogic")) as live:
         server_url = httpx.URL(live.address).copy_with(path=seen or "/")
         with httpx.Client(base_url=server_url, headers={"Authorization": f"Bearer {ANN}"}) as client:

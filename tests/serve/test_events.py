@@ -97,7 +97,7 @@ def epochs_of(events: list[tuple[str, object, str]]) -> list[int]:
     return [each["epoch"] for name, data, _ in events if name == "rows" for each in data]
 
 
-def test_a_job_that_is_over_is_told_whole(live, training):
+def test_job_that_is_over_is_streamed_completely(live, training):
     training.train(1200)
     training.end()
     events = listen(live, f"/jobs/{training.job.id}/events")
@@ -161,7 +161,7 @@ def test_many_listen_to_one_feed(live, training, monkeypatch):
     wait(lambda: not live.context.feed._job_feeds)
 
 
-def test_a_population_is_told_in_whole_epochs(live):
+def test_population_is_streamed_in_complete_epochs(live):
     training = Training(live.store, population=3)
     training.train(4)
     with (training.run / "metrics.jsonl").open("a") as file:  # a worker that is writing just now
@@ -173,7 +173,7 @@ def test_a_population_is_told_in_whole_epochs(live):
     training.journal.close()
 
 
-def test_frames_come_while_somebody_listens_and_the_newest_counts(live, training):
+def test_listeners_get_the_newest_frame(live, training):
     assert not live.store.heartbeat(training.job.id, training.lease, 1000).watched
     training.frame(1)
     path = f"/jobs/{training.job.id}"
@@ -275,7 +275,7 @@ def test_an_old_change_does_not_undo_a_newer_one(live, training):
     assert asyncio.run(pass_on()) == "done"
 
 
-def test_every_attempt_is_told_from_its_first_row(live):
+def test_every_attempt_is_streamed_from_its_first_row(live):
     """In the end the best one's, whichever that was."""
     store = live.store
     job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), request={"restarts": 2}))
@@ -324,7 +324,7 @@ def test_every_attempt_is_told_from_its_first_row(live):
     ]
 
 
-def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeypatch):
+def test_end_follows_the_rows_of_the_best_attempt(live, monkeypatch):
     """A listener that looks while the feed reads the attempt that the job has become in the end."""
     store = live.store
     job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), request={"restarts": 1}))
@@ -370,7 +370,7 @@ def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeyp
     assert epochs_of(events[after[0] :]) == list(range(1, 31))
 
 
-def test_all_jobs_of_an_owner_are_told_from_the_moment_of_the_request(live):
+def test_events_of_all_jobs_begin_with_the_request(live):
     async def hear() -> str:
         feed = ChangeFeed(live.store, Telemetry(live.store))
         await feed.start()
@@ -484,7 +484,7 @@ def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
     wait(lambda: "ZeroDivisionError" in caplog.text)
 
 
-def test_who_leaves_in_the_middle_is_forgotten(live):
+def test_listener_that_leaves_is_removed(live):
     job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
@@ -493,7 +493,7 @@ def test_who_leaves_in_the_middle_is_forgotten(live):
     assert live.context.feed.listeners == 0
 
 
-def test_a_crowd_is_told_less_often(live):
+def test_many_listeners_are_polled_less_often(live):
     feed = live.context.feed
     waits = []
     few = broadcast.FEW_LISTENERS

@@ -102,7 +102,7 @@ def test_build_makes_a_circuit_for_the_task_of_a_training(trained):
     assert (store.job_folder(job).files / "circuit.json").exists()
 
 
-def test_what_is_proved(trained):
+def test_proof_jobs_report_their_results(trained):
     """Of a training what fits its task, as `difflogic prove` says it; of a simplification that it is the same."""
     store, _ = trained
 
@@ -168,7 +168,7 @@ def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun)
 
 
 @pytest.mark.parametrize(("ask", "status"), [("cancel", "cancelled"), ("pause", "paused")])
-def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status):
+def test_request_to_stop_ends_post_processing_at_once(trained, monkeypatch, begun, ask, status):
     store, _ = trained
     job = submit(trained).id
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("has_database", [True, False])
-def test_it_says_what_it_said(folder, has_database):
+def test_jobs_of_version_0_1_0_are_read(folder, has_database):
     if not has_database:
         (folder / STORE).unlink()
     store = Store.open(folder)

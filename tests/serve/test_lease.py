@@ -51,13 +51,13 @@ def live(lease: Lease, times: Times, *seconds: float) -> None:
         lease.alive()
 
 
-def test_a_worker_that_was_stopped_is_seen_soon_whatever_it_does(lease, times):
+def test_stopped_worker_is_noticed_in_any_phase(lease, times):
     for phase in ("starting", "compiling", "evaluating", "finishing"):
         lease.enter(phase)
         assert due(lease) == LIMITS.stopped == 30
 
 
-def test_what_is_done_for_the_first_time_may_take_long(store, spec, monkeypatch):
+def test_first_entry_of_a_phase_may_take_long(store, spec, monkeypatch):
     """Another thread prolongs the lease meanwhile, but not for ever: the thread that works may hang."""
     store.submit("ann", spec)
     job, number = store.claim("w", "cpu", {"auto"}, 60)

@@ -42,7 +42,7 @@ def test_owners_take_turns(store, spec):
     assert [claim(store, engines=())[0].owner for _ in jobs] == fair
 
 
-def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
+def test_post_processing_is_for_workers_without_device(store, spec, clock):
     store.submit("ann", replace(spec, priority=10))
     assert not store.awaits("follow-ups")
     assert claim(store, engines=()) is None
@@ -141,7 +141,7 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, spec, clock):
     assert store.awaits("follow-ups")
 
 
-def test_what_no_worker_offers_is_said(store, spec, clock):
+def test_job_without_a_worker_has_a_reason(store, spec, clock):
     early = store.submit("ann", replace(spec, engine="gpu:1"))[0]
     assert early.waits_for is None, "the workers of a server that has just begun are about to come"
     store.register_worker("w", "cpu", "a processor", 1, ["auto", "cpu"])
@@ -170,7 +170,7 @@ def test_what_no_worker_offers_is_said(store, spec, clock):
     assert store.offered_engines() == set()
 
 
-def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, spec, clock):
+def test_job_stays_on_its_device_while_that_has_a_worker(store, spec, clock):
     store.submit("ann", spec)
     store.register_worker("g", "gpu:0", "a GPU", 1)
     job, lease = claim(store, "g", "gpu:0", {"auto", "gpu"})
@@ -205,7 +205,7 @@ def test_a_heartbeat_prolongs_and_tells(store, spec, clock):
     assert store.overdue_job("w").id == job.id
 
 
-def test_who_lost_the_lease_can_write_no_more(store, spec, clock):
+def test_worker_without_its_lease_cannot_write(store, spec, clock):
     store.submit("ann", spec)
     job, old = claim(store)
     clock.now += 60 + GRACE_S + 1
@@ -225,7 +225,7 @@ def test_who_lost_the_lease_can_write_no_more(store, spec, clock):
         store.heartbeat(job.id, new, 60)
 
 
-def test_a_late_beat_keeps_a_job_that_nobody_took(store, spec, clock):
+def test_late_heartbeat_keeps_an_unclaimed_job(store, spec, clock):
     store.submit("ann", spec)
     job, lease = claim(store)
     clock.now += 3600
@@ -272,14 +272,14 @@ def test_a_lost_job_waits_before_it_is_tried_again(store, spec):
 
 
 @pytest.mark.parametrize(("asked", "becomes"), [("cancel", "cancelled"), ("pause", "paused"), ("requeue", "queued")])
-def test_what_was_asked_of_a_lost_job_still_holds(store, spec, asked, becomes):
+def test_request_to_stop_survives_a_lost_worker(store, spec, asked, becomes):
     store.submit("ann", spec)
     job, _ = claim(store)
     store.ask(job.id, asked)
     assert store.expire_worker("w", "it was killed")[0].status == becomes
 
 
-def test_the_dead_are_found(store, spec):
+def test_dead_workers_are_expired(store, spec):
     for name in ("alive", "dead", "idle"):
         store.submit("ann", spec)
         store.register_worker(name, "cpu", "a processor", 1)

@@ -76,7 +76,7 @@ def test_a_film_or_samples_become_a_job_with_the_same_samples(live: Live, make: 
 
 
 @pytest.mark.exhaustive
-def test_what_cannot_be_learned_is_refused_in_a_sentence(live: Live) -> None:
+def test_samples_that_cannot_be_trained_are_refused(live: Live) -> None:
     full = np.zeros((1, 1 + MOST_CELLS // 64**2, 64, 64), dtype=np.uint8)
     bomb, large = io.BytesIO(), {"descr": "|u1", "fortran_order": False, "shape": (1 << 12, 1 << 10, 1 << 10)}
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as file:

@@ -32,7 +32,7 @@ def submitted(settings: ServeSettings, uploads: dict[str, Path] | None = None, *
     return of_automata(JobRequest.from_dict(request), uploads or {}, settings)
 
 
-def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_task_that_is_not_allowed_is_refused_and_not_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = presets.get(NAME).to_dict()
     monkeypatch.setattr(registered, "find", None)
     (tmp_path / "target.png").write_bytes(picture_png(np.zeros((8, 8, 3), dtype=np.uint8)))
@@ -45,7 +45,7 @@ def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.Mon
         submitted(ServeSettings(tasks=frozenset({NAME})), config=config, set={"plugin.name": "other:task"})
 
 
-def test_what_is_allowed_becomes_a_job_that_a_worker_can_train() -> None:
+def test_allowed_task_becomes_a_job_that_is_trained() -> None:
     made = submitted(ServeSettings(tasks=tasks(NAME)), preset=NAME, set={"task.side": 5})
     config = Config.from_dict(made.spec.config or {})
     assert config.plugin.settings["side"] == 5

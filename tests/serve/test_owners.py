@@ -38,7 +38,7 @@ def submit(live: Live, token: str, idempotency: str | None = None, **request: ob
         return client.post("/jobs", json={"preset": "checkerboard", **request}, headers=headers)
 
 
-def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
+def test_operator_sees_and_steers_all_jobs(live: Live) -> None:
     jobs = {token: submit(live, token).json()["id"] for token in (ANN, BEN, CAS)}
 
     def listed(token: str, **filters: str) -> list[str]:
@@ -66,7 +66,7 @@ def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
             assert client.post(f"/jobs/{jobs[CAS]}/cancel").status_code == (200 if token == CAS else 404)
 
 
-def test_an_owner_who_has_used_up_his_room_gets_no_more(tmp_path: Path, file: Path, monkeypatch) -> None:
+def test_owner_above_the_quota_gets_no_job(tmp_path: Path, file: Path, monkeypatch) -> None:
     monkeypatch.setattr(usage, "FRESH_S", 0.0)
     monkeypatch.setattr(usage, "SHARE", 0)
     caps = Caps(owner_quota=100_000)
@@ -92,7 +92,7 @@ def test_an_owner_who_has_used_up_his_room_gets_no_more(tmp_path: Path, file: Pa
         assert submit(live, ANN).status_code == 201
 
 
-def test_a_priority_above_0_is_for_who_may(live: Live) -> None:
+def test_priority_above_0_needs_a_role(live: Live) -> None:
     refused = submit(live, ANN, priority=1)
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "priority")
     assert submit(live, ANN, priority=-3).json()["priority"] == -3

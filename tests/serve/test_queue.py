@@ -20,7 +20,7 @@ def submit(store, spec, owner="ann", **fields):
     return store.submit(owner, replace(spec, **fields))[0].id
 
 
-def test_turns_come_as_they_were_told(store, spec):
+def test_jobs_are_taken_in_the_reported_order(store, spec):
     worker(store)
     submit(store, spec)
     store.claim("cpu-1", "cpu", CPU, 1000)  # it was ann's turn
@@ -41,7 +41,7 @@ def test_turns_come_as_they_were_told(store, spec):
         store.finish(taken.id, lease, "done")
 
 
-def test_nobody_waits_for_a_worker_that_is_not_there(store, spec, clock):
+def test_job_without_a_worker_has_no_position(store, spec, clock):
     job = submit(store, spec)
     assert turns_of(store)[job].position is None
     worker(store)
@@ -60,7 +60,7 @@ def test_a_follow_up_waits_for_no_training(store, spec):
     assert turns_of(store)[follow].position == 1
 
 
-def test_each_owner_is_told_of_his_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_queue_shows_an_owner_only_his_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(usage, "SHARE", 0.0)  # no answer is given twice, however long the first one took
     with serving(tmp_path) as live:
         live.store.register_worker("cpu-1", "cpu", "", 1, CPU)
@@ -77,7 +77,7 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path, monkeypatch: pytest.Monke
             assert ann.get("/queue", params={"ids": "x"}).status_code == 422
 
 
-def test_what_is_asked_of_the_queue_reads_no_rows(store, spec):
+def test_queries_of_the_queue_read_no_rows(store, spec):
     """Each has kilobytes, and thousands may wait: whoever looks for work many times a second reads an index alone."""
     worker(store)
     asked: list[str] = []

@@ -102,7 +102,7 @@ def test_it_begins_with_the_circuit_of_another_job(store: Store, spec: JobSpec, 
         away.store.finish(job, lease, "done")
 
 
-def test_who_lost_a_job_writes_nothing_to_it(store: Store, spec: JobSpec, away: Away) -> None:
+def test_worker_that_lost_a_job_writes_nothing_to_it(store: Store, spec: JobSpec, away: Away) -> None:
     store.submit("ann", spec)
     job, lease, _ = away.take()
     away.write(job, LAST, "old")
@@ -116,7 +116,7 @@ def test_who_lost_a_job_writes_nothing_to_it(store: Store, spec: JobSpec, away: 
     assert [path.name for path in home.rglob("*.tmp")] == []
 
 
-def test_what_could_not_be_written_is_sent_again_whole(
+def test_unwritten_files_are_sent_again_completely(
     store: Store, spec: JobSpec, away: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.submit("ann", spec)

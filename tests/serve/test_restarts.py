@@ -100,7 +100,7 @@ def test_a_follow_up_takes_the_best_attempts_circuit(store, trained):
 
 
 @pytest.mark.exhaustive
-def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
+def test_stopped_job_continues_in_the_right_attempt(store, by_hand):
     job = submit(store, name="hold 1.60 2.60")
     for attempt, ask in enumerate(("pause", "cancel"), 1):
         reached(store, job, 60, attempt)
@@ -141,7 +141,7 @@ def unsolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.exhaustive
-def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
+def test_job_until_solved_survives_its_worker(store, unsolved):
     job = store.submit("ann", spec_of(flat(), name="hold 2.60", until_solved=True, within="1000 epochs",
                                       stop_when_solved=1))[0].id  # fmt: skip
     reached(store, job, 60, attempt=2)

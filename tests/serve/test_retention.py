@@ -85,7 +85,7 @@ def test_dry_deletes_nothing(store, jobs):
     assert gone(store, jobs) == set()
 
 
-def test_what_a_follow_up_needs_stays(store, jobs):
+def test_source_of_post_processing_stays(store, jobs):
     follow_up, _ = store.submit("ann", JobSpec("simplify", "small", source=jobs["done"]))
     collect(store, quota=0)
     assert gone(store, jobs) == {"failed", "cancelled"}
@@ -118,7 +118,7 @@ def test_the_command(tmp_path, spec, capsys):
     assert "There is no store" in capsys.readouterr().err
 
 
-def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
+def test_failed_deletion_is_reported(store, jobs, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -172,7 +172,7 @@ def test_a_clock_that_is_set_deletes_nothing(store, jobs, clock, days, whole):
 
 
 @pytest.mark.parametrize("column", ["ended", "made"])
-def test_what_a_wrong_clock_ended_is_not_deleted_by_its_age(store, jobs, column):
+def test_job_ended_by_a_wrong_clock_is_not_deleted_by_age(store, jobs, column):
     """It ended before it began, or before its store did."""
     if column == "ended":
         store.database.write("UPDATE jobs SET ended = '1970-01-02T00:00:00+00:00' WHERE id = ?", jobs["done"])

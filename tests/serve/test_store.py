@@ -70,7 +70,7 @@ def test_a_waiting_job_is_cancelled_and_paused_at_once(store, spec):
     assert store.ask(job.id, "cancel").status == "cancelled"
 
 
-def test_a_running_job_is_asked(store, spec):
+def test_running_job_gets_requests_to_stop(store, spec):
     job, lease = running(store, spec)
     assert store.heartbeat(job.id, lease, 60).wanted is None
     assert store.ask(job.id, "pause").status == "running"
@@ -85,7 +85,7 @@ def test_a_running_job_is_asked(store, spec):
 
 
 @pytest.mark.parametrize("ask", ["pause", None])
-def test_who_thinks_better_of_it_in_time_is_heard(store, spec, ask):
+def test_resume_withdraws_a_pending_pause(store, spec, ask):
     job, lease = running(store, spec)
     store.ask(job.id, "pause")
     assert store.heartbeat(job.id, lease, 60).wanted == "pause"
@@ -94,7 +94,7 @@ def test_who_thinks_better_of_it_in_time_is_heard(store, spec, ask):
     assert store.release(job.id, lease).status == ("paused" if ask else "queued")
 
 
-def test_what_is_over_is_over(store, spec):
+def test_job_that_is_over_cannot_be_stopped(store, spec):
     job, lease = running(store, spec)
     store.finish(job.id, lease, "done")
     for call in (store.resume, store.retry, lambda job: store.ask(job, "cancel"), lambda job: store.ask(job, "pause")):
@@ -134,7 +134,7 @@ def test_lists_are_sorted_and_go_on_page_by_page(store, spec, sort, order):
     assert listed == order
 
 
-def test_tags_are_kept_counted_and_found(store, spec):
+def test_tags_are_stored_counted_and_searched(store, spec):
     tagged = store.submit("ann", replace(spec, tags=["the paper", "größer"]))[0]
     other = store.submit("ann", spec)[0]
     store.submit("ben", replace(spec, tags=["the paper"]))
@@ -205,7 +205,7 @@ def test_a_newer_store_is_refused(tmp_path):
         Store.open(tmp_path)
 
 
-def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, spec):
+def test_older_store_is_migrated_with_a_copy(tmp_path, monkeypatch, spec):
     before = Store.open(tmp_path)
     job = submit(before, spec)
     before.close()
@@ -231,7 +231,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch
     assert Store.open(tmp_path).job(job.id) == job
 
 
-def test_what_is_no_store_is_told(tmp_path):
+def test_folder_without_a_store_is_refused(tmp_path):
     (tmp_path / files.STORE).write_text("This is a text and no database." * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store.open(tmp_path)
@@ -254,7 +254,7 @@ def test_a_failed_transaction_leaves_nothing(store, spec):
     assert submit(store, spec).version == 1
 
 
-def test_a_full_disk_is_told(store, spec):
+def test_full_disk_refuses_a_submission(store, spec):
     with store.database.reading() as connection:
         connection.execute("PRAGMA max_page_count = 1")
     with pytest.raises(StoreError, match="full"):

@@ -184,7 +184,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", sampled(ODD, [*ODD][::4]))
 @pytest.mark.parametrize("has_database", [False, True])
-def test_an_odd_record_hides_no_other_job(filled, odd, has_database):
+def test_invalid_record_hides_no_other_job(filled, odd, has_database):
     """Made again from the folders, the store has all others, and says which folder it could not take."""
     ODD[odd](filled.path("done") / job_file.NAME)
     if not has_database:
@@ -261,14 +261,14 @@ def test_a_run_that_says_nothing_stays_where_it_is(filled):
         (files.LOST, in_place_of(Path.touch), "is a file, but a store has a folder"),
     ],
 )
-def test_what_is_of_another_kind_is_named(filled, name, strike, words):
+def test_path_of_another_kind_is_refused_by_name(filled, name, strike, words):
     strike(filled.folder / name)
     with pytest.raises(StoreError) as error:
         Store.open(filled.folder)
     assert str(error.value).startswith(f"{filled.folder / name} {words}")
 
 
-def test_what_is_in_the_place_of_a_folder_is_put_aside(filled):
+def test_file_in_place_of_a_folder_is_put_aside(filled):
     path = filled.path("queued")
     path.rename(filled.folder.with_name("elsewhere"))
     path.write_text("not a folder")
@@ -386,7 +386,7 @@ def test_another_start_of_the_machine_has_another_clock(tmp_path, monkeypatch):
     assert abs(Store.open(tmp_path).clock() - time.time()) < 60
 
 
-def test_a_full_disk_is_said_by_the_server_and_by_jobs(tmp_path, spec, monkeypatch):
+def test_full_disk_is_reported_by_the_server_and_by_jobs(tmp_path, spec, monkeypatch):
     free = [records.MIN_FREE_BYTES]
     monkeypatch.setattr(records.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
     with serving(tmp_path) as live, live.client() as client:
@@ -407,7 +407,7 @@ def test_a_full_disk_is_said_by_the_server_and_by_jobs(tmp_path, spec, monkeypat
         assert client.get("/ready").status_code == 200
 
 
-def test_nobody_else_reads_a_store(tmp_path, spec):
+def test_store_is_private(tmp_path, spec):
     store = Store.open(tmp_path / "store")
     submit(store, spec)
     store.close()
@@ -438,7 +438,7 @@ def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
     assert (filled.folder / files.LOST / files.STORE).is_file()
 
 
-def test_who_repeats_a_request_gets_the_same_job(store, spec):
+def test_repeated_request_gets_the_same_job(store, spec):
     job, _ = store.submit("ann", spec, "k")
     store.edit(job.id, name="edited")
     LOSSES["removed"](store.folder)

@@ -170,7 +170,7 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
         ({"preset": "cartpole", "set": {"environment.id": "MountainCar-v0"}}, {"over": OVER}, "invalid_config", "lr"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_swept_is_refused_at_once(client: httpx.Client, asked, sweep, code: str, words: str) -> None:
+def test_sweep_that_cannot_be_run_is_refused(client: httpx.Client, asked, sweep, code: str, words: str) -> None:
     base = {} if "preset" in asked else {"config": CONFIG.to_dict()}
     for path in ("/jobs", "/jobs/preview"):
         answer = client.post(path, json={**base, **asked, "sweep": sweep})
@@ -178,7 +178,7 @@ def test_what_cannot_be_swept_is_refused_at_once(client: httpx.Client, asked, sw
         assert words in answer.json()["error"]["message"]
 
 
-def test_what_a_sweep_costs_is_told(client: httpx.Client) -> None:
+def test_preview_has_the_cost_of_a_sweep(client: httpx.Client) -> None:
     for request, over in (
         ({"config": CONFIG.to_dict()}, {"train.epochs": [100, 400]}),
         ({"config": PRESETS["cartpole"].to_dict()}, {"steps": [1000, 50_000]}),

@@ -69,7 +69,7 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     assert f"epoch {EPOCHS}: soft loss" in log
 
 
-def test_the_gates_of_every_evaluation_are_kept(store, trained):
+def test_gates_of_every_evaluation_are_stored(store, trained):
     lines = [json.loads(line) for line in store.job_folder(trained).gates.read_text().splitlines()]
     assert [line["epoch"] for line in lines] == [1, *range(50, EPOCHS + 1, 50)]
     assert lines[0]["layers"][0]["name"] == "perceive 0"
@@ -122,7 +122,7 @@ def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undi
     assert str(store.folder) not in failed.reason
 
 
-def test_frames_are_made_for_those_who_watch(store, trained):
+def test_frames_are_made_for_listeners(store, trained):
     assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == EPOCHS, (
         "what became of it is drawn unasked"
     )
@@ -282,7 +282,7 @@ def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("then", ["cancel", "error"])
-def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch, then):
+def test_stopping_worker_takes_no_other_job(tmp_path, monkeypatch, then):
     """Also where a cancel comes after the signal, or the training ends in an error."""
     store = Store.open(tmp_path)
     first, _ = store.submit("ann", spec_of(short_config()))

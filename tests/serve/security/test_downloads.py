@@ -56,11 +56,11 @@ def raw(live: Live, path: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("job", ["..", "../..", "A" * 16, "a" * 15, "a" * 17, "%2e%2e", "aaaaaaaaaaaaaaa/", "1" * 16])
-def test_what_is_no_id_leads_nowhere(live: Live, job: str) -> None:
+def test_invalid_id_is_not_found(live: Live, job: str) -> None:
     assert raw(live, f"{API}/jobs/{job}/log")[0] in (404, 422)
 
 
-def test_files_are_had_as_what_they_are(client: httpx.Client, kept: str, live: Live) -> None:
+def test_files_have_their_media_types(client: httpx.Client, kept: str, live: Live) -> None:
     (live.store.job_folder(kept).run / "page.html").write_text("<script>alert(1)</script>")
     listed = client.get(f"/jobs/{kept}/files").json()["files"]
     assert [each["name"] for each in listed] == ["page.html", "summary.txt"]

@@ -77,7 +77,7 @@ def test_metrics_are_for_this_machine_or_a_token(live: Live, tmp_path: Path) -> 
             assert known.get(other.address + "/metrics").status_code == 200
 
 
-def test_a_failure_inside_is_told_without_its_words(live: Live, client: httpx.Client, monkeypatch, caplog) -> None:
+def test_internal_error_hides_its_message(live: Live, client: httpx.Client, monkeypatch, caplog) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a detail of the inside")
 

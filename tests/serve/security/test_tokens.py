@@ -20,7 +20,7 @@ from tests.serve.security.asking import error, submit
 
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", f"Basic {ANN}", "Bearer", f"Bearer {ANN}x", "", "Bearer é"])
-def test_without_a_token_nothing_is_told(live: Live, header: str | None) -> None:
+def test_request_without_a_token_gets_nothing(live: Live, header: str | None) -> None:
     headers = {} if header is None else {"Authorization": header.encode()}
     answer = httpx.get(live.address + API + "/jobs", headers=headers)
     error(answer, 401, "unauthorized")
@@ -104,7 +104,7 @@ def test_a_name_of_another_site_is_refused(live: Live, tmp_path: Path) -> None:
         assert ask("lab", others.address).status_code == 200
 
 
-def test_the_page_is_kept_by_browsers_which_ask_whether_it_changed(live: Live) -> None:
+def test_browsers_revalidate_the_cached_page(live: Live) -> None:
     first = httpx.get(live.address + "/static/main.js")
     assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
     again = httpx.get(live.address + "/static/main.js", headers={"If-None-Match": first.headers["etag"]})

@@ -81,7 +81,7 @@ def test_the_process_of_a_picture_has_limits(tmp_path: Path) -> None:
     "data",
     [*exhaustive((b"",), (b"GIF89a",), (b"%!PS-Adobe",), (bytes(1000),)), b"<svg/>", png(5, 5)[:45]],
 )
-def test_what_is_no_picture_is_refused(client: httpx.Client, data: bytes) -> None:
+def test_invalid_image_is_refused(client: httpx.Client, data: bytes) -> None:
     message = error(upload(client, data), 422, "invalid_config")
     assert "/" not in message  # nothing of the server's folders
 
@@ -111,7 +111,7 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
         b'{"size": ' + b"9" * 5000 + b"}",
     ],
 )
-def test_what_is_no_json_is_refused(client: httpx.Client, body: bytes) -> None:
+def test_invalid_json_is_refused(client: httpx.Client, body: bytes) -> None:
     error(client.post("/jobs", content=body, headers={"Content-Type": "application/json"}), 400, "not_json")
 
 
