@@ -15,15 +15,7 @@ from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL
 from difflogic.runs.jsonl import NOTHING
 from difflogic.serve.api import artefacts
-from difflogic.serve.api.context import (
-    ALWAYS,
-    CurrentCaller,
-    OwnJob,
-    ServiceContext,
-    errors,
-    reply,
-    reply_text,
-)
+from difflogic.serve.api.context import ALWAYS, CurrentCaller, OwnJob, ServiceContext, errors, reply, reply_text
 from difflogic.serve.api.replies import Comparison, FileList, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID
