@@ -1,4 +1,4 @@
-"""What counts as work, against the layout and the paper's numbers."""
+"""Counts of work, compared with the layout and the paper's numbers."""
 
 import itertools
 

@@ -17,7 +17,7 @@ __all__ = ["engine", "epoch_by_epoch"]
 
 @pytest.fixture
 def adapters(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo | Exception]:
-    """What the machine has: really the reference, and trusted; an exception is raised on opening."""
+    """Fake engines of the machine: the reference, trusted; an exception is raised on opening."""
     found: list[EngineInfo | Exception] = []
 
     class GpuEngine:

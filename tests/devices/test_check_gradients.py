@@ -132,7 +132,7 @@ def test_what_was_named_is_asked_or_an_error(
 
 @pytest.mark.parametrize("name", check_gradients.AUTODIFF)
 def test_a_model_that_differentiates_itself_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in where it is not installed: `tests/bench/test_rivals.py` tests the model itself."""
+    """Use a fake if it is not installed: `tests/bench/test_rivals.py` tests the model itself."""
     model: Any = ModuleType(f"difflogic.autodiff.{name}_model")
     model.gradients = ReferenceEngine().loss_and_gradients
     monkeypatch.setitem(sys.modules, model.__name__, model)

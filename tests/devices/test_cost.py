@@ -1,4 +1,4 @@
-"""What a training would take is said, or refused, before anything is made for it."""
+"""The predicted cost of a training is reported, or refused, before anything is allocated."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ SMALL = presets.checkerboard(small=True)
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 16 GB."""
+    """Machine with 16 GB."""
     for module in (cost, memory):
         monkeypatch.setattr(module, "physical_memory", lambda: 16 * 10**9)
 

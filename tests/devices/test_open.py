@@ -1,4 +1,4 @@
-"""Which engine is chosen, and what is said about it."""
+"""Choice of the engine, and its messages."""
 
 import sys
 from typing import Any

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("cache")
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
-    """What the self-test will find."""
+    """Results of the fake self-test."""
     found: list[Check] = []
     monkeypatch.setattr(selftest, "self_test", lambda name: list(found))
     return found

@@ -30,7 +30,7 @@ def _opened(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(autouse=True)
 def poisoned_workgroup_memory(request: pytest.FixtureRequest) -> None:
-    """What a kernel reads of workgroup memory before it writes there is seen."""
+    """Detect kernels that read workgroup memory before they write it."""
     used = [request.getfixturevalue(name) for name in ("engine", "any_engine") if name in request.fixturenames]
     if any(isinstance(each, GpuEngine) for each in used):
         request.getfixturevalue("poison").run([0], (POISONED_GROUPS, 1))

@@ -1,4 +1,4 @@
-"""The search over the hard circuit, and its twin."""
+"""Local search over the hard circuit, compared with its reference."""
 
 import numpy as np
 import pytest
@@ -70,18 +70,18 @@ def searched(
 def test_both_find_the_same(name: str, guided: bool) -> None:
     job = task_job(name, fire_rate=CASES[name], probes=2)
     gates = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
-    ours, twin = CpuLocalSearch(job), ReferenceLocalSearch(job)
-    np.testing.assert_array_equal(ours.wrong(gates), twin.wrong(gates))
+    ours, reference = CpuLocalSearch(job), ReferenceLocalSearch(job)
+    np.testing.assert_array_equal(ours.wrong(gates), reference.wrong(gates))
     costs = (
         np.random.default_rng(4).integers(1, 9, search.fresh_costs(job.config, len(job.probes)).shape).astype(np.uint32)
     )
-    np.testing.assert_array_equal(ours.slopes(gates, costs), twin.slopes(gates, costs))
+    np.testing.assert_array_equal(ours.slopes(gates, costs), reference.slopes(gates, costs))
     found = searched(ours, job, gates, 2, guided)
-    assert found == searched(twin, job, gates, 2, guided)
+    assert found == searched(reference, job, gates, 2, guided)
     assert found[0] != gates.tolist()
     # Costs may rise after the first of two epochs, unless that mended much.
-    once = np.array(searched(twin, job, gates, 1, guided)[0])
-    assert max(found[1]) == 1 + search.stuck(int(twin.wrong(gates).sum()), int(twin.wrong(once).sum()))
+    once = np.array(searched(reference, job, gates, 1, guided)[0])
+    assert max(found[1]) == 1 + search.stuck(int(reference.wrong(gates).sum()), int(reference.wrong(once).sum()))
 
 
 @settings(max_examples=15)

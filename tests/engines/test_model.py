@@ -87,7 +87,7 @@ def test_metrics_come_once_in_order(any_engine: Engine, job: Job) -> None:
 def test_evaluation_is_the_references(
     engine: Engine, fire_rate: float, batch: int, probes: int, loss_channels: int
 ) -> None:
-    """Of the same logits on the same batch: with a learning rate of 0 both keep theirs."""
+    """Compare both on the same logits and batch: with a learning rate of 0 logits do not change."""
     job = make_job(fire_rate=fire_rate, batch=batch, probes=probes, loss_channels=loss_channels, lr=0.0)
     reference, model = (each.open([job], [start(job)]) for each in (ReferenceEngine(), engine))
     first, judged = reference.evaluate()[0], model.evaluate()[0]

@@ -114,7 +114,7 @@ def assert_engines_agree(engine: Engine, circuit: Circuit, given: dict[str, Any]
 
 
 def assert_gradients_agree(engine: Engine, circuit: Circuit, given: dict[str, Any]) -> None:
-    """By the exact ones, and by what float32 does to the reference: in some circuits all gradients of a layer are
+    """Tolerance from exact gradients and the reference's float32 error: in some circuits all gradients of a layer are
     small differences of large moments."""
     (loss, ours), (expected_loss, theirs), (_, exact) = (
         each.loss_and_gradients(circuit, Batch(**given)) for each in (engine, REFERENCE, EXACT)

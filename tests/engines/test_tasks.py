@@ -37,7 +37,7 @@ def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
 
 
 def test_a_verdict_is_the_references(engine: Engine, job: Job) -> None:
-    """Of the same logits on the same batch: with a learning rate of 0 both keep theirs."""
+    """Compare both on the same logits and batch: with a learning rate of 0 logits do not change."""
     job = replace(job, config=job.config.with_(optimizer={"lr": 0.0}))
     (ours, _, judged), (theirs, _, expected) = (train(each, job, start(job), 3) for each in (engine, ReferenceEngine()))
     assert judged == expected

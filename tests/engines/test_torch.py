@@ -67,7 +67,7 @@ def test_one_layer_may_stand_twice_in_a_network() -> None:
 
 
 def test_an_optimiser_trains_it_and_the_hard_circuit_is_right() -> None:
-    """To the exclusive or of two bits, of which no start gate knows anything."""
+    """Learn the exclusive or of two bits, which no initial gate computes."""
     torch.manual_seed(0)
     layer = CircuitModule(Circuit.feed_forward([2, 8, 1], seed=0), device="cpu")
     x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])

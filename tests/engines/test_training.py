@@ -52,7 +52,7 @@ def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -
     ids=lambda value: getattr(value, "name", None),
 )
 def test_the_papers_first_losses(any_engine: Engine, config: Config, soft: float | None, hard: int) -> None:
-    """At seed 23, as the authors' notebook prints them."""
+    """Losses at seed 23, as in the authors' notebook."""
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     job = tasks.make_job(config, circuit)
     _, (row,), evaluation = train(any_engine, job, TrainState.initial(job), 1)

@@ -1,4 +1,4 @@
-"""A workspace seen as the twins see it: arrays `[M, ...]` with cells last and no padding."""
+"""Workspace in the layout of the references: arrays `[M, ...]` with cells last and no padding."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -103,7 +103,7 @@ class Rig:
         return from_chunks(chunked, cells).swapaxes(-1, -2)
 
     def put_kept(self, step: int, nodes: np.ndarray) -> None:
-        """What the forward pass kept of a step, `[M, nodes, cells]`."""
+        """Return the nodes of a step that the forward pass stored, `[M, nodes, cells]`."""
         self.put(self.work.several["kept"][step], self._tiled(nodes))
 
     def _tiled(self, nodes: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ class Rig:
         return from_chunks(chunked, self.shape.cells).swapaxes(-1, -2)
 
     def nodes_of(self, model: int, values: np.ndarray) -> np.ndarray:
-        """Of all `[N, cells]` the values that a kernel writes down."""
+        """Return the values that a kernel stores, of all `[N, cells]`."""
         patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
         return np.concatenate([values[:patches], values[patches + inner :]])
 
@@ -145,11 +145,13 @@ def rig(device: GpuDevice, circuits: Sequence[Circuit], shape: Shape, **options:
     made.work.close()
 
 
-def assert_twins(got: np.ndarray, twin: Callable[[int, np.ndarray], None], before: np.ndarray | None = None) -> None:
-    """Of each model, bit for bit what its twin leaves in a buffer, where `before` it held that."""
+def assert_matches_reference(
+    got: np.ndarray, reference: Callable[[int, np.ndarray], None], before: np.ndarray | None = None
+) -> None:
+    """Assert that each model's buffer is, bit by bit, the reference's result from the content `before`."""
     for m, each in enumerate(got):
         expected = np.empty_like(each) if before is None else before[m].copy()
-        twin(m, expected)
+        reference(m, expected)
         np.testing.assert_array_equal(each, expected)
 
 
@@ -163,5 +165,5 @@ def on_device(
 def train_alone(
     device: GpuDevice, job: Job, state: TrainState, epochs: int, launch: LaunchConfig | None = None
 ) -> Outcome:
-    """What becomes of one model."""
+    """Results of one model."""
     return train(GpuEngine(device, launch), job, state, epochs)

@@ -1,4 +1,4 @@
-"""Which adapter is meant, and what is said where none fits."""
+"""Selection of adapters, and the messages if none fits."""
 
 from dataclasses import replace
 from typing import Any

@@ -101,7 +101,7 @@ def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
 
 
 def test_reference_has_the_parameters_of_its_kernel(spec: KernelSpec) -> None:
-    """By the same names, in the same order."""
+    """Compare names and order."""
     module = importlib.import_module(f"difflogic.reference.kernels.{spec.name}")
     assert f"Reference of `{spec.name}.wgsl`" in module.__doc__
     arguments = list(inspect.signature(getattr(module, spec.name)).parameters)

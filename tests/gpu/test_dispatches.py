@@ -1,4 +1,4 @@
-"""What a train step asks of the device: few dispatches, one pass, nothing created, nothing uploaded."""
+"""Device calls of a train step: few dispatches, one pass, nothing created, nothing uploaded."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from tests.tasks import task_job
 
 
 class Calls(Counter[str]):
-    """How often each method of the device, its queue and its encoders was called; bytes that crossed."""
+    """Number of calls of each method of the device, its queue and its encoders, and bytes transferred."""
 
     def spy(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
         real = getattr(owner, name)
@@ -102,7 +102,7 @@ def test_a_train_step_is_few_dispatches(device: GpuDevice, steps: int, fire_rate
 
 
 def test_what_a_task_asks_for_costs_its_own_dispatches(device: GpuDevice) -> None:
-    """As the table of shaders/README.md tells: nothing for what is not asked for."""
+    """Compare with the table of shaders/README.md: features that are not used cost no dispatch."""
     job = task_job("everything")
     assert (job.config.task.judged_steps, job.config.task.damage_steps) == ((2, 3, 4), (0, 3))
     model = on_device(device, [job], [start(job)])
@@ -162,7 +162,7 @@ def test_evaluation_is_submitted_before_metrics_are_read(
 
 
 def test_submits_come_to_hold_several_steps(device: GpuDevice, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as take SUBMIT_SECONDS, by the clock: a long while, so that load does not matter."""
+    """Submits last about SUBMIT_SECONDS, which is long here so that load does not matter."""
     monkeypatch.setattr(model_room, "SUBMIT_SECONDS", 60.0)
     model = open_model(device)
     model.train(50)

@@ -1,4 +1,4 @@
-"""Functions on a GPU: the start's adjoint is its twin's, and how the work is cut changes no bit."""
+"""Functions on a GPU: the initial state's adjoint equals the reference's, and no bit depends on how work is divided."""
 
 import numpy as np
 import pytest

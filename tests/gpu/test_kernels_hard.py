@@ -1,4 +1,4 @@
-"""The hard kernels against their twins: every bit."""
+"""Hard kernels against their references: every bit."""
 
 import dataclasses
 

@@ -9,7 +9,7 @@ from difflogic.engine.shape import Shape
 from difflogic.gpu.device import GpuDevice
 from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.seed_grid import seed_grid
-from tests.gpu.rig import assert_twins, rig
+from tests.gpu.rig import assert_matches_reference, rig
 from tests.random_circuits import random_circuit
 
 
@@ -31,7 +31,7 @@ def test_start_grids(device: GpuDevice, shape: Shape) -> None:
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
         np.testing.assert_array_equal(r.get("control", 8, dtype=np.uint32), control)
-    assert_twins(got, lambda m, state: seed_grid(shape, control[m], state))
+    assert_matches_reference(got, lambda m, state: seed_grid(shape, control[m], state))
 
 
 @pytest.mark.parametrize("fire_rate", [0.1, 0.6])
@@ -42,5 +42,5 @@ def test_fire_masks(device: GpuDevice, shape: Shape, fire_rate: float) -> None:
         r.put("control", control)
         r.run(*r.work.fire)
         got = r.get("masks", shape.steps, shape.cells_per_grid)
-    assert_twins(got, lambda m, masks: fire_mask(shape, fire_rate, control[m], masks))
+    assert_matches_reference(got, lambda m, masks: fire_mask(shape, fire_rate, control[m], masks))
     assert len(np.unique(got)) == 2

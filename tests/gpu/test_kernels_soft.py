@@ -1,4 +1,4 @@
-"""Each kernel of the soft forward and backward pass against its twin, two models at once."""
+"""Kernels of the soft forward and backward pass against their references, two models at once."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The kernels of what only some tasks ask for, against their twins, two models at once."""
+"""Kernels of optional features of a task against their references, two models at once."""
 
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from difflogic.reference.kernels.step_loss import step_loss
 from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 from difflogic.reference.kernels.write_back import write_back
 from tests import tolerances
-from tests.gpu.rig import Rig, assert_twins, rig
+from tests.gpu.rig import Rig, assert_matches_reference, rig
 from tests.gpu.test_kernels_random import control_words
 from tests.random_circuits import bits, random_circuit
 
@@ -72,7 +72,7 @@ def test_boards(device: GpuDevice, shape: Shape) -> None:
         r.put("control", CONTROL)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), 1, shape.cells)
-    assert_twins(got, lambda m, state: seed_boards(shape, CONTROL[m], state))
+    assert_matches_reference(got, lambda m, state: seed_boards(shape, CONTROL[m], state))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -82,7 +82,7 @@ def test_the_same_start(device: GpuDevice, shape: Shape) -> None:
         r.put("same", same)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
-    assert_twins(got, lambda _, state: same_start(shape, same, state))
+    assert_matches_reference(got, lambda _, state: same_start(shape, same, state))
 
 
 @pytest.mark.parametrize("shape", [replace(shape, loss_channels=1) for shape in SHAPES], ids=str)
@@ -95,7 +95,7 @@ def test_rule_targets(device: GpuDevice, shape: Shape) -> None:
         r.put("rule", rule)
         r.run(r.work.seed[-1])
         got = r.get_cells("targets", 1, shape.cells)
-    assert_twins(got, lambda m, targets: rule_target(shape, state[m], rule, targets))
+    assert_matches_reference(got, lambda m, targets: rule_target(shape, state[m], rule, targets))
 
 
 @pytest.mark.parametrize("probes", [0, 40])
@@ -107,7 +107,9 @@ def test_corners(device: GpuDevice, shape: Shape, probes: int) -> None:
         r.put("control", CONTROL)
         r.run(*r.work.corners)
         got = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
-    assert_twins(got[:, :, first : first + shape.batch], lambda m, corners: draw_corners(shape, CONTROL[m], corners))
+    assert_matches_reference(
+        got[:, :, first : first + shape.batch], lambda m, corners: draw_corners(shape, CONTROL[m], corners)
+    )
     np.testing.assert_array_equal(got[:, :, :first], before[:, :, :first])
 
 
@@ -127,7 +129,7 @@ def test_damage(device: GpuDevice, shape: Shape) -> None:
             r.run(*r.work._damage(step))
         got = [r.get_cells(r.work.state(step), *state.shape[1:]) for step in shape.damage_steps]
     for mark, damaged in enumerate(got):
-        assert_twins(damaged, partial(damage_of, mark), state)
+        assert_matches_reference(damaged, partial(damage_of, mark), state)
         assert (damaged == 0).any(axis=(1, 2)).all()
 
 
@@ -159,7 +161,7 @@ def test_hard_damage(device: GpuDevice, shape: Shape, probes: int) -> None:
         r.put_cells(r.work.words(2), words)
         r.run(*r.work._damage(2, hard=True))
         got = r.get_cells(r.work.words(2), *words.shape[1:], dtype=np.uint32)
-        assert_twins(got, lambda m, words: hard_damage(r.hard_shape, 1, corners[m], words), words)
+        assert_matches_reference(got, lambda m, words: hard_damage(r.hard_shape, 1, corners[m], words), words)
 
 
 JUDGED = [replace(shape, loss_steps=(1, 3, 4), targets=targets) for shape in SHAPES for targets in (1, 3)]
@@ -216,7 +218,7 @@ def test_the_pool_is_drawn_from(device: GpuDevice, shape: Shape, part: int) -> N
 @pytest.mark.parametrize("samples", [1, 5, 70_000])
 @pytest.mark.parametrize("shape", JUDGED, ids=str)
 def test_samples_are_drawn(device: GpuDevice, shape: Shape, samples: int) -> None:
-    """With their targets, of which some do not count; channels beyond theirs stay as they are."""
+    """Samples come with targets, of which some do not count; other channels stay the same."""
     if samples > 5 and shape.cells_per_grid > 9:
         return
     rng = np.random.default_rng(11)
@@ -257,7 +259,7 @@ def test_sample_losses(device: GpuDevice, shape: Shape) -> None:
 @pytest.mark.parametrize("resets", [0, 1, 5])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_batch_goes_back(device: GpuDevice, shape: Shape, resets: int) -> None:
-    """Of equal losses the first; the second model's epoch was skipped."""
+    """The first of equal losses is replaced; the second model's epoch was skipped."""
     rng = np.random.default_rng(10)
     size = (shape.channels, shape.cells)
     state, fresh = rng.random((M, *size), dtype=np.float32), bits(rng, M, *size)
@@ -306,7 +308,7 @@ def test_faults_of_states_and_of_their_adjoints(device: GpuDevice, shape: Shape)
         r.run(*r.work._damage(2), *r.work._d_events(2))
         got = r.get_cells(r.work.state(2), *state.shape[1:])
         d_patches = r.get_cells(r.work.d_patches(2), *given.shape[1:])
-        assert_twins(got, lambda m, state: faults(shape, 2, KEYS[m, 1], listed, state), state)
+        assert_matches_reference(got, lambda m, state: faults(shape, 2, KEYS[m, 1], listed, state), state)
         for m in range(M):
             expected = given[m].copy()
             d_faults(shape, 2, KEYS[m, 1], listed, expected)
@@ -328,13 +330,13 @@ def test_hard_faults(device: GpuDevice, shape: Shape, probes: int) -> None:
             r.run(*r.work._damage(step, hard=True))
             got = r.get_cells(r.work.words(step), *words.shape[1:], dtype=np.uint32)
 
-            def twin(m: int, words: np.ndarray, step: int = step) -> None:
+            def reference(m: int, words: np.ndarray, step: int = step) -> None:
                 for whose, part in enumerate((words[:, :first], words[:, first:])):
                     groups = replace(shape, batch=part.shape[1] // shape.cells_per_grid)
                     if step or not whose:
                         hard_faults(groups, step, KEYS[m, whose], listed, part)
 
-            assert_twins(got, twin, words)
+            assert_matches_reference(got, reference, words)
 
 
 def test_the_key_of_faults(device: GpuDevice) -> None:
@@ -343,5 +345,5 @@ def test_the_key_of_faults(device: GpuDevice) -> None:
         r.put("fault_keys", KEYS)
         r.run(*r.work.corners)
         got = r.get("fault_keys", 2, 2, dtype=np.uint32)
-    assert_twins(got[:, 1], lambda m, key: draw_faults(CONTROL[m], key))
+    assert_matches_reference(got[:, 1], lambda m, key: draw_faults(CONTROL[m], key))
     np.testing.assert_array_equal(got[:, 0], KEYS[:, 0])

@@ -1,4 +1,4 @@
-"""The end of a train step against its twins: what commit decides and AdamW does."""
+"""Kernels at the end of a train step against their references."""
 
 from dataclasses import replace
 
@@ -171,7 +171,7 @@ def test_adamw_leaves_a_flagged_model_alone(device: GpuDevice) -> None:
 @pytest.mark.parametrize("hardening", [Hardening(10, 100, 1 << 15), Hardening(0, 65535, 1 << 16), Hardening()])
 @pytest.mark.parametrize("rates", [NO_FAULTS, FaultRates(gates=1 << 30)])
 def test_harden(device: GpuDevice, hardening: Hardening, rates: FaultRates, epoch: int) -> None:
-    """Which gates are hard or stuck, to the gate, at the ends of the growth and past it."""
+    """Hard and stuck gates are exactly those expected, at the ends of the growth and after it."""
     logits = np.random.default_rng(6).standard_normal((2, CIRCUIT.gates, 16)).astype(np.float32)
     logits[:, ::3, 2:5] = 4  # ties
     control = control_words(EPOCH=epoch)

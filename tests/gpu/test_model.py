@@ -1,4 +1,4 @@
-"""What a training run on the device has of its own; what all engines share is in `tests/engines`."""
+"""Training on the device; what all engines share is in `tests/engines`."""
 
 from dataclasses import replace
 

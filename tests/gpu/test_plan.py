@@ -1,4 +1,4 @@
-"""What the planner says of sizes, and what it says where a device is too small."""
+"""Sizes that the planner computes, and its messages if a device is too small."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.random_circuits import random_circuit
 
 SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)
 RICH = replace(SHAPE, loss_steps=(2, 3), damage_side=2, damage_steps=(0, 2))
-"""With everything that has buffers of its own; as has this:"""
+"""Shape with all optional buffers, to which the next constants belong."""
 POOL = BatchSource("seed", ruled=True, pool=34, resets=2)
 CIRCUIT = random_circuit(np.random.default_rng(0))
 LAYOUT = flat_layout(CIRCUIT)
@@ -190,7 +190,7 @@ SMALL = {
 
 
 def test_a_small_device_trains(adapter: Adapter, device: GpuDevice) -> None:
-    """With its limits really set, so that the driver would complain; under the schedule of hardware too."""
+    """The device has these limits, so that the driver would complain; also under hardware's schedule."""
     job = make_job()
     expected = train_alone(device, job, start(job), 2)
     small = GpuDevice(adapter, SMALL)
@@ -251,7 +251,7 @@ def test_a_big_grid_is_planned_without_keeping_nodes(software: Adapter, hardware
 
 
 def test_the_worked_example() -> None:
-    """Of `Plan`: what the paper's checkerboard keeps."""
+    """The example in `Plan`: bytes stored for the paper's checkerboard."""
     config = presets.checkerboard()
     circuit = Circuit.initial(config.model, config.seed)
     kept = Plan(tuple(wired([flat_layout(circuit)])), Shape.training(circuit, config))

@@ -66,7 +66,7 @@ def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCU
 def test_adjoints_of_patches_are_gathered_in_windows(
     device: GpuDevice, monkeypatch: pytest.MonkeyPatch, launch: LaunchConfig, tiles: int
 ) -> None:
-    """Where windows meet, nine adjoints are summed in another order, and those of losses come last."""
+    """At window borders nine adjoints are summed in another order, and those of losses come last."""
     expected = everything(device, launch)
     monkeypatch.setattr(Plan, "window_tiles", tiles)
     got = everything(device, launch)
@@ -86,7 +86,7 @@ def test_every_schedule_gives_the_same_bits(
     max_blocks: int,
     scratch_groups: int,
 ) -> None:
-    """With a chunk per block, 8, and all in one; and where one workgroup does all the work."""
+    """Blocks of one chunk, of 8 and of all; and a single workgroup for all the work."""
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     expected = everything(device, SAMPLE[0])
     monkeypatch.setattr(plan, "MAX_SCRATCH_GROUPS", scratch_groups)

@@ -77,7 +77,7 @@ def test_more_steps_than_a_submit_takes(device: GpuDevice) -> None:
 @pytest.mark.parametrize("trusts", [False, True])
 @pytest.mark.parametrize("fire_units", [bernoulli.CERTAIN, 39322])
 def test_sizes_in_the_text_change_no_bit(adapter: Adapter, fire_units: int, trusts: bool) -> None:
-    """As a card does it: in blocks, step by step with coins, and with given masks."""
+    """Simulate as a card does: in blocks, step by step with random masks, and with given masks."""
     card = GpuDevice(adapter)
     card.bakes_sizes, card.trusts_kernels = True, trusts
     spec = SimulationSpec(life(), 77, 1000, fire_units)
@@ -123,7 +123,7 @@ def test_the_shader_binds_what_its_table_says() -> None:
         overrides = set(re.findall(r"^override (\w+)", source.text, re.MULTILINE))
         assert overrides == ({"WG"} if kernel == KERNEL else set(Tile(64, 8).constants(1)))
     arguments = simulate.__code__.co_varnames[: simulate.__code__.co_argcount]
-    assert arguments == ("spec", "netlist", "masks", "before", "after"), "the twin's"
+    assert arguments == ("spec", "netlist", "masks", "before", "after"), "the reference's"
     assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()
 
 

@@ -109,7 +109,7 @@ def test_states_far_apart_change_nothing(device: GpuDevice, steps: int) -> None:
 
 
 def test_predicted_bytes_of_training(device: GpuDevice) -> None:
-    """Of a model as training opens it: within one in a hundred of all its buffers, staging and uniforms included."""
+    """The plan's bytes are within 1 % of all buffers of a model, including staging and uniforms."""
     job = make_job(grid=(64, 64), batch=2)
     made: list[int] = []
     handle = type(device.handle)

@@ -1,4 +1,4 @@
-"""What tuning has found is kept by adapter, driver and work; what cannot be used is ignored with a sentence."""
+"""Cache of tuning results by adapter, driver and work; unusable entries are ignored with a warning."""
 
 import dataclasses
 

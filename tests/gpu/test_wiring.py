@@ -117,7 +117,7 @@ def test_a_level_stays_in_one_piece(circuit: Circuit) -> None:
 
 @pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "lizard", "colored-g"])
 def test_what_a_gate_reads_is_mostly_at_hand(name: str) -> None:
-    """Of `unique` connections, where a level has as many gates as inputs: two or three are not, at offset 2."""
+    """The `unique` connections of a level with as many gates as inputs: two or three are not unique, at offset 2."""
     model = presets.get(name).model
     layout = flat_layout(Circuit.initial(model, 3))
     wires = Wiring(layout, are_trees(layout))
@@ -131,7 +131,7 @@ def test_what_a_gate_reads_is_mostly_at_hand(name: str) -> None:
 
 
 def test_the_worked_example() -> None:
-    """Of `Wiring`: two gates that share the cell itself, and one that reads both."""
+    """The example in `Wiring`: two gates that share the cell itself, and one that reads both."""
     wires = np.array([[0, 4], [4, 8], [9, 10]], dtype=np.uint32)
     wiring = Wiring(Layout(1, 3, (Level(0, 2, 0, 1), Level(2, 1, 2, 1)), wires, 0, perception_levels=0), trees=False)
     assert wiring.slots.tolist() == [[0, 1], [2, 3], [4, 5]]

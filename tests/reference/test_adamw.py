@@ -30,7 +30,7 @@ def plain_adamw(hyper: Hyper, step: int, gradient: float, entry: Entry) -> Entry
 
 
 def at_step(step: int, nonfinite: bool = False) -> np.ndarray:
-    """Of a run in which no epoch was skipped."""
+    """Return the control block of a run without a skipped epoch."""
     control = np.zeros(c.WORDS, dtype=np.uint32)
     control[c.STEP], control[c.EPOCH], control[c.NONFINITE] = step, step, nonfinite
     return control
@@ -50,7 +50,7 @@ def at_step(step: int, nonfinite: bool = False) -> np.ndarray:
     [(np.float64, tolerances.FLOAT64_RTOL, 1e-15), (np.float32, 0, tolerances.STEP_ATOL_SAME_GRADIENTS)],
 )
 def test_six_steps_entry_by_entry(hyper: Hyper, dtype: npt.DTypeLike, rtol: float, atol: float) -> None:
-    """From logits of the size in training, with gradients far below epsilon and far beyond the clip."""
+    """Compare for logits as in training, with gradients far below epsilon and far above the clip."""
     rng = np.random.default_rng(1)
     logits = rng.standard_normal((3, 16)).astype(dtype)
     mu, nu = np.zeros_like(logits), np.zeros_like(logits)

@@ -1,4 +1,4 @@
-"""Every backward twin against central differences of its forward twin, in float64."""
+"""Backward kernels of the reference against central differences of its forward kernels, in float64."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -78,7 +78,7 @@ def make(case: Case, rng: np.random.Generator) -> tuple[Circuit, np.ndarray | No
 
 
 def test_steps_backward_through_time(case: Case) -> None:
-    """With respect to the start state, every coefficient and every share, of any linear function of the last state."""
+    """Derivatives of a linear function of the last state by initial state, coefficients and shares."""
     rng = np.random.default_rng(1)
     shape = case[0]
     circuit, masks = make(case, rng)

@@ -50,7 +50,7 @@ def test_a_soft_rollout_of_decided_gates_is_the_hard_one() -> None:
 
 @given(st.sampled_from(BATCHES), st.sampled_from([(3, 3, 1), (5, 7, 3)]), seeds)
 def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed: int) -> None:
-    """From the layout of soft states, cells last, to the same words as from grids."""
+    """Packing soft states, cells last, gives the same words as packing grids."""
     shape = Shape(batch, *grid, steps=1)
     grids = bits(np.random.default_rng(seed), batch, *grid)
     words, targets = (np.full_like(each, 7) for each in (pack_grids(grids), pack_targets(grids[None])))

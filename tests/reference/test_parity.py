@@ -68,7 +68,7 @@ def test_a_whole_circuit_on_one_patch() -> None:
 
 
 def test_the_asynchronous_checkerboards_first_losses() -> None:
-    """At seed 23, with the epoch's own masks: of 87.93 and 96. Those of the other models: `tests/engines`."""
+    """Losses at seed 23, with the epoch's own masks: 87.93 and 96. Other models are in `tests/engines`."""
     key = prng.key_from_seed(23)
     train_key, sub = prng.split(key)
     x = prng.randint_power_of_two(sub, (1, 14, 14, 8), 2).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The bit-parallel twin against rollouts of single cells, and against the engine's with its masks."""
+"""Bit-parallel reference against rollouts of single cells, and against the engine with its masks."""
 
 import numpy as np
 import pytest

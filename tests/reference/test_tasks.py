@@ -54,7 +54,7 @@ def fresh_starts(job: Job, key: prng.Key) -> np.ndarray:
 
 
 def drawn_samples(job: Job, key: prng.Key) -> list[int]:
-    """Of the samples that are learned from."""
+    """Return the samples that are learned."""
     assert job.data is not None
     return [word * len(job.data) >> 32 for word in words(prng.fold_in(key, 0x73616D70), job.config.train.batch)]
 
@@ -126,7 +126,7 @@ def fires(job: Job, key: prng.Key) -> np.ndarray | None:
 
 
 def wanted(job: Job, grids: np.ndarray, key: prng.Key | None = None) -> np.ndarray:
-    """Of an epoch's batch, whose data subkey is `key`, or of the probes; NaN where a value does not count."""
+    """Return targets of a batch with data subkey `key`, or of the evaluation grids; NaN if a value does not count."""
     if job.data is not None and job.held_out is not None:
         return missing(job.held_out.y if key is None else job.data.y[drawn_samples(job, key)])
     if job.config.task.target == "rule":
