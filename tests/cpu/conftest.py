@@ -1,4 +1,4 @@
-"""One engine for the room. Three threads on any machine: more than there are cores must do no harm."""
+"""Shared CPU engine of these tests, with three threads on any machine, even if there are fewer cores."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compiled code is kept on the disk, and where it cannot be, that is said and nothing else changes."""
+"""Test the cache of compiled code, and that a cache that cannot be written changes nothing but a warning."""
 
 import contextlib
 import errno
@@ -37,7 +37,7 @@ def forget() -> Iterator[None]:
     compiled.cache_folder.cache_clear()
 
 
-def test_folder_that_cannot_be_written_is_replaced(
+def test_unwritable_cache_folder_is_replaced(
     tmp_path: Path, fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file is where the folder should be: as good as no permission, and the same for every user."""
@@ -47,7 +47,7 @@ def test_folder_that_cannot_be_written_is_replaced(
     assert "(Not a directory): what is in it lasts as long as this process. NUMBA_" in capsys.readouterr().err
 
 
-def test_what_is_compiled_into_its_callers_is_refused_by_python() -> None:
+def test_python_cannot_call_inlined_functions() -> None:
     @compiled.inlined
     def double(number: int) -> int:
         return 2 * number
@@ -82,7 +82,7 @@ def test_untested_numba_compiles_without_linking(tmp_path: Path) -> None:
     assert "some 7 seconds, once (longer than usual: difflogic is not tested with Numba 0.999.0)." in done.stderr
 
 
-def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compilation_is_announced_once(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
     """The engine, the simulator and the search are in the cache folder by the names under which they are looked up."""
     simulation.compile_kernel()
     job = task_job("a seed", probes=1)
@@ -96,7 +96,9 @@ def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys
 
 
 @pytest.mark.parametrize("is_held", [False, True], ids=["alone", "another stands still"])
-def test_one_process_compiles_and_others_wait_for_it(is_held: bool, tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+def test_other_processes_wait_for_the_one_that_compiles(
+    is_held: bool, tmp_path: Path, fresh: pytest.MonkeyPatch
+) -> None:
     """But not for ever: one that holds the lock and stands still costs others patience, and no result."""
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     fresh.setattr(compiled, "PATIENCE", 0.1)
@@ -115,7 +117,7 @@ def test_one_process_compiles_and_others_wait_for_it(is_held: bool, tmp_path: Pa
     assert free == [True], "given back"
 
 
-def test_a_disk_that_fills_up_while_code_is_written(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_full_disk_only_prevents_caching(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
     """Numba keeps in memory what it could not write: nothing is compiled twice, and the engine opens."""
     calls = []
 
@@ -133,16 +135,14 @@ def test_a_disk_that_fills_up_while_code_is_written(engine: CpuEngine, capsys: p
     assert "cannot be stored in /full/run.nbc (No space left on device)" in capsys.readouterr().err
 
 
-def test_compiled_code_is_in_the_users_cache_unless_numba_has_its_own(
-    tmp_path: Path, fresh: pytest.MonkeyPatch
-) -> None:
+def test_numba_cache_dir_overrides_the_users_cache(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     fresh.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
     assert compiled.users_folder() == tmp_path / "numba"
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
     assert compiled.users_folder() == tmp_path / "chosen" / "difflogic"
 
 
-def test_other_code_and_processors_have_other_folders(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+def test_cache_folder_depends_on_sources_and_processor(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     here = compiled.cache_folder()
     compiled.cache_folder.cache_clear()
@@ -150,7 +150,7 @@ def test_other_code_and_processors_have_other_folders(tmp_path: Path, fresh: pyt
     assert compiled.cache_folder() != here
 
 
-def test_a_constant_of_another_room_is_part_of_the_code() -> None:
+def test_constant_of_another_package_changes_the_cache_folder() -> None:
     """Compiled code holds the values of what it imports: a search with other costs would run as before."""
     for module in (search, gates, column_program):
         assert Path(str(module.__file__)).read_text(encoding="utf-8") in shipped.sources()

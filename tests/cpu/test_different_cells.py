@@ -1,4 +1,4 @@
-"""Cells that are alike whatever the circuit is are computed once, and nothing else changes."""
+"""Test that cells that are equal for every circuit are computed once, with the same results."""
 
 from dataclasses import replace
 
@@ -38,7 +38,9 @@ def from_cells(cells: list[tuple[int, int]], periodic: bool, steps: int, **field
 @pytest.mark.parametrize("periodic", [False, True], ids=["bordered", "torus"])
 @pytest.mark.parametrize("steps", [1, 3, 7])
 @pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
-def test_training_is_that_of_the_whole_grid(cells: list[tuple[int, int]], steps: int, periodic: bool) -> None:
+def test_training_on_smaller_grids_equals_the_complete_grid(
+    cells: list[tuple[int, int]], steps: int, periodic: bool
+) -> None:
     job = from_cells(cells, periodic, steps)
     state, rows, evaluation = train(CpuEngine(2), job, start(job), 3)
     expected, wanted, judged = train(ReferenceEngine(), job, start(job), 3)
@@ -49,7 +51,7 @@ def test_training_is_that_of_the_whole_grid(cells: list[tuple[int, int]], steps:
     assert evaluation == judged
 
 
-def test_it_does_not_depend_on_threads_and_can_be_left_anywhere() -> None:
+def test_smaller_grids_depend_on_no_threads_and_allow_resume() -> None:
     job = from_cells([(4, 5)], False, 5)
     once = train(CpuEngine(1), job, start(job), 6)
     assert_same(train(CpuEngine(3), job, start(job), 6), once)
@@ -61,7 +63,7 @@ def test_it_does_not_depend_on_threads_and_can_be_left_anywhere() -> None:
 
 
 @pytest.mark.parametrize(("periodic", "sides"), [(True, [4, 6, 8, 10, 12, 14, 16, 18, 20, 20]), (False, [20] * 10)])
-def test_of_a_picture_from_one_cell_few_are_different_at_first(periodic: bool, sides: list[int]) -> None:
+def test_growth_from_one_cell_has_few_different_cells_at_first(periodic: bool, sides: list[int]) -> None:
     """On a torus 2t + 4 rows and columns; a border makes others different too."""
     begin = np.zeros((20, 20, 2), dtype=np.uint8)
     begin[10, 10] = 1
@@ -80,7 +82,7 @@ def test_of_a_picture_from_one_cell_few_are_different_at_first(periodic: bool, s
     ],
     ids=["judged on the way", "faults", "asynchronous"],
 )
-def test_where_cells_part_on_the_way_the_whole_grid_is_computed(fields: dict[str, object]) -> None:
+def test_diverging_cells_need_the_complete_grid(fields: dict[str, object]) -> None:
     job = make_job(grid=(9, 11), **{"task": {"start": "zeros"}, **fields})
     job = replace(job, start=np.zeros((9, 11, job.circuit.channels), dtype=np.uint8))
     model = CpuEngine(1).open([job], [start(job)])

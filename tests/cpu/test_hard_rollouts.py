@@ -1,4 +1,4 @@
-"""Hard rollouts in many calls: what is kept from one to the next never shows."""
+"""Test that hard rollouts in many calls do not depend on the cached workspace."""
 
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def jobs(rng: np.random.Generator) -> list[Job]:
     ]
 
 
-def test_calls_in_any_order(monkeypatch):
+def test_hard_rollouts_depend_on_no_order_of_calls(monkeypatch):
     rng, engine, reference = np.random.default_rng(5), cpu.CpuEngine(threads=2), ReferenceEngine()
     work = jobs(rng)
     for limit in (cpu.CACHED_BYTES, 0):
@@ -52,7 +52,7 @@ def test_calls_in_any_order(monkeypatch):
             assert np.array_equal(engine.rollout(circuit, x, steps, "hard", masks, damage), expected)
 
 
-def test_a_long_rollout_is_set_up_once(monkeypatch):
+def test_long_hard_rollout_allocates_one_workspace(monkeypatch):
     engine, made = cpu.CpuEngine(threads=1), []  # which may be compiled now, with a workspace of its own
     setup = cpu.HardWorkspace.__init__
     monkeypatch.setattr(

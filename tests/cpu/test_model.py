@@ -1,4 +1,4 @@
-"""What a training run on the processor has of its own; what all engines share is in `tests/engines`."""
+"""Test properties of models on the processor; `tests/engines` tests what all engines share."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def job(request: pytest.FixtureRequest) -> Job:
     return make_job(fire_rate=request.param)
 
 
-def test_a_model_weighs_at_least_what_it_trains(engine: CpuEngine, job: Job) -> None:
+def test_nbytes_includes_logits_and_moments(engine: CpuEngine, job: Job) -> None:
     model = engine.open([job], [midway(job)])
     state = model.states()[0]
     assert model.nbytes > state.logits.nbytes + state.optimizer.mu.nbytes + state.optimizer.nu.nbytes
@@ -26,7 +26,7 @@ def test_calls_are_short_enough_for_signals(engine: CpuEngine) -> None:
     assert model.epochs_per_call() >= 1
 
 
-def test_what_ran(engine: CpuEngine) -> None:
+def test_info_describes_processor_and_compiler(engine: CpuEngine) -> None:
     info = engine.open([make_job()], [start(make_job())]).info
     assert info == engine.info
     assert (info.engine, info.software, info.variant) == ("cpu", True, {"threads": 3})

@@ -1,4 +1,4 @@
-"""The simulator on every core: every bit."""
+"""Test that simulations on all cores equal the reference bit for bit."""
 
 import re
 
@@ -20,12 +20,12 @@ from tests.simulation_cases import Case, cases, check_against_the_reference, ran
 
 
 @given(cases())
-def test_machine_code(case: Case) -> None:
+def test_machine_code_equals_the_reference(case: Case) -> None:
     check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=3))
 
 
 @pytest.mark.parametrize(("name", "feature", "words"), [("x86-64-v3", "+avx2", 4), ("x86-64-v2", "+sse2", 2)])
-def test_machine_code_for_processors_with_less(
+def test_machine_code_for_narrower_vectors(
     name: str, feature: str, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A vector is one register, however wide, and the same bits come out."""
@@ -41,7 +41,7 @@ def test_machine_code_for_processors_with_less(
 
 @pytest.mark.parametrize("periodic", [True, False])
 @pytest.mark.parametrize("height", [301, 401], ids=["a band each", "two bands each"])
-def test_bands_of_many_threads(height: int, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_no_bit_of_a_simulation(height: int, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for no more than those beside them, and still nothing is read too early."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     spec = SimulationSpec(life(periodic), height, 130, 39322, seed=1)
@@ -50,7 +50,7 @@ def test_bands_of_many_threads(height: int, periodic: bool, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("alone", [0, 1, 2])
-def test_one_thread_goes_on_where_the_others_never_run(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_thread_finishes_if_others_never_run(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a busy machine, which holds them up: their bands are done by whoever runs."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     monkeypatch.setattr(simulations, "together", lambda threads, work: work(alone))
@@ -59,7 +59,7 @@ def test_one_thread_goes_on_where_the_others_never_run(alone: int, monkeypatch: 
     check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, threads=3))
 
 
-def test_thousands_of_gates_in_wide_rows() -> None:
+def test_thousands_of_gates_in_wide_rows_equal_the_reference() -> None:
     rng = np.random.default_rng(4)
     spec = SimulationSpec(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
     case = Case(spec, random_start(spec, rng), 2)
@@ -74,7 +74,7 @@ def test_masks_of_another_shape_are_refused() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_many_steps_in_a_pass(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passes_of_many_steps_equal_the_reference(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands that compute rows of each other's, move through their memory and back, and end within a pass."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     monkeypatch.setattr(simulations, "ROWS_PER_STEP", 3)
@@ -87,7 +87,7 @@ def test_many_steps_in_a_pass(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @given(netlists())
-def test_what_cells_share_is_the_circuit(netlist: CellNetlist) -> None:
+def test_column_program_equals_the_circuit(netlist: CellNetlist) -> None:
     rng = np.random.default_rng(0)
     patches = rng.integers(0, 2**64, (netlist.inputs, 2), dtype=np.uint64)
     program = column_program(netlist)

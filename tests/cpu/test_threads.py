@@ -1,4 +1,4 @@
-"""Threads share out the work, and the result does not tell how many there were."""
+"""Test that threads share the work, and that results do not depend on their number."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_threads_change_no_bit(given: tuple[Job, TrainState], epochs: int) -> No
         assert_same(one, other)
 
 
-def test_two_models_at_the_same_time(engine: CpuEngine) -> None:
+def test_two_models_train_at_the_same_time(engine: CpuEngine) -> None:
     jobs = [make_job(seed=seed) for seed in (1, 2)]
     alone = [train(engine, job, start(job), 40) for job in jobs]
     models = [engine.open([job], [start(job)]) for job in jobs]
@@ -57,7 +57,7 @@ def test_two_models_at_the_same_time(engine: CpuEngine) -> None:
         assert_same((model.states()[0], model.fetch_metrics()[0], model.evaluate()[0]), expected)
 
 
-def test_the_work_is_done_where_the_system_refuses_threads(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_is_done_if_the_system_refuses_threads(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job()
     expected = train(engine, job, start(job), 4)
 
@@ -73,7 +73,7 @@ def take(counters: np.ndarray, items: int, total: int) -> int:
     return atomics.take(counters, items, total)
 
 
-def test_a_thread_that_waits_for_a_phase_has_taken_nothing_of_it() -> None:
+def test_waiting_thread_has_taken_no_item() -> None:
     """Held up by the system while it waits, it would keep the others from finishing that phase."""
     counters = np.zeros(16, dtype=np.int64)
     counters[atomics.TAKEN], counters[atomics.DONE] = 4, 3
@@ -88,7 +88,7 @@ def test_a_thread_that_waits_for_a_phase_has_taken_nothing_of_it() -> None:
     assert [take(counters, 4, 8) for _ in range(4)] == [5, 6, 7, 8]
 
 
-def test_numbas_own_setting_counts() -> None:
+def test_numba_num_threads_sets_the_default() -> None:
     program = "from difflogic.cpu.engine import CpuEngine; print(CpuEngine().threads)"
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -119,7 +119,7 @@ def test_the_checkerboard_takes_less_than_300_megabytes(engine: CpuEngine) -> No
 @pytest.mark.parametrize(
     ("name", "value"), [*(("NUMBA_NUM_THREADS", value) for value in ("0", "-1", "abc", "")), ("NUMBA_DISABLE_JIT", "1")]
 )
-def test_an_environment_that_numba_cannot_use(name: str, value: str) -> None:
+def test_unusable_numba_environment_is_refused(name: str, value: str) -> None:
     code = "from difflogic.cli.main import main; raise SystemExit(main(['train', 'lizard', '--engine', 'cpu']))"
     environment = os.environ | {name: value}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The compiled code: vector instructions where the work is, and what each vector operation computes."""
+"""Test that kernels compile to vector instructions, and the results of each vector operation."""
 
 import os
 import platform
@@ -79,14 +79,14 @@ def exponentials(rows: np.ndarray) -> None:
         store(rows, len(rows) // 2 + start, exp(load_gate_vector(rows, start)))
 
 
-def test_exp_is_right_to_the_last_bits() -> None:
+def test_exp_is_accurate_to_the_last_bits() -> None:
     x = -np.concatenate([np.linspace(0, 87, 200_000), 10.0 ** np.linspace(-40, 0, 960)]).astype(np.float32)
     exact = np.exp(x.astype(np.float64))
     error = np.abs(apply(exponentials, x) - exact) / np.spacing(exact.astype(np.float32))
     assert error.max() < 2
 
 
-def test_exp_at_the_edges() -> None:
+def test_exp_handles_underflow_and_nan() -> None:
     x = np.full(16, np.nan, dtype=np.float32)
     x[1:6] = [0, -0.0, -87.5, -1e30, -np.inf]
     got = apply(exponentials, x)

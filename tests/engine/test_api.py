@@ -1,4 +1,4 @@
-"""The plain records that engines and their drivers exchange."""
+"""Test the records that engines exchange with their callers."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_the_data_chain_of_boards_splits_once_more() -> None:
 
 
 @pytest.mark.parametrize("name", ["a pool", "a pool of noise, no resets", "a pool of boards"])
-def test_a_pool_starts_full_of_fresh_starts(name: str) -> None:
+def test_pool_is_filled_with_new_initial_states(name: str) -> None:
     job = task_job(name)
     pool = TrainState.initial(job).pool
     assert pool is not None
@@ -64,12 +64,12 @@ def test_fresh_moments_are_zero_and_separate() -> None:
         ("boards and a rule, torus", "rule", "needs rule"),
     ],
 )
-def test_a_job_is_whole(name: str, without: str, words: str) -> None:
+def test_job_needs_all_of_its_parts(name: str, without: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         replace(task_job(name), **{without: None})
 
 
-def test_a_job_has_nothing_that_its_configuration_does_not_know() -> None:
+def test_job_refuses_parts_that_its_configuration_lacks() -> None:
     job = task_job("damage")
     masks = np.ones((job.config.task.steps, 1, 1, 1), dtype=np.float32)
     with pytest.raises(DataError, match="has no probe_masks"):

@@ -1,4 +1,4 @@
-"""What engines accept."""
+"""Test the checks of batches, grids and targets."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_a_grid_that_does_not_fit_is_refused(arguments: dict[str, Any], message:
 
 
 @pytest.mark.parametrize("x", ["noise", [[1, 2], [3]], {}])
-def test_what_is_no_array_is_refused(x: Any) -> None:
+def test_values_that_are_no_array_are_refused(x: Any) -> None:
     with pytest.raises(DataError, match=r"^x must be one array of numbers: "):
         check_grids(CIRCUIT, x, 1)
 
@@ -100,7 +100,7 @@ def damaged(**changes: Any) -> Damage:
         ((), damaged(corners=np.full((2, 4, 2), 5)), "damage.corners must be cells of a grid of 6x5."),
     ],
 )
-def test_a_course_that_does_not_fit_is_refused(
+def test_invalid_loss_steps_and_damage_are_refused(
     loss_steps: tuple[int, ...], damage: Damage | None, message: str
 ) -> None:
     assert check_course(X, 3, (), damaged()) == (3,)
@@ -110,7 +110,7 @@ def test_a_course_that_does_not_fit_is_refused(
     assert str(raised.value) == message
 
 
-def test_a_batch_is_checked_as_a_whole() -> None:
+def test_all_parts_of_a_batch_are_checked() -> None:
     checked = Batch(X.tolist(), X + 1, 3, masks=MASKS, loss_steps=[1, 3]).checked(CIRCUIT, np.float64)
     assert (checked.shape.batch, checked.shape.loss_steps) == (4, (1, 3))
     assert (checked.x.shape, checked.x.dtype) == (X.shape, np.float64)

@@ -1,4 +1,4 @@
-"""Where squares fall, and what they cover."""
+"""Test the places of damage and faults."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from difflogic.core import prng
 from difflogic.engine.events import DAMAGE_STREAM, Damage, FaultRates, draw_corners
 
 
-def test_corners_are_these_and_no_others() -> None:
+def test_corners_have_their_recorded_values() -> None:
     """Pinned: a run that is resumed with another version must see the same damage."""
     assert draw_corners(prng.key_from_seed(23), 2, 2, 16, 20).tolist() == [[[2, 8], [12, 16]], [[7, 16], [6, 10]]]
 
@@ -37,7 +37,7 @@ def test_a_square_is_clipped_at_the_border() -> None:
     ]
 
 
-def test_faults_are_these_and_no_others() -> None:
+def test_faults_have_their_recorded_values() -> None:
     """Pinned, as corners are; and a sample's faults do not depend on how many samples follow."""
     rates, key = FaultRates(1 << 29, 1 << 30, 1 << 30), prng.key_from_seed(23)
     assert np.flatnonzero(rates.draw_flips(key, 3, 40)).tolist() == [9, 12, 35, 37, 39]

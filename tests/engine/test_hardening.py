@@ -1,4 +1,4 @@
-"""How the share of hardened gates grows, and which gates are drawn."""
+"""Test the growing share of hard gates, and their sampling."""
 
 import itertools
 
@@ -34,7 +34,7 @@ def test_without_hardening_no_gate_is_ever_hard() -> None:
 
 
 @pytest.mark.parametrize("gates", [1, 2, 999, 1000])
-def test_about_that_share_of_gates_is_drawn_anew_each_epoch(gates: int) -> None:
+def test_hard_gates_are_sampled_again_each_epoch(gates: int) -> None:
     key = prng.key_from_seed(5)
     draws = np.stack([GROWING.draw(each, 110, gates) for each in prng.split(key, 64)])
     assert draws.shape == (64, gates)
@@ -50,7 +50,7 @@ def test_a_larger_share_only_adds_gates() -> None:
 
 
 @pytest.mark.parametrize(("begin", "end"), [(5, 5), (6, 5), (0, HARDENING_EPOCHS)])
-def test_a_growth_that_cannot_be_is_refused(begin: int, end: int) -> None:
+def test_impossible_hardening_schedule_is_refused(begin: int, end: int) -> None:
     with pytest.raises(ConfigError, match=rf"1 to 65535 epochs after hardening\.begin, {begin}, got {end}\.$"):
         HardeningConfig(0.5, begin, end)
 

@@ -1,4 +1,4 @@
-"""A circuit from arrays: what it keeps, what it refuses, and how it starts."""
+"""Test circuits from arrays: their fields, checks and initial logits."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -152,7 +152,7 @@ def test_a_circuit_keeps_its_arrays_and_sizes() -> None:
     assert (circuit.channels, circuit.kernels, circuit.gates, circuit.periodic) == (2, 2, 2 * 12 + 7, True)
 
 
-def test_a_circuit_does_not_share_memory_with_what_it_was_made_of() -> None:
+def test_circuit_copies_its_arrays() -> None:
     arguments = parts()
     circuit = Circuit.from_arrays(**arguments)
     before = circuit.flat_logits()
@@ -162,7 +162,7 @@ def test_a_circuit_does_not_share_memory_with_what_it_was_made_of() -> None:
     assert circuit.update_wires[0].any()
 
 
-def test_plain_lists_will_do() -> None:
+def test_circuit_accepts_plain_lists() -> None:
     circuit = Circuit.from_arrays(**parts())
     as_lists = Circuit.from_arrays(
         logits={name: [layer.tolist() for layer in layers] for name, layers in circuit.logits.items()},
@@ -235,7 +235,7 @@ def test_input_wise_gates_begin_with_the_same_shares_of_ones() -> None:
 
 
 @pytest.mark.parametrize("input_wise", [False, True])
-def test_start_logits_can_be_moved_at_random(input_wise: bool) -> None:
+def test_initial_logits_can_have_noise(input_wise: bool) -> None:
     model = replace(MODELS["checkerboard"], input_wise=input_wise)
     plain, moved, again, other = (
         Circuit.initial(model, seed, InitialConfig(6.0, 1.5, noise))
@@ -250,7 +250,7 @@ def test_start_logits_can_be_moved_at_random(input_wise: bool) -> None:
     assert all((a == b).all() for a, b in zip(moved.update_wires, plain.update_wires, strict=True))
 
 
-def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
+def test_wiring_per_kernel_differs_between_kernels() -> None:
     model = replace(MODELS["checkerboard"], wiring_per_kernel=True)
     shared, own = Circuit.initial(MODELS["checkerboard"], 23), Circuit.initial(model, 23)
     first = own.perceive_wires[0]
@@ -263,7 +263,7 @@ def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-def test_channels_that_are_held_keep_what_they_begin_with_and_are_not_learned(periodic: bool) -> None:
+def test_fixed_channels_keep_their_values_and_are_not_learned(periodic: bool) -> None:
     model = replace(own_task.circuit(8, kernels=2, hidden=(12, 10), periodic=periodic), held=(2, 5))
     initial = InitialConfig(noise=0.5)
     held, free = Circuit.initial(model, 7, initial), Circuit.initial(replace(model, held=()), 7, initial)
@@ -318,7 +318,7 @@ def test_all_round_begins_with_each_diagonal_and_a_side(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("preset", "seed"), [("lizard", 0), ("lizard", 1), ("checkerboard", 2), ("colored_g", 3)])
-def test_all_round_leads_half_of_the_channels_straight_on(preset: str, seed: int) -> None:
+def test_all_round_connects_half_of_the_channels_directly(preset: str, seed: int) -> None:
     """Four by four, each in the direction of a kernel: after ten steps the signal is ten cells further."""
     model = replace(MODELS[preset], wiring_per_kernel=True, all_round=True, periodic=False)
     circuit, side, steps = Circuit.initial(model, seed), 31, 10

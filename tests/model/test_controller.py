@@ -1,4 +1,4 @@
-"""A controller does what its policy does, in floating point and in fixed point, and its file keeps it exactly."""
+"""Test that a controller acts as its policy, in floating and fixed point, and that its file preserves it."""
 
 import json
 from fractions import Fraction
@@ -29,9 +29,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 6), st.integers(2, 6))
-def test_it_takes_the_action_with_the_most_bits_and_of_equal_ones_the_first(
-    seed: int, dims: int, group: int, actions: int
-) -> None:
+def test_controller_takes_the_first_action_with_most_bits(seed: int, dims: int, group: int, actions: int) -> None:
     rng = np.random.default_rng(seed)
     thresholds = [np.sort(rng.normal(size=count)) for count in rng.integers(1, 4, dims)]
     layers = random_layers(rng, sum(map(len, thresholds)), (9, group * actions))
@@ -56,7 +54,7 @@ def test_written_and_read_it_is_the_same(controller: Controller) -> None:
 
 
 @given(controllers())
-def test_codes_are_what_observations_have(controller: Controller) -> None:
+def test_only_codes_of_observations_are_codes(controller: Controller) -> None:
     thermometer = controller.thermometer
     every = thermometer.code_number(np.arange(thermometer.codes))
     assert every.shape == (controller.inputs, thermometer.codes)
@@ -68,7 +66,7 @@ def test_codes_are_what_observations_have(controller: Controller) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=4), SEEDS)
-def test_fixed_point_agrees_but_for_less_than_a_step_above_a_threshold(values: list[float], seed: int) -> None:
+def test_fixed_point_differs_only_within_a_step_above_a_threshold(values: list[float], seed: int) -> None:
     thermometer = Thermometer((tuple(sorted({value % 1000 for value in values})),))
     form = thermometer.fixed_point(12)
     rng = np.random.default_rng(seed)
@@ -89,7 +87,7 @@ def test_fixed_point_agrees_but_for_less_than_a_step_above_a_threshold(values: l
     assert all(low < t <= high for t in form.thresholds[0])
 
 
-def test_thresholds_that_are_whole_steps_are_exact() -> None:
+def test_thresholds_that_are_multiples_of_a_step_are_exact() -> None:
     thermometer = Thermometer(((-1.5, 0.25), (3.0,)))
     form = thermometer.fixed_point(2)
     assert (form.thresholds, form.exact, form.width) == (((-6, 1), (12,)), True, 5)
@@ -100,7 +98,7 @@ def test_thresholds_that_are_whole_steps_are_exact() -> None:
         Thermometer(((1e300,),)).fixed_point()
 
 
-def test_thresholds_lie_around_what_was_seen() -> None:
+def test_thresholds_are_spread_around_the_mean() -> None:
     one, two, three = Thermometer.around([0, 5, 7], [1, 0.1, 0], [3, 2, 1]).thresholds
     assert np.allclose(one, [-1.0117, 0, 1.0117], atol=1e-4)
     assert np.allclose(two, [4.9354, 5.0646], atol=1e-4)
@@ -108,7 +106,7 @@ def test_thresholds_lie_around_what_was_seen() -> None:
     assert Thermometer.around([0, 5, 7], [1, 0.1, 0], 7).bits == 21
 
 
-def test_its_bits_say_what_they_are() -> None:
+def test_input_names_show_thresholds() -> None:
     rule = linear_rule()
     assert rule.bit_name(0) == "position>=-2.0"
     assert rule.output_names == ("action[0]",)
@@ -116,7 +114,7 @@ def test_its_bits_say_what_they_are() -> None:
     assert random_controller(1, (5, 5), (2,), actions=5).output_names == ("action[0]", "action[1]", "action[2]")
 
 
-def test_its_memory_is_its_last_numbers_and_outputs() -> None:
+def test_controller_memory_is_its_last_inputs_and_outputs() -> None:
     one = remembering_controller(2)
     assert one.observations == ("observation0", "observation1", "memory0", "memory1", "memory2")
     assert one.output_names == ("action[0]", "action[1]", "memory0", "memory1", "memory2")
@@ -146,7 +144,7 @@ def test_its_memory_is_its_last_numbers_and_outputs() -> None:
         ({"layers": [([[0, 1]] * 2, [1, -1])]}, "ids from 0 to 15"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(change: dict, message: str) -> None:
+def test_invalid_controller_is_refused_in_one_sentence(change: dict, message: str) -> None:
     rng = np.random.default_rng(1)
     given = {"thresholds": [list(range(7))] * 4, "layers": random_layers(rng, 28, (32, 32)), "actions": 2}
     with pytest.raises(CircuitError, match=message) as caught:
@@ -173,7 +171,7 @@ HAND = function_json.to_json(linear_rule())
         ('"environment": "CartPole-v1"', '"environment": 3', "environment must be text"),
     ],
 )
-def test_a_damaged_controller_is_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_invalid_controller_file_is_refused_in_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
     assert old in HAND
     path = tmp_path / "controller.json"
     path.write_text(HAND.replace(old, new, 1))

@@ -1,4 +1,4 @@
-"""The flat layout: the same function as the definition, and slots that never collide."""
+"""Test that the flat layout computes the circuit, and that slots never collide."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_levels_tile_the_instances_and_the_gates(circuit: Circuit) -> None:
 
 
 @pytest.mark.parametrize("experiment", MODELS)
-def test_the_papers_circuits_fit(experiment: str) -> None:
+def test_circuits_of_the_paper_have_their_sizes(experiment: str) -> None:
     circuit = Circuit.initial(MODELS[experiment], seed=23)
     assert MODELS[experiment].gates == circuit.gates == flat_layout(circuit).gates == GATES[experiment]
 
@@ -45,7 +45,7 @@ def test_gate_evaluations_per_cell_are_the_papers() -> None:
     assert counted == published
 
 
-def test_the_example_of_slot_places() -> None:
+def test_slot_places_of_its_documented_example() -> None:
     slots, fanout = slot_places(np.array([0, 1, 1, 1, 2, 3, 4, 4, 5, 5]), 2, [2, 4, 5, 6, 7])
     assert slots.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 5]
     assert fanout.tolist() == [[0, 1], [1, 4], [4, 5], [5, 6], [6, 8], [4, 6], [6, 6]]

@@ -1,4 +1,4 @@
-"""Netlists compute what the engine does, 64 cells at a time, and circuit.json keeps them exactly."""
+"""Test that netlists equal the engine, 64 cells at a time, and that circuit.json preserves them."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ TEXT = netlist_json.to_json(CellNetlist.from_circuit(CIRCUIT, visible=1))
 
 
 @given(circuits(), st.integers(0, 2**32 - 1))
-def test_read_back_it_computes_what_the_engine_does(circuit: Circuit, seed: int) -> None:
+def test_loaded_netlist_equals_the_engine(circuit: Circuit, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = bits(rng, 3, int(rng.integers(3, 7)), int(rng.integers(3, 7)), circuit.channels)
     netlist = netlist_json.from_json(netlist_json.to_json(CellNetlist.from_circuit(circuit)))
@@ -33,7 +33,7 @@ def test_read_back_it_computes_what_the_engine_does(circuit: Circuit, seed: int)
 
 
 @given(netlists(), st.integers(0, 2**32 - 1), st.integers(1, 200))
-def test_words_compute_what_bits_do(netlist: CellNetlist, seed: int, samples: int) -> None:
+def test_words_equal_single_bits(netlist: CellNetlist, seed: int, samples: int) -> None:
     inputs = np.random.default_rng(seed).integers(0, 2, (netlist.inputs, samples), dtype=np.uint8)
     values = list(inputs)
     for gate, (a, b) in zip(netlist.gates, netlist.wires, strict=True):
@@ -42,7 +42,7 @@ def test_words_compute_what_bits_do(netlist: CellNetlist, seed: int, samples: in
     assert np.array_equal(unpack_bits(words, samples), [values[output] for output in netlist.outputs])
 
 
-def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     netlist = CellNetlist.from_circuit(CIRCUIT)
     x = bits(np.random.default_rng(2), 2, 33, 17, 2)
     whole = netlist.rollout(x, 2)
@@ -61,7 +61,7 @@ def test_written_and_read_it_is_the_same(netlist: CellNetlist) -> None:
 
 
 @given(netlists(), st.randoms())
-def test_any_order_and_any_names_are_read(netlist: CellNetlist, random) -> None:
+def test_gates_in_any_order_with_any_names_are_read(netlist: CellNetlist, random) -> None:
     data = json.loads(netlist_json.to_json(netlist))
     random.shuffle(data["gates"])
     text = json.dumps(data).replace('"g', '"other ')
@@ -70,7 +70,7 @@ def test_any_order_and_any_names_are_read(netlist: CellNetlist, random) -> None:
     assert np.array_equal(netlist_json.from_json(text).rollout(x, 2), netlist.rollout(x, 2))
 
 
-def test_what_it_looks_like() -> None:
+def test_circuit_json_has_its_documented_form() -> None:
     data = json.loads(TEXT)
     assert data["format"] == "difflogic-circuit"
     assert (data["version"], data["channels"], data["visible"], data["periodic"]) == (1, 2, 1, False)
@@ -123,7 +123,7 @@ def test_an_input_may_be_an_output() -> None:
         ("]}", "", "not valid JSON"),
     ],
 )
-def test_a_damaged_circuit_is_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_invalid_circuit_is_refused_in_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
     text = HAND
     assert old in text
     path = tmp_path / "circuit.json"
@@ -137,7 +137,7 @@ HAND = netlist_json.to_json(CellNetlist.build(2, False, [1, 7], [[0, 1], [18, 2]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"format": ', "\x00"])
-def test_what_is_no_circuit_is_one_sentence(text: str) -> None:
+def test_file_that_is_no_circuit_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(CircuitError):
         netlist_json.from_json(text)
 
@@ -162,7 +162,7 @@ HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_
         (HOME, '"habitat": []', "habitat must be a JSON object"),
     ],
 )
-def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> None:
+def test_invalid_habitat_is_refused_in_one_sentence(old: str, new: str, message: str) -> None:
     text = HAND.replace('"periodic": false', f'"periodic": false, {HOME}')
     assert netlist_json.from_json(text).scenario == Scenario("seed", 4, 5, 6, 0.6)
     assert netlist_json.from_json(HAND).scenario is None, "as older files are"
@@ -171,7 +171,7 @@ def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> 
 
 
 @pytest.mark.parametrize("name", ["a seed", "nothing", "a picture to a picture", "a pool of boards"])
-def test_a_run_takes_its_start_along_in_the_channels_that_are_kept(name: str) -> None:
+def test_scenario_has_its_initial_state_in_remaining_channels(name: str) -> None:
     job = task_job(name)
     scenario = CellNetlist.of_run(job.circuit, job.config).scenario
     assert scenario == Scenario.of(job.config)
@@ -190,7 +190,7 @@ def test_a_cycle_is_named() -> None:
         netlist_json.from_json(HAND.replace('"in[0][2]"', '"g1"'))
 
 
-def test_a_long_chain_against_the_order_is_read() -> None:
+def test_long_chain_in_reverse_order_is_read() -> None:
     count = 20_000
     rows = [{"id": f"x{i}", "gate": 6, "a": f"x{i - 1}" if i else "in[0][0]", "b": "in[0][1]"} for i in range(count)]
     data = {"format": "difflogic-circuit", "version": 1, "channels": 1, "periodic": False}
@@ -212,6 +212,6 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert same(netlist_json.load(tmp_path / "circuit.json"), netlist_json.from_json(TEXT))
 
 
-def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CircuitError, match="Cannot read the circuit"):
         netlist_json.load(tmp_path / "circuit.json")

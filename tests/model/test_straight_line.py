@@ -1,4 +1,4 @@
-"""One assignment per gate computes what the netlist does, and reads no more than it must."""
+"""Test that straight-line code equals the netlist, without dead gates."""
 
 import numpy as np
 from hypothesis import given
@@ -14,7 +14,7 @@ SAMPLES = 64
 
 
 @given(netlists())
-def test_the_lines_compute_what_the_netlist_does(netlist: CellNetlist) -> None:
+def test_lines_equal_the_netlist(netlist: CellNetlist) -> None:
     inputs = np.random.default_rng(1).integers(0, 2, (netlist.inputs, SAMPLES), dtype=np.uint8)
     values = {bit: inputs[bit] for bit in read_inputs(netlist)}
     nothing = np.zeros(SAMPLES, dtype=np.uint8)
@@ -33,7 +33,7 @@ def test_every_line_is_read(netlist: CellNetlist) -> None:
     assert read_inputs(netlist) == sorted(bit for bit in read if bit < netlist.inputs)
 
 
-def test_gates_on_one_bit_and_of_one_bit() -> None:
+def test_gates_of_one_bit_are_normalised() -> None:
     netlist = CellNetlist.build(1, False, [6, 9, 14, 5, 10], [[0, 0], [1, 1], [2, 2], [3, 4], [5, 6]], [9])
     for output, (gate, reads) in enumerate([(0, ()), (15, ()), (12, (2,)), (3, (4,)), (12, (6,))]):
         one = CellNetlist.build(1, False, netlist.gates, netlist.wires, [9 + output])
@@ -49,7 +49,7 @@ def test_an_expression_names_what_the_line_reads(netlist: CellNetlist) -> None:
         assert words == constant.get(line.gate, {f"b{bit}" for bit in line.reads})
 
 
-def test_registers_are_used_again() -> None:
+def test_registers_are_reused() -> None:
     program = register_program(life())
     assert len(program.code) == 28
     assert program.registers < 9 + 28 / 2

@@ -1,4 +1,4 @@
-"""Every operation on a GPU beside the same in float64 on the processor, forward and back."""
+"""Test all operations on a GPU against float64 on the processor, forward and backward."""
 
 from collections.abc import Callable, Sequence
 
@@ -147,7 +147,7 @@ SPECIAL = np.array([np.nan, np.inf, 3e38, 4, 3, 2, 1.5, 1, 0.5, 1e-38, 1e-40, 1e
 
 
 @pytest.mark.parametrize("op", [*UNARY, "__neg__", "__add__", "__sub__", "__mul__", "__truediv__", "__pow__"])
-def test_numbers_at_the_edges(op: str, gpu: Device) -> None:
+def test_infinities_and_extreme_numbers(op: str, gpu: Device) -> None:
     """Each with each, forward and back, are what they are on the processor."""
     values = np.concatenate([SPECIAL, -SPECIAL])
     operands = [values] if op in (*UNARY, "__neg__") else [each.ravel() for each in np.meshgrid(values, values)]
@@ -163,13 +163,13 @@ def test_numbers_at_the_edges(op: str, gpu: Device) -> None:
         np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-36)
 
 
-def test_a_sum_has_one_order(gpu: Device) -> None:
+def test_sums_have_a_fixed_order(gpu: Device) -> None:
     x = Tensor(np.random.default_rng(0).standard_normal((70, 300, 40)), gpu)
     for axis in (None, 0, 1, 2):
         assert x.sum(axis).numpy().tobytes() == x.sum(axis).numpy().tobytes()
 
 
-def test_there_and_back_is_exact(gpu: Device) -> None:
+def test_copies_between_devices_are_exact(gpu: Device) -> None:
     values = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
     x = Tensor(values, requires_grad=True)
     there = x.to(gpu)
@@ -195,7 +195,7 @@ def test_two_devices_in_one_operation(gpu: Device) -> None:
         there + np.zeros((2, 3)) + np.zeros((4, 2, 2))
 
 
-def test_too_much_is_told(gpu: Device, arrays: GpuArrays) -> None:
+def test_too_much_memory_is_refused(gpu: Device, arrays: GpuArrays) -> None:
     number = Tensor(1.0, gpu)
     many = arrays.device.limits["max-storage-buffer-binding-size"] // 4 + 1
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Every operation's gradient, by finite differences in float64, and the way back through many of them."""
+"""Test the gradients of all operations by finite differences in float64, and the backward pass."""
 
 from collections.abc import Callable
 
@@ -89,7 +89,7 @@ def test_gradients_add_up_over_paths_and_calls() -> None:
     assert x.grad.numpy() == [41]
 
 
-def test_a_stopped_gradient_goes_nowhere() -> None:
+def test_stop_gradient_stops_gradients() -> None:
     x, y = Tensor([2.0], requires_grad=True), Tensor([5.0])
     (x.stop_gradient() * x * y).sum().backward()
     assert x.grad.numpy() == [10]
@@ -146,7 +146,7 @@ def test_a_long_chain() -> None:
         ),
     ],
 )
-def test_mistakes_are_told(mistake: Function, sentence: str) -> None:
+def test_invalid_arguments_are_refused(mistake: Function, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         mistake(Tensor(np.zeros((2, 3)), requires_grad=True))
 
@@ -179,7 +179,7 @@ def test_a_single_number_is_a_tensor_like_any(op: str) -> None:
     assert y.item() == 2
 
 
-def test_values_are_the_tensors_own() -> None:
+def test_tensor_copies_its_values() -> None:
     given = np.ones(3, dtype=np.float32)
     x = Tensor(given)
     given[0] = 7

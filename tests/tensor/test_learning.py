@@ -1,4 +1,4 @@
-"""Layers and the optimiser: what is computed, and that it learns."""
+"""Test layers and the optimiser: their results, and that networks learn."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def test_adam(max_norm: float | None) -> None:
             np.testing.assert_allclose(parameter.numpy(), value, rtol=1e-12)
 
 
-def test_adam_goes_on_from_its_state() -> None:
+def test_adam_continues_from_its_state() -> None:
     def steps(parameter: Tensor, adam: optim.Adam, count: int) -> None:
         for _ in range(count):
             (parameter * parameter * parameter).sum().backward()
@@ -71,7 +71,7 @@ def test_a_parameter_without_a_gradient_stays() -> None:
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid"])
-def test_a_network_learns_what_no_line_parts(activation: nn.Activation) -> None:
+def test_network_learns_a_nonlinear_problem(activation: nn.Activation) -> None:
     x = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     y = Tensor([[0], [1], [1], [0]])
     net = nn.MLP(2, [16, 1], activation, seed=1)
@@ -105,7 +105,7 @@ def learner(device: Device | str) -> Callable[[int], float]:
     return train
 
 
-def test_a_gpu_learns_as_the_processor_and_gets_its_batch_alone(gpu: Device, arrays: GpuArrays) -> None:
+def test_gpu_learns_as_the_processor_and_receives_only_batches(gpu: Device, arrays: GpuArrays) -> None:
     """And the learning rate; the loss is read."""
     there, here = learner(gpu), learner("cpu")
     assert there(0) == pytest.approx(here(0), rel=1e-4)
@@ -117,7 +117,7 @@ def test_a_gpu_learns_as_the_processor_and_gets_its_batch_alone(gpu: Device, arr
     assert arrays.device.ledger.downloaded - before[1] == {"arrays": 5 * 4}
 
 
-def test_buffers_are_used_again_within_bounds(arrays: GpuArrays, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_are_reused_within_a_limit(arrays: GpuArrays, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = BufferPool(arrays.device)
     leases = [pool.take(size) for size in (1, 256, 257, 1000)]
     buffers = [lease.buffer for lease in leases]

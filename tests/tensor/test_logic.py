@@ -1,4 +1,4 @@
-"""A logic circuit as a layer, beside the same written in operations of tensors."""
+"""Test logic circuits as layers against the same circuit in tensor operations."""
 
 from collections.abc import Callable
 
@@ -71,7 +71,7 @@ def test_hard_gates_learn_by_soft_gradients(engine: str) -> None:
     assert layer.circuit.flat_logits().tobytes() == layer.logits.numpy().tobytes()
 
 
-def test_other_shapes_and_devices_are_told() -> None:
+def test_other_shapes_and_devices_are_refused() -> None:
     layer = nn.Logic(noisy())
     with pytest.raises(ShapeError, match=r"This circuit needs x of the shape \(B, 5\), not \(5,\)"):
         layer(Tensor(np.zeros(5)))
@@ -80,7 +80,7 @@ def test_other_shapes_and_devices_are_told() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_batch_of_none(engine: str) -> None:
+def test_empty_batch_has_empty_result(engine: str) -> None:
     layer, x = nn.Logic(noisy(), device=engine), Tensor(np.zeros((0, 5)), engine, requires_grad=True)
     y = layer(x)
     y.sum().backward()
@@ -93,7 +93,7 @@ def grids(rows: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_an_automaton_is_a_layer_too(gpu: Device, hard: bool) -> None:
+def test_automaton_is_a_layer(gpu: Device, hard: bool) -> None:
     """Its steps on a GPU are those of the processor, whatever does not fill a chunk."""
     circuit = random_circuit(np.random.default_rng(0), 3, periodic=True)
 
@@ -117,7 +117,7 @@ def test_an_automaton_is_a_layer_too(gpu: Device, hard: bool) -> None:
             np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=0, atol=share)
 
 
-def test_a_step_with_gates_sends_its_batch_alone(gpu: Device, arrays: GpuArrays) -> None:
+def test_step_with_gates_sends_only_its_batch(gpu: Device, arrays: GpuArrays) -> None:
     layer, votes = nn.Logic(noisy(), hard=True, device=gpu), nn.GroupSum(2)
     adam = optim.Adam(layer.parameters(), lr=0.1)
 

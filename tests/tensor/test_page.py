@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/tensor.md and of the docstrings do what they say, on the processor and on a GPU."""
+"""Test the examples of docs/how-to/tensor.md and of docstrings on the processor and a GPU."""
 
 import doctest
 import re
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/tensor.md").read_text
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 
-def test_the_page() -> None:
+def test_examples_of_the_tensor_page() -> None:
     names: dict[str, Any] = {}
     for code in EXAMPLES:
         exec(code, names)
