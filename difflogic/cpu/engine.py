@@ -34,15 +34,8 @@ from difflogic.system.processor import cores, processor_name
 
 CACHED_BYTES = 1 << 26
 """Maximum size in bytes of the states of a hard workspace that is cached for the next rollout of its circuit."""
-_FEATURES = (
-    ("avx512f", "AVX-512"),
-    ("avx2", "AVX2"),
-    ("avx", "AVX"),
-    ("sse4.2", "SSE4.2"),
-    ("sse2", "SSE2"),
-    ("neon", "NEON"),
-)
-"""LLVM's names of vector instruction sets, and ours, the widest first."""
+_FEATURES = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse4.2": "SSE4.2", "sse2": "SSE2", "neon": "NEON"}
+"""Names of vector instruction sets by LLVM feature, the widest first."""
 
 
 class CpuEngine:
@@ -218,7 +211,7 @@ def _smallest() -> tuple[Circuit, Shape]:
 def vector_unit() -> str:
     """Return the name of the widest vector instructions in use."""
     enabled = set(processor.target()[1].split(","))
-    widest = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
+    widest = next((name for feature, name in _FEATURES.items() if f"+{feature}" in enabled), "")
     return widest or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
 
 

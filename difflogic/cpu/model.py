@@ -78,15 +78,12 @@ class CpuModel:
             hard.set_masks(masks)
         return hard
 
-    def _batch(self) -> npt.NDArray[np.uint8]:
-        """Return the initial states of the last epoch, including damage before the first step."""
-        return self.work.start().astype(np.uint8)
-
     def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self.work.shape
         first, groups = _groups(len(job.probes)), _groups(shape.batch)
         self._damage(first)
-        self._hard.set_start(np.concatenate([self._probe_words, bits.pack_grids(self._batch())], axis=1))
+        batch = bits.pack_grids(self.work.start().astype(np.uint8))
+        self._hard.set_start(np.concatenate([self._probe_words, batch], axis=1))
         self._hard.run(self.work.buffers.logits)
         values, counted = np.moveaxis(self._hard_targets(), -1, 0)
         wrong = (self._hard.loss_states() ^ values) & counted
@@ -104,7 +101,7 @@ class CpuModel:
         """Set the damage of the probes, and from group `first` on that of the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
-        # `_batch` returns the initial states after damage and faults before step 0: bits must not flip back.
+        # The batch's initial states already have the damage and faults of step 0: bits must not flip back.
         of_batch = job.damage(buffers.corners, buffers.faults.key, self.work.shape.batch, first=1)
         if of_probes is not None and of_batch is not None:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])

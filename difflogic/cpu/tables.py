@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.core.gates import TABLE
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.vectors import LINE, TILE
 from difflogic.engine.shape import Array, Shape
@@ -227,9 +226,3 @@ def aligned(*shape: int, dtype: npt.DTypeLike = np.float32) -> Array:
     raw = np.zeros(count + LINE, dtype=np.uint8)
     start = -raw.ctypes.data % LINE
     return raw[start : start + count].view(dtype).reshape(shape)
-
-
-def transposed_table() -> Array:
-    """Return TABLE as the kernels load it: float32 `[4*16]`, each coefficient for all sixteen gates."""
-    table: Array = np.ascontiguousarray(TABLE.T, dtype=np.float32).reshape(-1)
-    return table

@@ -13,6 +13,7 @@ Arrays that need no neighbours (targets, masks, damage) have rows of complete ti
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core.gates import TABLE
 from difflogic.cpu import runner
 from difflogic.cpu.codegen.threads import together
 from difflogic.cpu.codegen.vectors import TILE
@@ -21,7 +22,7 @@ from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
-from difflogic.cpu.tables import aligned, make_grid, step_grids, transposed_table
+from difflogic.cpu.tables import aligned, make_grid, step_grids
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_HARDENING, Damage, Hardening
 from difflogic.engine.job import Job
@@ -54,12 +55,10 @@ class SoftWorkspace:
         self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
         self.threads = min(threads, self.grid.blocks)  # more would have no item in any phase
         self.buffers = self._buffers(circuit, hyper or Hyper(), asynchronous, job, has_adjoints)
-        self.buffers.table[:] = transposed_table()
+        self.buffers.table[:] = TABLE.T.reshape(-1)
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(
-        self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, has_adjoints: bool
-    ) -> Buffers:
+    def _buffers(self, circuit: Circuit, hyper: Hyper, asynchronous: bool, job: Job | None, adjoints: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width, gates, damages = program.channels, grid.tiles * TILE, circuit.gates, len(shape.damage_steps)
         config, data, pool = (None, None, 0) if job is None else (job.config, job.data, job.config.pool.size)
@@ -93,13 +92,13 @@ class SoftWorkspace:
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             # double buffering: a step reads the adjoints of the step after it while it writes its own
             d_patches=aligned(2, program.patch_nodes * grid.stride),
-            d_state=aligned(channels * width if has_adjoints or self.steps.spread.any() else 0),
+            d_state=aligned(channels * width if adjoints or self.steps.spread.any() else 0),
             partials=aligned(grid.blocks, program.wire_moments + 16 * (circuit.parameters - gates)),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
-            has_adjoints=has_adjoints,
+            has_adjoints=adjoints,
             fire_rate=np.float32(1 if config is None else config.train.fire_rate),
             start=_start_kind(job),
             damage_side=shape.damage_side,
@@ -147,11 +146,9 @@ class SoftWorkspace:
 
     def states(self) -> Array:
         """Return all states, float32 `[T+1, B, H, W, C]`."""
-        return np.stack([self._grids(state) for state in self.buffers.states])
-
-    def _grids(self, state: Array) -> Array:
         shape = self.shape
-        return self.cells(state).T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+        sizes = shape.batch, shape.height, shape.width, shape.channels
+        return np.stack([self.cells(state).T.reshape(sizes) for state in self.buffers.states])
 
     def cells(self, state: Array) -> Array:
         """Return a view of a state as `[C, cells]`."""

@@ -57,9 +57,9 @@ def check_any(config: Config, population: int) -> None:
     """Raise LimitError for a population that fits no engine, by a lower bound of its memory."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
-    copies = train.probes + config.pool.size + FLOAT * train.batch
     # A population within this bound may still be refused later, by the engine.
-    model_bytes = LEAST * config.model.gates * 16 * FLOAT + copies * grid
+    grids = train.probes + config.pool.size + FLOAT * train.batch
+    model_bytes = LEAST * config.model.gates * 16 * FLOAT + grids * grid
     _check(model_bytes, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
 
 

@@ -72,13 +72,6 @@ def census(circuit: Circuit) -> tuple[Layer, ...]:
         for index, logits in enumerate(circuit.logits[network]):
             flat = logits.reshape(-1, gates.GATE_COUNT)
             kinds = np.bincount(flat.argmax(axis=1), minlength=gates.GATE_COUNT)
-            layers.append(
-                Layer(
-                    name=f"{network} {index}",
-                    gates=len(flat),
-                    active=active_gates(flat),
-                    undecided=undecided_gates(flat),
-                    kinds=tuple(kinds.tolist()),
-                )
-            )
+            counts = len(flat), active_gates(flat), undecided_gates(flat), tuple(kinds.tolist())
+            layers.append(Layer(f"{network} {index}", *counts))
     return tuple(layers)

@@ -122,10 +122,8 @@ def arrays_of(device: Device) -> Arrays:
     return GpuArrays(open_checked(str(device.adapter.index)))
 
 
-@cache
-def device_of(selector: str) -> Device:
-    """Return the device of a selector, such as `cpu` or `gpu:0`."""
-    return Device(selector)
+device_of = cache(Device)
+"""Function that returns the device of a selector, such as `cpu` or `gpu:0`."""
 
 
 def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:

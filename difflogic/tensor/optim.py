@@ -51,8 +51,9 @@ class Adam:
         first = self.parameters[0]
         self._rate = Tensor(lr, first.device, dtype=first.dtype)
         self._count = Tensor(0, first.device, dtype=first.dtype)
-        self._mu = [_zeros(parameter) for parameter in self.parameters]
-        self._nu = [_zeros(parameter) for parameter in self.parameters]
+        self._mu, self._nu = (
+            [Tensor(np.zeros(x.shape), x.device, dtype=x.dtype) for x in self.parameters] for _ in range(2)
+        )
         self.lr = lr
 
     @property
@@ -90,7 +91,3 @@ class Adam:
         """Reset the gradients of all parameters, for example those of another loss."""
         for parameter in self.parameters:
             parameter.grad = None
-
-
-def _zeros(like: Tensor) -> Tensor:
-    return Tensor(np.zeros(like.shape), like.device, dtype=like.dtype)

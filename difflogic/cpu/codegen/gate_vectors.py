@@ -13,15 +13,7 @@ from numba.core.cgutils import get_or_insert_function
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.vectors import (
-    add_vectors,
-    folded,
-    gate_vectors,
-    loading,
-    operation,
-    shuffled,
-    splatting,
-)
+from difflogic.cpu.codegen.vectors import add_vectors, folded, gate_vectors, loading, operation, shuffled, splatting
 
 _FLOATS = gate_vectors.vector
 _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)

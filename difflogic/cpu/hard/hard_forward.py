@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from difflogic.core.gates import GATE_COUNT
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
-from difflogic.cpu.hard.hard_program import GATES, OUTPUTS, PATCH_ROWS, TRUE, HardPlan, hard_program, hard_words
+from difflogic.cpu.hard.hard_program import GATES, OUTPUTS, PATCH_ROWS, TRUE, HardPlan, hard_program, write_function
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import DAMAGED, LOSS
 from difflogic.engine.shape import Array
@@ -61,7 +62,9 @@ def run_hard(
         if round_ > 0:
             hard_forward(program, round_ - 1, item, buffers, plan, buffers.nodes[thread])
         elif item == 0:
-            hard_words(logits, buffers.gate_words)
+            for gate in range(len(buffers.gate_words)):
+                function = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
+                write_function(buffers.gate_words[gate], function)
             # All states are stored, so that all channels are needed.
             hard_program(program, buffers.gate_words, program.channels, steps, plan)
         fetch_add(counters, DONE, 1)

@@ -10,7 +10,7 @@ from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
-from difflogic.core.gates import GATE_COUNT, TABLE
+from difflogic.core.gates import TABLE
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, WORDS
@@ -83,13 +83,6 @@ def make_plan(program: Program) -> HardPlan:
         is_read=np.zeros(program.channels, dtype=np.bool_),
         stack=zeros(program.nodes),
     )
-
-
-@inlined
-def hard_words(logits: Array, words: Array) -> None:
-    """Write `words [G, 4]` of the argmax gates of `logits [16*G]`, the same in every sample."""
-    for gate in range(len(words)):
-        write_function(words[gate], logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax())
 
 
 @inlined

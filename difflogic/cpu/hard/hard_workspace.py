@@ -90,7 +90,8 @@ class HardWorkspace:
         for index in range(len(self.shape.damage_steps)):
             masks = [(first, damage.undamaged(index, height, width)[..., None]) for first, damage in parts]
             buffers.undamaged[index, : self.shape.cells] = self._packed(masks)[0]
-        faulty = [(first, damage.faults, self._grids(damage)) for first, damage in parts if damage.faults is not None]
+        sizes = height, width, self.program.channels
+        faulty = [(first, d.faults, (d.corners.shape[1], *sizes)) for first, d in parts if d.faults is not None]
         if not faulty:
             return
         stuck = [(first, faults.stuck(grids)[..., None]) for first, faults, grids in faulty]
@@ -102,10 +103,6 @@ class HardWorkspace:
         for step in range(self.shape.steps):
             flips = self._packed([(first, faults.flips(step, grids)) for first, faults, grids in faulty])
             buffers.changes[step, :, : self.shape.cells] = flips & works | ones
-
-    def _grids(self, damage: Damage) -> tuple[int, ...]:
-        """Return the shape `[B, H, W, C]` of the states of the samples that are damaged."""
-        return damage.corners.shape[1], self.shape.height, self.shape.width, self.program.channels
 
     def _packed(self, parts: Sequence[tuple[int, Array]]) -> Array:
         """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; each part begins at the given group of 32 samples."""
