@@ -45,7 +45,7 @@ class Searched(NamedTuple):
     new: Array
     """int64 `[LANES]`: ...and its function there."""
     scores: Array
-    """int64 `[LANES]`: cost of the wrong values of each circuit."""
+    """int64 `[LANES]`: cost of the mismatches of each circuit."""
     live: Array
     """int64 `[G]`: gates that a value with a loss depends on."""
     numbers: Array
@@ -56,7 +56,7 @@ class Searched(NamedTuple):
 
 LIVE, LANE, OVER, BEFORE = range(4)
 """Indices in `Searched.numbers`: number of live gates, lane of the current circuit, 1 if no value is wrong any more,
-and number of wrong values when the epoch began."""
+and number of mismatches when the epoch began."""
 
 
 class CpuLocalSearch:
@@ -306,7 +306,7 @@ def _live(program: Program, visible: int, steps: int, present: HardPlan, live: A
 
 @inlined
 def _score(states: Array, targets: Array, costs: Array, scores: Array) -> None:
-    """Compute the cost of the wrong values in each lane."""
+    """Compute the cost of the mismatches in each lane."""
     scores[:] = 0
     for step in range(states.shape[0]):
         for channel in range(states.shape[1]):
@@ -321,7 +321,7 @@ def _score(states: Array, targets: Array, costs: Array, scores: Array) -> None:
 
 @inlined
 def _wrong(states: Array, targets: Array, lane: int) -> int:
-    """Return the number of wrong values in a lane."""
+    """Return the number of mismatches in a lane."""
     count = np.int64(0)
     for step in range(states.shape[0]):
         for channel in range(states.shape[1]):

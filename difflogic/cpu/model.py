@@ -66,11 +66,12 @@ class CpuModel:
     # evaluation ---------------------------------------------------------------------------------------
 
     def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Make the workspace that evaluates probes and batch together, each in its own groups of 32 samples."""
+        """Make the workspace for evaluation grids and batch together, each in its own groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
         # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
-        # probes are two groups and a batch of 17 is one: three groups fit into two 64-bit words, with one half empty.
+        # evaluation grids are two groups and a batch of 17 is one: three groups fit into two 64-bit words, with one
+        # half empty.
         groups = _groups(len(job.probes)) + _groups(shape.batch)
         masks = job.probe_masks
         hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
@@ -98,7 +99,7 @@ class CpuModel:
         return [evaluation]
 
     def _damage(self, first: int) -> None:
-        """Set the damage of the probes, and from group `first` on that of the last epoch's batch."""
+        """Set the damage of the evaluation grids, and from group `first` on that of the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
         # The batch's initial states already have the damage and faults of step 0: bits must not flip back.

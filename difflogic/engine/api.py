@@ -57,8 +57,8 @@ class EpochMetrics:
 class Evaluation:
     """Mismatches of the hard circuit of the current logits with the targets.
 
-    `hard_loss` counts wrong values of all probes (evaluation grids), `train_hard_loss` those of the last epoch's batch;
-    both sum over the loss channels and the loss steps, as the soft loss does.
+    `hard_loss` counts those of all evaluation grids, `train_hard_loss` those of the last epoch's batch; both
+    sum over the loss channels and the loss steps, as the soft loss does.
     """
 
     hard_loss: int
@@ -66,7 +66,7 @@ class Evaluation:
     values: int
     """Number of values that are compared in an evaluation: `P * H * W * loss_channels` for each loss step."""
     wrong_probes: int
-    """Number of probes with at least one wrong value."""
+    """Number of evaluation grids with at least one mismatch."""
 
     @property
     def accuracy(self) -> float:
@@ -91,7 +91,7 @@ class Model(Protocol):
         """Return the metrics of every epoch since the last call, in order; wait for epochs that are running."""
 
     def evaluate(self) -> list[Evaluation]:
-        """Evaluate the hard circuits on their probes and on the last epoch's batch."""
+        """Evaluate the hard circuits on their evaluation grids and on the last epoch's batch."""
 
     def states(self) -> list[TrainState]:
         """Return exact copies of the states."""

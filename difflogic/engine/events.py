@@ -145,7 +145,7 @@ class Faults:
 
     rates: FaultRates
     key: prng.Key
-    """Random key: the training subkey of the epoch, or a key of the probes."""
+    """Random key: the training subkey of the epoch, or a key of the evaluation grids."""
     listed: npt.NDArray[np.uint8] | None = None
     """`[H*W]`: cells that are stuck in every sample, coded as in `FaultRates.draw_cells`; None for no cell."""
     first: int = 0

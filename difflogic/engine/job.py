@@ -25,7 +25,7 @@ from difflogic.system.brief import brief
 Floats = npt.NDArray[np.float32]
 
 PROBE_STREAM = 0x70726F62
-"""`fold_in` data of the probes ("prob"), far from the small counters that `split` and `bits` use."""
+"""`fold_in` data of the evaluation grids ("prob"), far from the small counters that `split` and `bits` use."""
 PROBE_MASK_STREAM = 0x6D61736B
 """`fold_in` data of the fire masks of hard evaluation ("mask")."""
 
@@ -78,7 +78,7 @@ class TrainState:
     pool: npt.NDArray[np.uint8] | None = None
     """Sample pool, `[pool, H, W, C]`, 0 or 1; None if there is none."""
     costs: npt.NDArray[np.uint32] | None = None
-    """Cost of each wrong value, `[J, loss_channels, P*H*W]`, in a local search (`difflogic.engine.search`)."""
+    """Cost of each mismatch, `[J, loss_channels, P*H*W]`, in a local search (`difflogic.engine.search`)."""
 
     __repr__ = brief
 
@@ -122,7 +122,7 @@ class Job:
     rule: npt.NDArray[np.uint8] | None = None
     """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation of channel 0."""
     probe_damage: npt.NDArray[np.int64] | None = None
-    """`[len(damage_steps), P, 2]`: row and column of each probe's damage; None without damage."""
+    """`[len(damage_steps), P, 2]`: row and column of each evaluation grid's damage; None without damage."""
     data: Dataset | None = None
     """Data samples for training."""
     held_out: Dataset | None = None
@@ -151,7 +151,7 @@ class Job:
 
     @property
     def probe_targets(self) -> Floats:
-        """Targets of the probes, `[J, P, H, W, loss_channels]`; IGNORED for values that do not count.
+        """Targets of the evaluation grids, `[J, P, H, W, loss_channels]`; IGNORED for values that do not count.
 
         J is 1, unless data samples have a target for each loss step.
         """
@@ -185,7 +185,7 @@ class Job:
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
-        """Return the damage and faults of the first `count` probes; None if there are none."""
+        """Return the damage and faults of the first `count` evaluation grids; None if there are none."""
         corners = None if self.probe_damage is None else self.probe_damage[:, :count]
         return self.damage(corners, self.probe_fault_key, count)
 
@@ -228,9 +228,9 @@ class Job:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
-    @cached_property  # it reads all probes, and is used by each evaluation
+    @cached_property  # it reads all evaluation grids, and is used by each evaluation
     def values(self) -> int:
-        """Number of values that a hard evaluation compares: those that count, in all probes and loss steps."""
+        """Number of values that a hard evaluation compares: those that count, for all loss steps."""
         # Targets have one entry for all loss steps, or one for each. With 100 values in a single entry and 3 steps, 300
         # values are compared, 100 * 3 // 1; with 100 values in 3 entries it is 100, 100 * 3 // 3.
         targets = self.probe_targets
@@ -282,7 +282,8 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
     if task.start == "boards":
         return events.boards(np.arange(1 << task.height * task.width), task.height, task.width)
     if same is not None:
-        # With a single initial state there is one probe, unless damage or faults differ between probes.
+        # With a single initial state there is one evaluation grid, unless damage or faults differ between evaluation
+        # grids.
         return np.repeat(same[None], probe_count(config), axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
     # Training uses a chain of splits from the same key, which never folds in this number.
@@ -319,7 +320,7 @@ def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
 
 
 def probe_count(config: Config) -> int:
-    """Return the number of probes."""
+    """Return the number of evaluation grids."""
     task, data = config.task, config.data
     if task.start == "boards":
         return 1 << task.height * task.width
@@ -373,7 +374,7 @@ def probe_masks(config: Config) -> Floats | None:
 
 
 def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
-    """Sample the corners of the probes' damage, `[len(damage_steps), count, 2]`; None without damage."""
+    """Sample the corners of the evaluation grids' damage, `[len(damage_steps), count, 2]`; None without damage."""
     task = config.task
     if not task.damage_steps:
         return None

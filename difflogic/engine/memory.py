@@ -40,7 +40,7 @@ def training_bytes(config: Config, threads: int) -> int:
         + 16 * nodes
         + 2 * wires * model.instances
     )
-    # Bits of grids are stored as bytes, and there are about three copies of the probes.
+    # Bits of grids are stored as bytes, and there are about three copies of the evaluation grids.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels
     # Data samples are in memory as they were read, after the split, and in the buffers of the engine.
     samples = 3 * config.data.samples * grid * (config.data.channels + config.data.targets * task.loss_channels)

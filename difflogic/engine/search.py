@@ -47,8 +47,8 @@ update network; bit k of SIDES selects input A (0) or B (1) for wire k. The func
 `WHERE % n` instead. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
 """
 STEADY, FEW = 50, 64
-"""Costs do not rise while an epoch corrects at least one in STEADY wrong values: if the costs of hundreds of values had
-risen, correcting one would outweigh many new errors. With at most FEW wrong values they always rise."""
+"""Costs do not rise while an epoch corrects at least one in STEADY mismatches: if the costs of hundreds of values had
+risen, correcting one would outweigh many new errors. With at most FEW mismatches they always rise."""
 GUIDED = LANES // 2
 """First lane that follows the guide."""
 MOST = 128
@@ -66,7 +66,7 @@ class LocalSearch(Protocol):
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
         """Do one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`, in place.
 
-        `gates [G]` change, and, if it `rises` and the epoch is stuck, the costs of wrong values, `costs`, uint32
+        `gates [G]` change, and, if it `rises` and the epoch is stuck, the costs of mismatches, `costs`, uint32
         `[J, loss_channels, P*H*W]`. Nothing changes if no value is wrong.
         """
 
@@ -74,7 +74,7 @@ class LocalSearch(Protocol):
         """Return the derivatives of the costs by the entries of the gates' truth tables, `[G, 4]`."""
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
-        """Return the mismatches of the probes for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
+        """Return the mismatches of the evaluation grids for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
@@ -89,8 +89,8 @@ def costs_rise(epoch: int, rounds: int) -> bool:
 
 
 def stuck(before: int, now: int) -> bool:
-    """Return whether an epoch has corrected so few of the wrong values that costs rise."""
-    # If 147 of 150 wrong values are left, three were corrected, which is more than a fiftieth: not stuck.
+    """Return whether an epoch has corrected so few of the mismatches that costs rise."""
+    # If 147 of 150 mismatches are left, three were corrected, which is more than a fiftieth: not stuck.
     return now <= FEW or STEADY * (before - now) < now
 
 
@@ -114,7 +114,7 @@ def draw(seed: int, epoch: int, rounds: int) -> Words:
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """Return the initial costs of wrong values, uint32 `[J, loss_channels, probes*H*W]` of 1."""
+    """Return the initial costs of mismatches, uint32 `[J, loss_channels, probes*H*W]` of 1."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)

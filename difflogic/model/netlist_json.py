@@ -7,8 +7,8 @@ Version 1:
      "neighbourhood": "hex",                           only if not moore: von-neumann, hex or line
      "colours": [[0, 0, 0], [255, 0, 0]],              only if a rule specifies them: red, green, blue of each state
      "origin": [0, 3],                                 only if channels were removed: original numbers of the others
-     "habitat": {"start": "seed", "height": 20,        only if its training is known: start is random, seed, zeros or
-      "width": 20, "steps": 12, "fire_rate": 1.0},     picture, and then "picture" contains rows of text
+     "habitat": {"start": "seed", "height": 20,        only if its training is known: `start` random, seed, zeros,
+      "width": 20, "steps": 12, "fire_rate": 1.0},     or `picture`, which then contains rows of text
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 

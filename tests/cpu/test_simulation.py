@@ -51,7 +51,7 @@ def test_threads_change_no_bit_of_a_simulation(height: int, periodic: bool, monk
 
 @pytest.mark.parametrize("alone", [0, 1, 2])
 def test_one_thread_finishes_if_others_never_run(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a busy machine, which holds them up: their bands are done by whoever runs."""
+    """A busy machine may preempt threads: the others do their bands."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     monkeypatch.setattr(simulations, "together", lambda threads, work: work(alone))
     spec = SimulationSpec(life(), 301, 130, 39322, seed=1)

@@ -26,7 +26,7 @@ PACKED = {
     "AVX2": (r"vfmadd\d+ps\s[^\n]*%ymm", r"v\w*xor\w*\s[^\n]*%ymm"),
     "NEON": (r"fml[as]\s[^\n]*(\.4s|v\d+\.4s)", r"eor[^\n]*\.16b"),
 }
-"""What a gate on floats and one on bits become."""
+"""Assembly of a gate on floats, and of one on bits."""
 
 
 def own_code(name: str, folder: Path) -> str:
@@ -66,7 +66,7 @@ def test_other_processors_train_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def apply(function: Callable[..., Any], *vectors: np.ndarray) -> np.ndarray:
-    """What a compiled function on rows makes of these."""
+    """Apply a compiled function to rows."""
     rows = aligned(len(vectors) + 1, len(vectors[0]), dtype=vectors[0].dtype)
     rows[:-1] = vectors
     function(rows.reshape(-1))

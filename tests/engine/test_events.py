@@ -38,7 +38,7 @@ def test_a_square_is_clipped_at_the_border() -> None:
 
 
 def test_faults_have_their_recorded_values() -> None:
-    """Pinned, as corners are; and a sample's faults do not depend on how many samples follow."""
+    """The faults of a sample also do not depend on the number of samples."""
     rates, key = FaultRates(1 << 29, 1 << 30, 1 << 30), prng.key_from_seed(23)
     assert np.flatnonzero(rates.draw_flips(key, 3, 40)).tolist() == [9, 12, 35, 37, 39]
     assert rates.draw_cells(key, 20).tolist() == [0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0]

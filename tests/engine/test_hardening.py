@@ -22,7 +22,7 @@ def test_the_share_grows_evenly_and_stays() -> None:
 
 
 def test_products_stay_below_two_to_the_32() -> None:
-    """So that 32-bit words give the same shares."""
+    """Then 32-bit words give the same shares."""
     longest = Hardening(0, HARDENING_EPOCHS - 1, UNITS)
     assert longest.peak * longest.length < 2**32
     assert longest.share(2**32 - 1) == UNITS

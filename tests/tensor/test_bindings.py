@@ -50,7 +50,7 @@ def test_workgroup_memory_is_portable(kernel: ArrayKernel) -> None:
 
 
 def test_reference_has_the_parameters_of_its_kernel(kernel: ArrayKernel) -> None:
-    """By the same names, in the same order, behind what is chosen when a pipeline or a uniform is made."""
+    """Parameters have the same names and order, after those that are chosen when a pipeline or uniform is made."""
     module = reference_of(kernel)
     assert f"`{kernel.name}.wgsl`" in module.__doc__
     arguments = [
@@ -77,7 +77,7 @@ def test_kernel_header_names_reference_dispatch_and_shapes(kernel: ArrayKernel) 
 
 
 def test_the_table() -> None:
-    """Of shaders/tensor/README.md, row by row."""
+    """Compare the rows of shaders/tensor/README.md."""
     rows = ["| kernel | reads | writes | operations | dispatch |", "|--|--|--|--|--|"]
     for name, kernel in KERNELS.items():
         reads = ", ".join(binding.name for binding in kernel.bindings if binding.access != "read_write")

@@ -128,7 +128,7 @@ def test_rows_by_their_numbers(shape: tuple[int, ...], count: int, gpu: Device) 
 
 
 def test_large_numbers_make_no_nan(gpu: Device) -> None:
-    """Where the true value is finite; where it is not, it is infinity."""
+    """If the true value is finite, so is the result; otherwise it is infinity."""
     values = np.array([-1e4, -100, -89, -1e-3, 0, 1e-30, 1e-3, 88, 100, 1e4], np.float32)
     for device in (gpu, Device("cpu")):
         x = Tensor(values, device, requires_grad=True)

@@ -16,7 +16,7 @@ from difflogic.tensor import Tensor, nn, optim, to_device
 
 @pytest.mark.parametrize("max_norm", [None, 0.5, 1e9])
 def test_adam(max_norm: float | None) -> None:
-    """By the paper's text, in float64; two parameters, whose gradients have one norm together."""
+    """Compare with the formulas of the paper in float64, for two parameters with a common gradient norm."""
     rng = np.random.default_rng(0)
     values = [rng.standard_normal(3), rng.standard_normal((2, 2))]
     parameters = [Tensor(each, requires_grad=True, dtype="float64") for each in values]

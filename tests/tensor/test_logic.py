@@ -34,7 +34,7 @@ def by_operations(circuit: Circuit, layers: list[Tensor], x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_two_batches_in_one_loss(engine: str) -> None:
-    """Of one size and then of another, so that no pass goes back over what another left."""
+    """Batches of the same size and of different sizes, so that no backward pass uses the buffers of another."""
     circuit, rng = noisy(), np.random.default_rng(1)
     batches = [rng.random((rows, 5)) for rows in (3, 3, 2)]
     layer = nn.Logic(circuit, device=engine)

@@ -59,7 +59,7 @@ def look(_: Any, array: Any, index: Any) -> Any:
     """Return the current value of an int64 element."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Acquire: whoever sees an item counted as done also sees what was written for that item.
+        # Acquire: a thread that sees an item counted as done also sees what was written for it.
         return builder.load_atomic(_element(context, builder, signature, arguments), "acquire", 8)
 
     return types.int64(array, types.intp), build

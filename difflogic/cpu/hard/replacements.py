@@ -282,7 +282,7 @@ def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
 
 @inlined
 def differ(nodes: Nodes, node: int, other: int, on: Array, off: Array) -> int:
-    """Return bit 0 if an XOR of two nodes is not the function, and bit 1 if it is not the inverse of the function."""
+    """Return 1 if an XOR of two nodes is not the function, plus 2 if it is not the inverse of the function."""
     wrong = opposite = np.uint64(0)
     for word in range(len(on)):
         value = nodes.values[node, word] ^ nodes.values[other, word]
