@@ -1,1 +1,1 @@
-"""What is done with a circuit once it is trained: each action is one function, for commands, workers and Python."""
+"""Actions on trained circuits: each is one function, which commands, workers and Python users call."""

@@ -1,4 +1,4 @@
-"""The accuracy of a classifier on rows: of a run on those that it held out, of any on a table."""
+"""Measure the accuracy of a classifier, on the rows that its run held out or on another table."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,50 +23,50 @@ from difflogic.policies.member import restored
 from difflogic.runs import checkpoint, chosen, manifest
 
 MOST_SHOWN = 24
-"""Classes that are measured one by one."""
+"""Maximum number of classes with an accuracy of their own."""
 
 
 def is_classifier(path: Path) -> bool:
-    """Return whether a file holds a function that is no controller, or a folder the run of a classifier."""
+    """Return whether a path is the run of a classifier, or the file of a function other than a controller."""
     if path.is_dir():
         record = manifest.read(chosen.run_folder(path))
         return document.is_classifier(record.get("config"))
-    found = source.function(path)
-    return found is not None and not isinstance(found, Controller)
+    function = source.function(path)
+    return function is not None and not isinstance(function, Controller)
 
 
 def label_of(path: Path, file: Path) -> str:
-    """The column of a file that a classifier does not read. Raises DataError unless there is one."""
+    """Return the only column of a file that a classifier does not read. Raises DataError."""
     return tables.label_of(file, _opened(path).features)
 
 
 def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
-    """The accuracy on a table, or on the rows that a run held out, in all and of each class.
+    """Yield the accuracy on a table, or on the rows that a run held out: in total, then for each class.
 
-    Raises DataError, and UsageError where there are no classes or no rows.
+    Raises DataError, and UsageError if there are no classes or no rows.
     """
-    found = _opened(path)
-    if not found.classes:
+    opened = _opened(path)
+    if not opened.classes:
         raise UsageError(f"{path} gives bits and names no classes: it has no accuracy.")
-    x, y = _held_out(path, found.rows) if table is None else table.as_known(found.features, found.classes)
-    which = "given" if table is not None or found.rows is None else found.rows.config.final_rows
-    named = found.decide(x)
-    yield _measure("accuracy", "all", named == y, which)
-    for place in np.unique(y)[:MOST_SHOWN].tolist():
-        # A label that the classifier does not know is never named rightly.
-        name = found.classes[place] if place >= 0 else "other labels"
-        yield _measure(f"accuracy-{name}", name, (named == y)[y == place], which)
+    x, y = _held_out(path, opened.rows) if table is None else table.as_known(opened.features, opened.classes)
+    kind = "given" if table is not None or opened.rows is None else opened.rows.config.final_rows
+    decisions = opened.decide(x)
+    yield _measure("accuracy", "all", decisions == y, kind)
+    for label in np.unique(y)[:MOST_SHOWN].tolist():
+        # A label that is no class of the classifier counts as an error.
+        name = opened.classes[label] if label >= 0 else "other labels"
+        yield _measure(f"accuracy-{name}", name, (decisions == y)[y == label], kind)
 
 
-def _measure(key: str, title: str, right: npt.NDArray[np.bool_], which: str) -> Measure:
-    count, rows = int(right.sum()), len(right)
+def _measure(key: str, title: str, hits: npt.NDArray[np.bool_], kind: str) -> Measure:
+    count, rows = int(hits.sum()), len(hits)
     low, high = wilson_interval(count, rows)
     values = {"accuracy": count / rows, "right": count, "rows": rows, "low": low, "high": high}
-    return Measure(key, title, classifier.accuracy(count, rows, which), values)
+    return Measure(key, title, classifier.accuracy(count, rows, kind), values)
 
 
 class _Opened(NamedTuple):
-    """A classifier: what it reads, what it decides, and of a run its rows."""
+    """A classifier, and the rows of its run."""
 
     features: Sequence[str]
     classes: Sequence[str]
@@ -75,7 +75,7 @@ class _Opened(NamedTuple):
 
 
 def _opened(path: Path) -> _Opened:
-    """What a file or run holds: its circuit, of dense layers the network."""
+    """Open the circuit of a file or run, or the network of a run with dense layers."""
     if not path.is_dir():
         function = source.load_function(path)
         return _Opened(function.observations, function.choices, function)
@@ -88,7 +88,7 @@ def _opened(path: Path) -> _Opened:
 
 
 def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:
-    """The rows that a run held out, and their labels. Raises UsageError."""
+    """Return the rows that a run held out, and their labels. Raises UsageError."""
     if rows is None:
         raise UsageError(f"{path} has no rows of its own: give --data FILE, a table with the columns that it reads.")
     if not len(rows.parts.held_out):

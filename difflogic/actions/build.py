@@ -1,6 +1,6 @@
-"""`build`: a circuit made without training, from a rule, a recording or samples, an image, or the task of a run.
+"""`build`: make a circuit without training, from a rule, a recording, samples, an image or the task of a run.
 
-The circuit is simplified, and proved to do what it was made for.
+The circuit is simplified, and proved or tested on what it was made from.
 """
 
 from __future__ import annotations
@@ -50,32 +50,32 @@ if TYPE_CHECKING:
 
 CIRCUIT = "circuit.json"
 HELD_OUT = 0.2
-"""Share of the pairs of states on which a rule is tested that is induced from the others."""
+"""Share of the pairs of states that test a rule induced from the others."""
 OPTIONS: dict[str, tuple[str, ...]] = {
     "a run": (),
     "a recording": ("film_frames", "set"),
     "a pattern": ("film_rule", "film_frames", "size", "set"),
     "an image": ("start", "colors", "size", "threshold", "invert", "padding", "set"),
 }
-"""Options by the kind of target that they apply to; all others take `set`."""
+"""Options by the kind of target that they apply to; a kind that is not listed takes `set`."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
-"""Fields of a task in samples: the circuit itself is induced from all of them."""
+"""Fields of a task in samples: the final circuit is induced from all of them."""
 KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Build(ActionResult):
-    """A circuit that was built, and what is proved of it."""
+    """A built circuit, and its proof or test."""
 
     netlist: CellNetlist
     circuit: Circuit
-    """The same gates in layers, as a run has them."""
+    """The same gates in layers, as in a run."""
     config: Config
-    """Task of the circuit, with a model of its shape."""
+    """Task of the circuit, with the shape of its model."""
     samples: Dataset | None = None
 
     def save(self, path: Path | str) -> Path:
-        """Write a run folder, which every command that takes a run takes, and return its path.
+        """Write a run folder, which commands take like a trained run, and return its path.
 
         Raises:
             RunFolderError: The folder is not empty, or cannot be written.
@@ -94,27 +94,27 @@ class Build(ActionResult):
 
 
 def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass = silent, **options: Any) -> Build:
-    """Make a circuit without training, simplify it, and prove that it does what it was made for.
+    """Make a circuit without training, simplify it, and prove or test it.
 
         >>> len(difflogic.build("B3/S23").netlist.gates)
         24
 
-    A rule is built from its table, a rule that samples or a recording show is found by induction, and an image is
-    looked up by cells that count their place.
+    A rule is built from its table. The rule of samples or a recording is found by induction. For an image, cells count
+    their row and column, and look up their colour.
 
     Args:
-        what: A rule, as `B36/S23`; a file with a rule's table; a recording or samples, `.gif`, `.npy`, `.npz`, or a
-            pattern, as RLE; an image; a preset; or a run folder, whose task is built.
+        what: A rule, such as `B36/S23`; a file with the table of a rule; a recording or samples (`.gif`, `.npy`,
+            `.npz`); a pattern, such as RLE; an image; a preset; or a run folder, for the task of the run.
         effort: As for `simplify`.
         on_pass: As for `simplify`.
-        options: Fields of `TrainRequest` that describe a target, such as `size`, `colors` and `invert`, and `set`; of a
-            recording `film_frames`, and of a pattern also `film_rule`.
+        options: Fields of `TrainRequest` that describe a target, such as `size`, `colors` and `invert`, and `set`; for
+            a recording `film_frames`, for a pattern also `film_rule`.
 
     Returns:
-        The circuit, what is proved of it, and whether it is right on all that it was made from.
+        The circuit, its proof or test, and in `ok` whether it is correct on everything that it was made from.
 
     Raises:
-        UsageError: No circuit of this kind is found, or an option does not apply to it.
+        UsageError: No circuit is found, or an option does not apply to this kind of target.
         DataError: The file cannot be read.
     """
     what = what if isinstance(what, Dataset) else chosen.path_of(what)
@@ -137,7 +137,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
 
 
 def can_build(config: Config) -> bool:
-    """Return whether `build` makes a circuit for a task, or may make one if the task is in samples."""
+    """Return whether `build` has a method for a task; for samples it may still find no rule."""
     if config.train.asynchronous or config.task.target == "rule":
         return not config.train.asynchronous and config.task.steps == 1
     is_image = config.task.target == "picture" and registers(config) is not None
@@ -145,7 +145,7 @@ def can_build(config: Config) -> bool:
 
 
 def command_for(run: Run | AgentRun) -> str | None:
-    """Return the command that makes a circuit for the task of an unsolved run; None if there is none."""
+    """Return the `build` command for the task of an unsolved run; None if there is none."""
     if run.solved or not isinstance(run.config, Config) or not can_build(run.config):
         return None
     what = run.config.task.rule or (None if run.path is None else quoted(run.path))
@@ -153,7 +153,7 @@ def command_for(run: Run | AgentRun) -> str | None:
 
 
 def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None, str | None]:
-    """Return the configuration of a task, its samples, and its rule. Raises UsageError, ConfigError, DataError."""
+    """Return the configuration, samples and rule of a task. Raises UsageError, ConfigError, DataError."""
     kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
     if refused := [name for name in options if name not in OPTIONS.get(kind, ("set",))]:
         raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
@@ -184,7 +184,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
 
 
 def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
-    """Return what `_task` returns, of a run. Raises UsageError, DataError."""
+    """Return the configuration, samples and rule of a run's task. Raises UsageError, DataError."""
     model = chosen.load(path)
     config = attempts.read(path).config if attempts.is_in(path) else model.config
     if not isinstance(config, Config):
@@ -194,16 +194,16 @@ def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
 
 
 def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) -> tuple[Dataset, str | None, str]:
-    """Return samples, or those of a recording, or of a pattern with its rule. Raises UsageError, DataError."""
+    """Return samples, with the rule and its notation if a pattern names one. Raises UsageError, DataError."""
     if "size" in options:
         options["size"] = coerced("size", Size, options["size"])[::-1]
-    given = {name.removeprefix("film_"): value for name, value in options.items()}
+    arguments = {name.removeprefix("film_"): value for name, value in options.items()}
     if isinstance(what, Dataset):
         return what, None, ""
     if kind == "samples":
         return dataset.load(Path(what)), None, ""
-    samples = recorded.samples(Path(what), **given)
-    notation = recorded.notation(Path(what), given.get("rule")) if kind == "a pattern" else ""
+    samples = recorded.samples(Path(what), **arguments)
+    notation = recorded.notation(Path(what), arguments.get("rule")) if kind == "a pattern" else ""
     if rule := notation and rules_of.named(Path(notation)):
         # A pattern may not show all states.
         unseen = (0, rules_of.rule_netlist(rule, periodic=True).channels - samples.x.shape[-1])
@@ -213,7 +213,7 @@ def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) ->
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of a target, one of OPTIONS. Raises UsageError for what is neither a rule nor a file."""
+    """Return the kind of a target, such as `a rule`. Raises UsageError if it is neither a rule nor a file."""
     if rules_of.named(path) is not None:
         return "a rule"
     if checkpoint.is_in(path) or attempts.is_in(path):
@@ -229,12 +229,12 @@ def _kind(path: Path) -> str:
     if patterns.is_pattern(path):
         return "a pattern"
     if path.suffix == ".txt":
-        customise.load_rule(path)  # which says what is wrong with the table
+        customise.load_rule(path)  # raises an error that says what is wrong with the table
     return "samples" if path.is_dir() else KINDS.get(path.suffix.lower(), "an image")
 
 
 def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
-    """Return the circuit of a rule, of one that explains all samples, or of an image; None if there is none."""
+    """Return the circuit of a rule, of samples by induction, or of an image; None if there is none."""
     model = config.model
     if not can_build(config):
         return None
@@ -247,7 +247,7 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
 
 
 def _of_zoo(samples: Dataset, periodic: bool) -> Simplification | None:
-    """Return the circuit of the zoo that explains all pairs of states, such as a loop, which has no simple rule."""
+    """Return the circuit of the zoo that explains all pairs of states, such as those of a loop."""
     if (pairs := samples.single_steps()) is None:
         return None
     for name in zoo.names():
@@ -261,16 +261,16 @@ def _of_zoo(samples: Dataset, periodic: bool) -> Simplification | None:
 
 
 def _proved(small: Simplification, task: Config, samples: Dataset | None, file: Path | None = None) -> Build:
-    """Return a simplified circuit, proved to be right for its task or rule, or tested on all pairs of states."""
+    """Prove a simplified circuit correct for its task or rule, or test it on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
     config = finishing.fitted(task.with_(model={"neighbourhood": netlist.neighbourhood}), circuit)
     files: Files = {CIRCUIT: netlist_json.to_json(netlist)}
     facts: dict[str, Any]
     if samples is None or config.task.rule:
-        found = proof.decide(proof.of_circuit(netlist, config, file or Path(config.name)))
-        files |= proof_file.files_of(found)
-        words, facts, is_right = [found.text], {"proved": found.proved}, bool(found.proved)
+        evidence = proof.decide(proof.of_circuit(netlist, config, file or Path(config.name)))
+        files |= proof_file.files_of(evidence)
+        words, facts, is_right = [evidence.text], {"proved": evidence.proved}, bool(evidence.proved)
         if file is not None:
             files[rules_of.FILE] = netlist_json.read_text(file)
     else:
@@ -285,7 +285,7 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None, file: 
 
 
 def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:
-    """Return how many cells are wrong in all pairs of states, and in those held out of a rule induced from the rest."""
+    """Count wrong cells in all pairs of states, and those of a rule induced from a part in the rest."""
     facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
     right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
     few, rest = pairs.split(HELD_OUT)
@@ -300,6 +300,6 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
 
 
 def _wrong(netlist: CellNetlist, pairs: Dataset) -> int:
-    """Return the number of cells that do not become what they should."""
+    """Return the number of cells that differ from the samples after one step."""
     wrong = (netlist.rollout(pairs.x, 1)[-1] != pairs.y[:, 0]) & (pairs.y[:, 0] >= 0)
     return int(wrong.any(axis=-1).sum())

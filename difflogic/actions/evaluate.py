@@ -1,4 +1,4 @@
-"""`evaluate`: a run tested far beyond its training, an automaton by its tests and agents by new episodes."""
+"""`evaluate`: test a run beyond its training, an automaton by the tests of its task and agents by new episodes."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 REPORT, ROBUSTNESS = "report.html", "robustness.png"
 EPISODES, QUICK_EPISODES = 100, 20
-BESIDE = {None: "", True: "as good", False: "not as good"}
+COMPARED = {None: "", True: "as good", False: "not as good"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunResults(ActionResult):
-    """The results of all tests, by key: `evaluation["accuracy"].values`."""
+    """Results of all tests by key, as in `evaluation["accuracy"].values`."""
 
     measures: tuple[Measure, ...]
     layers: tuple[Layer, ...] = ()
-    """Of an automaton: the gates of each layer, counted."""
+    """Gate counts of each layer of an automaton."""
 
     def __getitem__(self, key: str) -> Measure:
-        """The measure of that key. Raises KeyError where the test does not apply."""
+        """Return the measure with a key. Raises KeyError if the test does not apply."""
         return {measure.key: measure for measure in self.measures}[key]
 
 
@@ -62,7 +62,7 @@ def evaluate(
     html: bool = False,
     called: str | None = None,
 ) -> RunResults:
-    """Test a run: the discrete circuit by every test that applies to its task, agents in episodes never played before.
+    """Test the discrete circuit of a run by every test that fits its task, or agents in new episodes.
 
         >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
         >>> evaluation["accuracy"].values["samples"]
@@ -70,23 +70,23 @@ def evaluate(
 
     Args:
         run: A run, its folder or a checkpoint file; or the file of a controller, or of a function that names classes.
-        engine: What computes; None: the run's GPU or the CPU engine.
-        starts: Fresh starts, or episodes; None: 64 starts and 8 if `quick`, 100 episodes and 20.
-        quick: Fewer starts, and a tenth of the long tests.
-        member: Of a population the model counted from 1; None: the best one, of agents all.
-        tell: Hears of each result.
-        data: Samples to test it on, in place of those that the run held out; of a classifier rows.
-        settings: Of a task in Python: what its fresh samples are drawn with, where that is not the run's.
+        engine: Engine that computes; None: the run's GPU or the CPU engine.
+        starts: Number of new initial states (default 64, `quick` 8) or of episodes (default 100, `quick` 20).
+        quick: Use fewer initial states, and a tenth of the steps of long tests.
+        member: Model of a population, counted from 1; None: the best one, or all agents.
+        tell: Callback for each result as text.
+        data: Samples in place of those that the run held out; for a classifier a table.
+        settings: Settings with which a task in Python makes new samples; None: those of the run.
         faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
-        damage: Of an automaton that acts: so many of its cells are zeroed while it decides, for further scores.
-        html: Whether a report with films comes with it.
-        called: What the run is called in the results; None: its path.
+        damage: Number of cells of an automaton that acts that are zeroed while it decides, for further scores.
+        html: Whether to add a report with animations.
+        called: Name of the run in the results; None: its path.
 
     Returns:
         The results by key.
 
     Raises:
-        UsageError: What is asked for does not apply to the run.
+        UsageError: An argument does not apply to the run.
         CheckpointError: There is no usable, trained checkpoint.
     """
     path = path_of(run)
@@ -103,40 +103,39 @@ def evaluate(
         _refuse({"--data": data} | automata_alone, f"is for automata, and {path} holds agents")
         return _of_agents(path, starts or (QUICK_EPISODES if quick else EPISODES), quick, member, damage, called, tell)
     if damage is not None:
-        raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
-    found = automata.evaluate(
+        raise UsageError("--damage is for agents: an automaton that grows an image is always tested with damage too.")
+    evaluation = automata.evaluate(
         path, engine, starts=starts, quick=quick, member=member, tell=tell, data=data, settings=settings, faults=faults
     )
-    told, folder = found.trained.told, found.trained.folder
+    told, folder = evaluation.trained.told, evaluation.trained.folder
     if called is not None:
-        found = replace(found, trained=replace(found.trained, path=Path(called)))
-    return _of_automaton(found, told, folder, html)
+        evaluation = replace(evaluation, trained=replace(evaluation.trained, path=Path(called)))
+    return _of_automaton(evaluation, told, folder, html)
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:
-    if given := [name for name, value in options.items() if value]:
-        raise UsageError(f"{given[0]} {why}: drop it.")
+    if unused := [name for name, value in options.items() if value]:
+        raise UsageError(f"{unused[0]} {why}: drop it.")
 
 
-def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> RunResults:
-    rows = [(each.title, each.text, each.paper, BESIDE[each.met]) for each in found.measures]
-    gates = found.gates
+def _of_automaton(evaluation: RunEvaluation, note: str, folder: Path | None, html: bool) -> RunResults:
+    rows = [(each.title, each.text, each.paper, COMPARED[each.met]) for each in evaluation.measures]
+    gates = evaluation.gates
     paper = "" if gates["paper_active"] is None else str(gates["paper_active"])
-    rows.append(("gates per cell", str(found.live_gates), "", ""))
+    rows.append(("gates per cell", str(evaluation.live_gates), "", ""))
     rows.append(("active soft gates: neither A nor B", f"{gates['active']} of {gates['gates']}", paper, ""))
     rows.append(("unconverged soft gates: below 90 %", str(gates["undecided"]), "", ""))
-    table = ResultTable(("test", "result", "the paper's circuit", "beside it"), rows, prose=True)
-    where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
+    table = ResultTable(("test", "result", "the paper's circuit", "comparison"), rows, prose=True)
+    where = [f"{layer.name}: {layer.undecided}" for layer in evaluation.layers if layer.undecided]
     words = (f"Unconverged by layer: {', '.join(where)}",) if where else ()
-    files = found.files()
+    files = evaluation.files()
     if html:
         from difflogic.evaluation.report import to_html
 
-        files[REPORT] = to_html(found)
-    title = f"{found.trained.title}, on {found.engine}"
-    return RunResults(
-        title, words, found.to_dict(), files, found.measures, found.layers, told=told, table=table, folder=folder
-    )
+        files[REPORT] = to_html(evaluation)
+    title, report = f"{evaluation.trained.title}, on {evaluation.engine}", evaluation.to_dict()
+    measures, layers = evaluation.measures, evaluation.layers
+    return RunResults(title, words, report, files, measures, layers, told=note, table=table, folder=folder)
 
 
 def _of_agents(
@@ -177,11 +176,11 @@ def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str
     return _of_measures(f"{path.name}: {rows} rows", "class", measures, about)
 
 
-def _of_measures(title: str, what: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
-    """Results that are a table of measures, each of a `what`."""
+def _of_measures(title: str, header: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
+    """Return the results of agents or of a classifier; `header` is that of the first column."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
-    table = ResultTable((what, "result"), [(each.title, each.text) for each in measures], prose=True)
+    table = ResultTable((header, "result"), [(each.title, each.text) for each in measures], prose=True)
     files: Files = {NAME: json.dumps(report, allow_nan=False) + "\n"}
     return RunResults(title, (), report, files, tuple(measures), table=table)
 
@@ -200,9 +199,9 @@ def _measure(name: str, score: Score, least: float) -> Measure:
 def _scores(
     path: Path, count: int, member: int | None, damage: int | None
 ) -> tuple[str, float, Iterator[tuple[str, Score]]]:
-    """Return the environment, its threshold and, as they are played, the scores of a controller or of a run's agents.
+    """Return the environment, its threshold, and an iterator that plays and scores a controller or a run's agents.
 
-    `member` counts the agents from 1; None: all of them.
+    `member` is an agent's number from 1; None: all agents.
     """
     from difflogic.policies import controllers
     from difflogic.policies.environments import threshold
@@ -229,34 +228,33 @@ def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) ->
     from difflogic.policies.automaton import ZeroedCells
     from difflogic.policies.member import restored
 
-    agent = restored(path, number)
-    yield f"seed {agent.seed}", agent.evaluate(count, controllers.FRESH)
-    for each in [] if damage is None else [ZeroedCells(damage, every_step) for every_step in (False, True)]:
-        each.on(agent.agent.actor)
-        yield f"seed {agent.seed}, {each}", agent.evaluate(count, controllers.FRESH)
-    agent.environments.close()
+    member = restored(path, number)
+    yield f"seed {member.seed}", member.evaluate(count, controllers.FRESH)
+    for damaged in [] if damage is None else [ZeroedCells(damage, every_step) for every_step in (False, True)]:
+        damaged.on(member.agent.actor)
+        yield f"seed {member.seed}, {damaged}", member.evaluate(count, controllers.FRESH)
+    member.environments.close()
 
 
-def beside(found: Mapping[str, RunResults]) -> ActionResult:
-    """Several evaluations, by the names of their runs, side by side: a row for each test, a column for each run.
+def beside(evaluations: Mapping[str, RunResults]) -> ActionResult:
+    """Compare evaluations by the names of their runs: a row for each test, a column for each run.
 
-    Where at least one run has a curve of robustness, these are drawn into one picture. Raises UsageError where the runs
-    have no test in common.
+    Curves of robustness are drawn into one image. Raises UsageError if the runs have no test in common.
     """
-    titles = {measure.key: measure.title for each in found.values() for measure in each.measures}
-    texts = [{measure.key: measure.text for measure in each.measures} for each in found.values()]
+    titles = {measure.key: measure.title for each in evaluations.values() for measure in each.measures}
+    texts = [{measure.key: measure.text for measure in each.measures} for each in evaluations.values()]
     shared = [key for key in titles if sum(key in each for each in texts) > 1]
     if not shared:
         raise UsageError("The runs have no test in common: compare runs of like tasks.")
     rows = [(title, *(each.get(key, "") for each in texts)) for key, title in titles.items()]
     curves = {
         name: (measure.curve, int(measure.values["values"] / measure.values["samples"]))
-        for name, each in found.items()
+        for name, each in evaluations.items()
         for measure in each.measures
         if measure.key == "robustness"
     }
     files: Files = {ROBUSTNESS: plots.errors_png(curves)} if curves else {}
-    table = ResultTable(("test", *found), rows, prose=True)
-    report = {"runs": {name: each.report for name, each in found.items()}}
-    told = "\n".join(each.told for each in found.values() if each.told)
-    return ActionResult("", (), report, files, told=told, table=table)
+    table = ResultTable(("test", *evaluations), rows, prose=True)
+    report = {"runs": {name: each.report for name, each in evaluations.items()}}
+    notes = "\n".join(each.told for each in evaluations.values() if each.told)
+    return ActionResult("", (), report, files, told=notes, table=table)

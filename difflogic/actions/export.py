@@ -70,7 +70,7 @@ def export(
         raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
     if isinstance(given, Path | str):
         check_links(Path(given))
-    wanted, called = list(dict.fromkeys(forms)) or list(formats.FORMATS), name or name_of(given)
+    chosen, stem = list(dict.fromkeys(forms)) or list(formats.FORMATS), name or name_of(given)
     held = opened(given, periodic, visible)
     netlist: Exported
     words: list[str] = []
@@ -80,41 +80,41 @@ def export(
         if fraction_bits is not None and held.reads_bits:
             raise UsageError("--fraction-bits is for thresholds of numbers: this function reads bits.")
         netlist = replace(held, thermometer=replace(held.thermometer, fraction_bits=fraction_bits))
-        title, told = _of_function(netlist, given), ""
+        title, note = _of_function(netlist, given), ""
     elif fraction_bits is not None:
         raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
     else:
-        netlist, title, told = held.netlist, _of_cell(held, wanted), held.told
+        netlist, title, note = held.netlist, _of_cell(held, chosen), held.told
         if grid is not None:
             netlist = claimed_grid(held.netlist, held.config, *grid)
             # Of the formats that take a grid, only that of model checkers holds the claim.
-            if netlist.target is not None and "aiger" in wanted:
+            if netlist.target is not None and "aiger" in chosen:
                 words = [f"aiger: with the claim that every start shows the picture from step {netlist.steps} on"]
-    made, left_out = formats.exports(netlist, called, wanted)
-    if not made:
+    exported, left_out = formats.exports(netlist, stem, chosen)
+    if not exported:
         raise CircuitError(" ".join(left_out.values()))
     words += [f"{form}: left out. {why}" for form, why in left_out.items()]
-    report: dict[str, Any] = {"formats": {form: list(files) for form, files in made.items()}, "left_out": left_out}
-    files = {file: content for each in made.values() for file, content in each.items()}
+    report: dict[str, Any] = {"formats": {form: list(files) for form, files in exported.items()}, "left_out": left_out}
+    files = {file: content for each in exported.values() for file, content in each.items()}
     ok = not (forms and left_out)
-    return Exports(title, tuple(words), report, files, netlist, called, made, ok=ok, told=told)
+    return Exports(title, tuple(words), report, files, netlist, stem, exported, ok=ok, told=note)
 
 
-def _of_cell(given: LoadedCircuit, wanted: list[str]) -> str:
+def _of_cell(circuit: LoadedCircuit, forms: list[str]) -> str:
     """Return the number of gates, and the channels that are written."""
-    text = f"{given.name}: {live_gates(given.netlist)} gates per cell"
-    for form in wanted:
-        if (netlist := formats.written(given.netlist, form)) is not given.netlist:
+    text = f"{circuit.name}: {live_gates(circuit.netlist)} gates per cell"
+    for form in forms:
+        if (netlist := formats.written(circuit.netlist, form)) is not circuit.netlist:
             return f"{text}, channels {channel_names(netlist.origin)}"
     return text
 
 
-def _of_function(given: FunctionNetlist, named: Given) -> str:
-    name = Path(named).resolve().name if isinstance(named, str | PathLike) else given.kind
-    said = f"{name}: {live_gates(given)} gates, {given.inputs} "
-    if given.reads_bits:
-        return f"{said}inputs"
-    fixed = given.thermometer.fixed_point()
+def _of_function(function: FunctionNetlist, given: Given) -> str:
+    name = Path(given).resolve().name if isinstance(given, str | PathLike) else function.kind
+    text = f"{name}: {live_gates(function)} gates, {function.inputs} "
+    if function.reads_bits:
+        return f"{text}inputs"
+    fixed = function.thermometer.fixed_point()
     return (
-        f"{said}thresholds; in fixed point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
+        f"{text}thresholds; in fixed point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
     )

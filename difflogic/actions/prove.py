@@ -26,24 +26,25 @@ if TYPE_CHECKING:
     from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
-"""Judge that evaluates the trained network itself, on samples."""
+"""Checker that evaluates the trained network itself, on samples."""
 VERDICTS, CONFIG = "verdicts.json", "config.toml"
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proved(ActionResult):
-    """Whether two circuits are equal, or the claim of a run is proved; None if it is undecided."""
+    """Proof that two circuits are equal, or of the claim of a run."""
 
     proved: bool | None
+    """True if proved, False if refuted, None if undecided."""
     verdicts: tuple[Equivalence, ...] = ()
-    """Result of each judge of two circuits."""
+    """Result of each checker of two circuits."""
     proof: Proof | None = None
     """Claim of a run, and its result."""
 
     @property
     def text(self) -> str:
-        """Text in one line, which begins with the verdict on two circuits."""
+        """Text in one line, which begins with the result for two circuits."""
         *others, verdict = self.words
         return " ".join([verdict, *(f"{each.judge}: {each.how}." for each in self.verdicts), *others])
 
@@ -67,23 +68,23 @@ def prove(
 
     Args:
         given: A run, its folder, a file of a circuit next to the config.toml of its run, or a netlist.
-        other: The circuit to compare it with; None proves the claim of the run.
+        other: Circuit to compare it with; None: prove the claim of the run.
         every_start: Prove that every initial state of a run ends in the target.
         size: `(height, width)` of the grid of a run; None: its own.
         seconds: Limit of the search for a counterexample.
-        judges: Some of `network`, `difflogic`, `berkeley-abc` and `yosys` for two circuits; none: all. For a run
-            `difflogic` or, with `every_start`, `berkeley-abc`; none: `difflogic`.
+        judges: Checkers: for two circuits some of `network`, `difflogic`, `berkeley-abc` and `yosys` (none: all), for a
+            run `difflogic` (the default) or, with `every_start`, `berkeley-abc`.
         periodic: Boundary of two circuits; None: as the files say.
         visible: Number of visible channels of two circuits; None: as the files say.
 
     Returns:
-        The result of every judge.
+        The result of each checker.
 
     Raises:
         UsageError: An argument does not apply to the circuit.
         CircuitError: A file holds no circuit, or the inputs or outputs of the two differ.
         LimitError: The grid of a proof is beyond the memory.
-        ToolError: The only judge is missing, or fails.
+        ToolError: The only checker is missing, or fails.
     """
     if other is not None:
         return _compared(given, other, tuple(judges), periodic, visible)
@@ -99,28 +100,28 @@ def prove(
         )
     if run.is_file() and run.suffix != ".safetensors":
         claims, folder = [_claim_of_file(run, every_start, size)], None
-        told = f"{run}: for the task of {CONFIG} beside it."
+        note = f"{run}: for the task of {CONFIG} beside it."
     else:
         trained = trained_circuit.load(run)
-        told, folder = trained.told, trained.folder
+        note, folder = trained.told, trained.folder
         if trained.config.task.target == "data" and not (trained.config.task.rule or every_start or size):
             claims = proofs.of_samples(trained)
         else:
             claims = [proofs.of_run(trained, every_start, size)]
-    found = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
-    # The proof of a run, where it has several the first that fails, is what code looks at.
-    first = next((each for each in found if not each.proved), found[0])
-    alone, files = len(found) == 1, proof_file.files_of(found[0])
-    files |= {proof_file.NUMBERED.format(number): each.to_json() for number, each in enumerate(found[1:], 2)}
+    results = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
+    # Code reads one proof: the first that fails, if there is one.
+    first = next((proof for proof in results if not proof.proved), results[0])
+    alone, files = len(results) == 1, proof_file.files_of(results[0])
+    files |= {proof_file.NUMBERED.format(number): proof.to_json() for number, proof in enumerate(results[1:], 2)}
     return Proved(
         "",
-        tuple(each.text if alone else f"Sample {number}: {each.text}" for number, each in enumerate(found, 1)),
-        first.to_dict() if alone else {"proved": first.proved, "samples": [each.to_dict() for each in found]},
+        tuple(proof.text if alone else f"Sample {number}: {proof.text}" for number, proof in enumerate(results, 1)),
+        first.to_dict() if alone else {"proved": first.proved, "samples": [proof.to_dict() for proof in results]},
         files,
         first.proved,
         ok=bool(first.proved),
         proof=first,
-        told=told,
+        told=note,
         folder=folder,
         outdated=proof_file.COUNTEREXAMPLE,
     )
@@ -139,9 +140,16 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
-    """Prove the claim of a proof.json, of the circuit `given`, again, and report differences.
+    """Prove the claim of a proof.json again, and report differences.
 
-    Raises CircuitError for a file that is no proof, UsageError.
+    Args:
+        file: The proof.json.
+        given: Circuit that the proof must be about; None: any.
+        seconds: Limit of the search for a counterexample.
+
+    Raises:
+        CircuitError: The file is no proof.
+        UsageError: The proof is about another circuit.
     """
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import proof_file
@@ -161,17 +169,19 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
     return ActionResult("", (f"{verdict}. {again.text}",), report, {}, ok=bool(again.proved) and not lies)
 
 
-def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool | None, visible: int | None) -> Proved:
-    asked = judges or (NETWORK, *JUDGES)
-    programs = [name for name in JUDGES if name in asked]
-    first, second = opened(one, periodic, visible), opened(other, periodic, visible)
-    first, second = _framed(one, first, second), _framed(other, second, first)
+def _compared(
+    given: Given, other: Given, judges: tuple[str, ...], periodic: bool | None, visible: int | None
+) -> Proved:
+    checkers = judges or (NETWORK, *JUDGES)
+    programs = [name for name in JUDGES if name in checkers]
+    first, second = opened(given, periodic, visible), opened(other, periodic, visible)
+    first, second = _framed(given, first, second), _framed(other, second, first)
     if isinstance(first, FunctionNetlist) and isinstance(second, FunctionNetlist):
         return _functions_compared(first, second, programs)
     if isinstance(first, FunctionNetlist) or isinstance(second, FunctionNetlist):
         kind = first.kind if isinstance(first, FunctionNetlist) else second.kind
         raise UsageError(f"A {kind} is compared with a {kind}, and not with a cell's circuit.")
-    return _cells_compared(first, second, asked, programs)
+    return _cells_compared(first, second, checkers, programs)
 
 
 def _framed(
@@ -197,30 +207,34 @@ def _framed(
     return LoadedCircuit(read, "a netlist") if isinstance(read, CellNetlist) else read or circuit
 
 
-def _functions_compared(one: FunctionNetlist, other: FunctionNetlist, programs: list[str]) -> Proved:
-    words = one.words
+def _functions_compared(first: FunctionNetlist, second: FunctionNetlist, programs: list[str]) -> Proved:
+    words = first.words
     if not programs:
-        raise UsageError(f"--checker network is only for automata: {one.kind}s can be compared by {', '.join(JUDGES)}.")
-    claim = f"have the same {words.choice if one.choices else 'outputs'} for every {words.sample}"
-    ones = "inputs that are 1" if one.reads_bits else "thresholds that are reached"
-    return _of_verdicts(functions.prove(one, other, programs), {}, claim, ones)
+        raise UsageError(
+            f"--checker network is only for automata: {first.kind}s can be compared by {', '.join(JUDGES)}."
+        )
+    claim = f"have the same {words.choice if first.choices else 'outputs'} for every {words.sample}"
+    ones = "inputs that are 1" if first.reads_bits else "thresholds that are reached"
+    return _of_verdicts(functions.prove(first, second, programs), {}, claim, ones)
 
 
-def _cells_compared(one: LoadedCircuit, other: LoadedCircuit, asked: Sequence[str], programs: list[str]) -> Proved:
-    pair = (one, other)
-    verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in asked]
-    verdicts += equality.prove(one.netlist, other.netlist, programs)
-    alike = one.netlist.periodic == other.netlist.periodic
-    # Judges compare one cell with its neighbours as inputs, whatever the boundary is.
+def _cells_compared(
+    first: LoadedCircuit, second: LoadedCircuit, checkers: Sequence[str], programs: list[str]
+) -> Proved:
+    pair = (first, second)
+    verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in checkers]
+    verdicts += equality.prove(first.netlist, second.netlist, programs)
+    alike = first.netlist.periodic == second.netlist.periodic
+    # Checkers compare one cell with its neighbours as inputs, whatever the boundary is.
     border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
-    told = "\n".join(filter(None, (each.told for each in pair)))
+    notes = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(
         verdicts,
         {"same_boundary": alike},
         "compute the same next state from every neighbourhood",
         "inputs that are 1",
         () if alike else (border,),
-        told,
+        notes,
     )
 
 
@@ -230,10 +244,10 @@ def _of_verdicts(
     claim: str,
     ones: str,
     notes: tuple[str, ...] = (),
-    told: str = "",
+    note: str = "",
 ) -> Proved:
     equal = equality.together(verdicts)
-    found = [_counterexample(each.counterexample, ones) for each in verdicts if each.counterexample is not None]
+    examples = [_counterexample(each.counterexample, ones) for each in verdicts if each.counterexample is not None]
     sentences = {
         True: f"Equal: the two {claim}.",
         False: f"Different: the two do not {claim}.",
@@ -242,11 +256,11 @@ def _of_verdicts(
     report = {"equal": equal, **more, "verdicts": [asdict(verdict) for verdict in verdicts]}
     files: Files = {VERDICTS: json.dumps(report) + "\n"}
     table = ResultTable(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
-    words = (*found, *notes, sentences[equal])
-    return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=told, table=table)
+    words = (*examples, *notes, sentences[equal])
+    return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=note, table=table)
 
 
-def _counterexample(found: Counterexample, what: str) -> str:
-    ones = ", ".join(found.ones) or "none"
-    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
-    return f"Counter-example, evaluated in both: {what}: {ones}. In each, {values}."
+def _counterexample(example: Counterexample, label: str) -> str:
+    ones = ", ".join(example.ones) or "none"
+    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in example.outputs)
+    return f"Counter-example, evaluated in both: {label}: {ones}. In each, {values}."

@@ -1,4 +1,4 @@
-"""Result of an action: text, a report for programs, and files."""
+"""Result of an action: text for people, a report for programs, and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,43 +19,43 @@ from difflogic.system import files
 from difflogic.system.brief import brief
 
 Given = Source | LoadedCircuit | CellNetlist | FunctionNetlist | Circuit
-"""A run, its folder, a file or the circuit in it; or a rule, as `B36/S23`."""
+"""A run, its folder, a file, a circuit, or a rule such as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
 class ResultTable:
-    """Rows of cells under their headers."""
+    """Table with headers."""
 
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     prose: bool = False
-    """Whether its cells are sentences, and not numbers."""
+    """True if its cells are sentences, not numbers."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class ActionResult:
-    """A command prints `title`, `table` and `words`; a worker stores `files` and `report`; Python users take either."""
+    """Result that a command prints (`title`, `table`, `words`), a worker stores (`files`, `report`) or Python reads."""
 
     title: str
     words: tuple[str, ...]
     """Sentences, a line each."""
     report: dict[str, Any]
-    """The result for programs, as JSON holds it."""
+    """Result for programs, as JSON holds it."""
     files: Files
-    """Files that the action makes, by name, the main one first."""
+    """Contents of files by name, the main one first."""
     ok: bool = field(default=True, kw_only=True)
-    """Whether all was shown that should be; else a command ends with exit code 1."""
+    """False if a proof or test fails: a command then ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Sentence on the circuit of a run that was taken."""
+    """Sentence on which circuit of a run was used."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
-    """Whether Ctrl-C ended it early."""
+    """True if Ctrl-C ended it early."""
     folder: Path | None = field(default=None, kw_only=True)
     """Run folder in which later commands look for the files; None if there is none."""
     outdated: tuple[str, ...] = field(default=(), kw_only=True)
-    """Files of an earlier result in the folder, which do not hold for this one."""
+    """Names of files that an earlier result may have left in the folder and that this one replaces."""
 
     __repr__ = brief
 
@@ -88,7 +88,7 @@ class ActionResult:
         return written
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the title, words and table as HTML, for notebooks."""
         parts = [f"<p>{escape(line)}</p>" for line in (self.title, *self.words) if line]
         if self.table is not None:
             rows = [("th", self.table.headers), *(("td", row) for row in self.table.rows)]
@@ -98,9 +98,12 @@ class ActionResult:
 
 
 def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
-    """Return the circuit of a cell with its run, or a function, from whatever stands for a circuit.
+    """Open a circuit: a run, path, rule or netlist becomes the circuit of a cell with its run, or a function.
 
-    Raises CircuitError, CheckpointError, and UsageError for a run of agents without a controller, or another object.
+    Raises:
+        CircuitError: The file holds no circuit.
+        CheckpointError: There is no usable checkpoint.
+        UsageError: It is a run of agents without a controller, or no circuit.
     """
     if isinstance(given, str | PathLike):
         return source.function(Path(given)) or source.load(given, periodic, visible)
@@ -116,10 +119,10 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return the folder's name of a run or `circuit.json`, another file's stem, or a rule without its slash."""
+    """Return a name for files: that of the folder of a run or `circuit.json`, the stem of another file, or the rule."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
-    whole = Path(given).resolve()
-    if not whole.exists():
+    path = Path(given).resolve()
+    if not path.exists():
         return str(given).replace("/", "")  # a rule
-    return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
+    return path.parent.name if path.name == "circuit.json" else path.stem if path.is_file() else path.name

@@ -1,4 +1,4 @@
-"""`simplify`: a circuit with fewer gates, of a cell or of a function such as a controller, proved equal."""
+"""`simplify`: reduce the gates of a cell or of a function such as a controller, and prove the result equal."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -25,7 +25,7 @@ from difflogic.system.words import counted
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
-"""Number of episodes that a controller is pruned for, and of others in which it is tested."""
+"""Number of episodes for which a controller is pruned, and of other episodes that test it."""
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
@@ -57,17 +57,17 @@ def simplify(
 
     Args:
         given: A run or its folder, a file of a circuit or a function, or one of these.
-        from_start: Keep only the states that follow from its own initial state.
+        from_start: Preserve only the states that follow from its own initial state.
         size: `(height, width)` of the only grid for `from_start`; None: any grid.
-        task: Keep only the behaviour that the run was trained for. This is tested, not proved.
+        task: Preserve only the behaviour that the run was trained for. This is tested, not proved.
         effort: `normal`, or `high` to search ten times as long.
         periodic: Boundary of the grid; None: as the file says.
         visible: Number of visible channels; None: as the file says.
         on_pass: Callback for the report of each pass.
 
     Returns:
-        The simplified circuit, its passes, and whether it is proved equal. If Ctrl-C stops a pass and `on_pass` permits
-        it, the result is that of the passes before.
+        The simplified circuit, its passes, and in `ok` whether it is proved equal. If Ctrl-C stops a pass and `on_pass`
+        permits it, the result is that of the passes before.
 
     Raises:
         UsageError: The task or the initial state is unknown, or options contradict each other.
@@ -87,28 +87,28 @@ def simplify(
     return _of_function(held, task, on_pass, EFFORTS[effort])
 
 
-def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
-    found, netlist = result.simplified, result.netlist
+def _of_cell(circuit: LoadedCircuit, result: PipelineResult) -> Simplification:
+    simplified, netlist = result.simplified, result.netlist
     count, once = live_gates(netlist), gates_once(netlist)
     report: dict[str, Any] = {
-        "kind": given.kind,
-        "gates": {"before": live_gates(given.netlist), "after": count, "once": once, "paper": given.paper_gates},
+        "kind": circuit.kind,
+        "gates": {"before": live_gates(circuit.netlist), "after": count, "once": once, "paper": circuit.paper_gates},
         "lut3": lut_count(netlist),
         "channels": list(netlist.origin),
-        "equal": found.verdict.equal,
-        "how": found.verdict.how,
+        "equal": simplified.verdict.equal,
+        "how": simplified.verdict.how,
         "from_start": result.reachable
         and {"equal": result.reachable.verdict.equal, "how": result.reachable.verdict.how},
         "task_only": result.pruned and {"rollouts": result.pruned.rollouts},
-        "note": found.note,
+        "note": simplified.note,
     }
-    words = [found.note, STOPPED if result.stopped else ""]
-    words.append(f"{WORDS[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
+    words = [simplified.note, STOPPED if result.stopped else ""]
+    words.append(f"{WORDS[simplified.verdict.equal]} in its visible channels: {simplified.verdict.how}.")
     if result.reachable is not None:
         verdict = result.reachable.verdict
         words.append(f"{WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
     if result.pruned is not None:
-        # One rollout is what a task with one start has, if all cells are updated in each step.
+        # A task with one initial state and synchronous updates has only one rollout.
         rollouts = (
             f"{result.pruned.rollouts} rollouts of the task" if result.pruned.rollouts > 1 else "its only rollout"
         )
@@ -120,26 +120,26 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     words.append(f"{report['gates']['before']} gates became {count}, channels {channels}.{_tables(report)}")
     if once < count:
         words.append(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
-    title = f"{given.name}: {report['gates']['before']} gates per cell"
-    return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, told=given.told)
+    title = f"{circuit.name}: {report['gates']['before']} gates per cell"
+    return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, note=circuit.told)
 
 
-def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass, effort: int) -> Simplification:
-    if task and not isinstance(given, Controller):
+def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort: int) -> Simplification:
+    if task and not isinstance(function, Controller):
         raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
-    smaller, tested = functions.simplified(given, on_pass, effort), None
+    smaller, tested = functions.simplified(function, on_pass, effort), None
     if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
-        # Imported late: nothing else here needs what plays episodes.
+        # Imported late, because only this needs gymnasium.
         from difflogic.policies.controllers import pruned
 
         tested = pruned(smaller.netlist, EPISODES, 0, on_pass)
-    made = smaller.netlist if tested is None else tested.smaller.netlist
+    netlist = smaller.netlist if tested is None else tested.smaller.netlist
     verdict, stopped = smaller.verdict, smaller.stopped if tested is None else tested.smaller.stopped
     report: dict[str, Any] = {
-        "kind": given.kind,
-        "gates": {"before": live_gates(given), "after": live_gates(made)},
-        "lut3": lut_count(made),
-        "thresholds": {"before": given.inputs, "after": made.inputs},
+        "kind": function.kind,
+        "gates": {"before": live_gates(function), "after": live_gates(netlist)},
+        "lut3": lut_count(netlist),
+        "thresholds": {"before": function.inputs, "after": netlist.inputs},
         "equal": verdict.equal,
         "how": verdict.how,
         "task_only": tested
@@ -150,13 +150,13 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass, effort: in
     words = [smaller.note, STOPPED if stopped else "", proved]
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
-    thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
-    words.append(f"{live_gates(given)} gates became {live_gates(made)}{thresholds}.{_tables(report)}")
+    thresholds = "" if function.reads_bits else f", {function.inputs} thresholds became {netlist.inputs}"
+    words.append(f"{live_gates(function)} gates became {live_gates(netlist)}{thresholds}.{_tables(report)}")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is tested: it must score as well in other episodes.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
-    called = (given.environment if isinstance(given, Controller) else "") or given.kind.capitalize()
-    return _made(f"{called}: {_size(given)}", words, report, made, steps, "inputs", ok)
+    called = (function.environment if isinstance(function, Controller) else "") or function.kind.capitalize()
+    return _made(f"{called}: {_size(function)}", words, report, netlist, steps, "inputs", ok)
 
 
 def _tables(report: dict[str, Any]) -> str:
@@ -176,9 +176,9 @@ def _made(
     steps: tuple[PassReport, ...],
     inputs: str,
     ok: bool,
-    told: str = "",
+    note: str = "",
 ) -> Simplification:
-    """Return the result of a cell or a function; `inputs` is the header of what passes may remove."""
+    """Return the result for a cell or a function; `inputs` is the header of the column of channels or inputs."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
@@ -196,10 +196,10 @@ def _made(
     ]
     table = ResultTable(("step", "gates before", "after", inputs, "time"), rows)
     lines = tuple(filter(None, words))
-    return Simplification(title, lines, report, files, netlist, steps, ok=ok, told=told, table=table, stopped=stopped)
+    return Simplification(title, lines, report, files, netlist, steps, ok=ok, told=note, table=table, stopped=stopped)
 
 
 def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """Return the drawings of a circuit, without those that are too large."""
-    made, _ = formats.exports(netlist, name, formats.SHOWN)
-    return {formats.SHOWN[form]: content for form, files in made.items() for content in files.values()}
+    """Return the drawings of a circuit, except those that would be too large."""
+    exported, _ = formats.exports(netlist, name, formats.SHOWN)
+    return {formats.SHOWN[form]: content for form, files in exported.items() for content in files.values()}
