@@ -1,6 +1,6 @@
-"""An actor alone, without what trains it: `actor.safetensors`, with checksums.
+"""Read and write an actor without its training state: `actor.safetensors`, with checksums.
 
-Arrays: `seen.mean`, `seen.spread`, and of the agent `actor.*` and `follower.*`. Metadata: as of a checkpoint.
+Arrays: `seen.mean`, `seen.spread`, and `actor.*` and `follower.*` of the agent. Metadata: as in a checkpoint.
 
     agent = actor_file.load(Path("runs/first"), Device("cpu"))
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
@@ -22,22 +22,22 @@ from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of
 
 NAME = "actor.safetensors"
-"""Of the best agent of a run, in its folder."""
+"""File of the best agent in a run folder."""
 ACTS = ("actor.", "follower.")
 
 
 def encode(agent: Agent) -> bytes:
-    """Return what `load` reads."""
-    arrays = {name: each for name, each in agent.state().items() if name.startswith(ACTS)}
-    seen = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
-    return checksummed.encode(arrays | seen, files.header(agent.config))
+    """Return the content of the file."""
+    arrays = {name: array for name, array in agent.state().items() if name.startswith(ACTS)}
+    scales = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
+    return checksummed.encode(arrays | scales, files.header(agent.config))
 
 
 def load(path: Path, device: Device) -> Agent:
-    """The agent of a run folder, or of such a file, which decides as it did; what only learning needs is new.
+    """Load the agent of a run folder or file. It decides as before; its training state is new.
 
-    Nothing that a file names is imported: of `module:Name` the caller has imported the module. Raises CheckpointError,
-    ConfigError, DeviceError.
+    No module that the file names is imported: import the module of an environment `module:Name` first. Raises
+    CheckpointError, ConfigError, DeviceError.
     """
     file = path / NAME if path.is_dir() else path
     try:
@@ -46,11 +46,11 @@ def load(path: Path, device: Device) -> Agent:
         module = "" if isinstance(config, ClassifierConfig) else config.subject.rpartition(":")[0]
         if module and module not in sys.modules:
             raise ConfigError(f"its environment is of the module {module}: import that before, if you trust it.")
-        # Transitions are for learning: without them any buffer is large enough.
+        # Without transitions the smallest replay buffer is enough.
         alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
-        seen = Sightings(**part_of(arrays, "seen."))
-        agent = make_agent(alone, _spaces(config), seen, device)
-        agent.restore(agent.state() | {name: each for name, each in arrays.items() if name.startswith(ACTS)})
+        scales = Sightings(**part_of(arrays, "seen."))
+        agent = make_agent(alone, _spaces(config), scales, device)
+        agent.restore(agent.state() | {name: array for name, array in arrays.items() if name.startswith(ACTS)})
     except OSError as error:
         raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error
     except checksummed.ChecksumError as error:

@@ -1,4 +1,4 @@
-"""Actors of logic gates and dense ones lead from observations to preferences or means, and to actions."""
+"""Actors of logic gates or dense layers: from observations to preferences or means, and to actions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ TINY = 1e-20
 """Added to a probability before its logarithm: one that underflows to 0 would make the entropy 0 * -inf, a NaN."""
 
 LATCH_LOGIT = 6.0
-"""Of passing a latch on: with fifteen zeros beside it 0.96 of a gradient get through a step, with 3 only 0.57."""
+"""Logit with which a latch passes its bit on: 0.96 of a gradient gets through a step, but 0.57 with a logit of 3."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sightings:
     """Mean and spread of each number of the observations that a random policy saw, float32 `[D]`.
 
-    They are found once, before the first update, and kept with the run: thresholds and the scale of dense networks
-    never move after it.
+    They are measured once, before the first update, and saved with the run. So thresholds and the scale of dense
+    networks stay the same.
     """
 
     mean: Floats
@@ -41,38 +41,38 @@ class Sightings:
 
     @classmethod
     def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
-        """Measure the scales in `random_steps` steps, each of which is reported to `played`.
+        """Measure them in `random_steps` random steps; `played` is called after each.
 
-        Raises FaultyEnvironmentError where episodes end at once, or nothing changes.
+        Raises FaultyEnvironmentError if all episodes end at once, or no observation changes.
         """
         environments = Environments(config.environment.id, 1, config.seed, RANDOM, config.environment.reset)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
-        seen, ends = [environments.observations[0].copy()], 0
+        rows, ends = [environments.observations[0].copy()], 0
         for _ in range(config.gates.random_steps):
             step = environments.step(random_actions(environments.spaces, 1, generator))
             over = step.terminated | step.truncated
-            seen.append(step.observations[0].copy())
+            rows.append(step.observations[0].copy())
             ends += int(over[0])
             environments.begin_anew(over)
             played()
         environments.close()
         environments.require_lasting(ends, config.gates.random_steps)
-        every = np.array(seen, dtype=np.float64)
-        spread = every.std(axis=0)
+        observations = np.array(rows, dtype=np.float64)
+        spread = observations.std(axis=0)
         if not spread.any():
             raise FaultyEnvironmentError(
-                f"Every observation of {config.environment.id} was the same in {len(seen) - 1} random steps, so that "
+                f"Every observation of {config.environment.id} was the same in {len(rows) - 1} random steps, so that "
                 "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
                 "another environment."
             )
-        # A number that never changed has no scale of its own; 1 is as good as any if it moves later, and for a bit.
-        mean, spread = np.pad(every.mean(axis=0), (0, config.gates.memory)), np.pad(spread, (0, config.gates.memory))
+        # A number that never changed has no scale: 1 serves as well as any other, for a remembered bit too.
+        mean, spread = (np.pad(values, (0, config.gates.memory)) for values in (observations.mean(axis=0), spread))
         return cls(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
-        """Return observations in units of what a random policy sees, large ones as logarithms: sign(x) log(1 + |x|).
+        """Standardize observations by a random policy's, and compress large ones: sign(x) log(1 + |x|).
 
-        What was learned leads far beyond what a random policy ever saw: there tanh would tell nothing apart.
+        A trained policy goes far beyond what a random one saw, where tanh would saturate.
         """
         scaled = (observations - self.mean) / self.spread
         bounded: Floats = np.copysign(np.log1p(np.abs(scaled)), scaled)
@@ -80,7 +80,7 @@ class Sightings:
 
 
 def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Uniform actions of `count` copies, int64 `[count]` or float32 `[count, A]`."""
+    """Sample uniform actions of `count` copies, int64 `[count]` or float32 `[count, A]`."""
     if not spaces.continuous:
         return generator.integers(0, spaces.actions, count)
     low, high = spaces.bounds
@@ -88,42 +88,42 @@ def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -
 
 
 def from_unit(spaces: Spaces, actions: Floats) -> Floats:
-    """Continuous actions in the environment's units, from -1 to 1 at its bounds."""
+    """Scale continuous actions from [-1, 1] to the bounds of the environment."""
     low, high = spaces.bounds
     return np.asarray(low + (actions + 1) / 2 * (high - low), dtype=np.float32)
 
 
 class Actor(Protocol):
-    """A network from observations to one number per action: a preference, or of continuous ones a mean in [-1, 1]."""
+    """Network from observations to a number per action: a preference, or a mean in [-1, 1] if it is continuous."""
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
-        """Return what the network reads, float32 `[N, F]`, of observations `[N, D]`."""
+        """Return the inputs of the network, float32 `[N, F]`, for observations `[N, D]`."""
 
     def __call__(self, features: Tensor) -> Tensor:
-        """`[N, F]` to `[N, A]`."""
+        """Return the preferences or means `[N, A]` for features `[N, F]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """Return the same for the discrete agent, which is the one that is evaluated."""
+        """Return the preferences or means of the discrete agent, which is evaluated."""
 
     def began(self, progress: float) -> None:
-        """Hear that an iteration begins, and which share of the training lies before it."""
+        """Begin an iteration; `progress` is the share of the training before it."""
 
     def updated(self) -> None:
-        """Hear that the parameters have changed."""
+        """Respond to an update of the parameters."""
 
     def adopted(self) -> None:
-        """Hear that the parameters are another agent's, with which a training begins."""
+        """Respond to parameters that were taken from another agent before training."""
 
     def parameters(self) -> list[Tensor]:
-        """Return what is learned."""
+        """Return the trained parameters."""
 
     def followers(self) -> list[Tensor]:
-        """Return what is kept beside the parameters."""
+        """Return further tensors to save, such as moving means."""
         return []
 
 
 def group_size(config: PolicyConfig, spaces: Spaces) -> int:
-    """Gates of the last layer that each action has. Raises ConfigError where they cannot be shared out."""
+    """Return the number of last-layer gates per action. Raises ConfigError if they cannot be split equally."""
     last, outputs = config.logic.widths[-1], spaces.actions
     if last % outputs:
         raise ConfigError(
@@ -133,43 +133,43 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
     return last // outputs
 
 
-def _thermometer(gates: LogicConfig, spaces: Spaces, seen: Sightings) -> Thermometer:
-    """The thresholds that the configuration gives, else all that tell something apart, or those around what was seen.
+def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
+    """Return the configured thresholds, else those between known values, else some around the random observations.
 
     Raises ConfigError.
     """
-    given, numbers = gates.thresholds, seen.mean.size
-    if not given:
-        around = Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread).thresholds
-        return Thermometer(tuple(known or found for known, found in zip(spaces.known or around, around, strict=True)))
-    if len(given) != (seen_numbers := numbers - spaces.memory):
+    thresholds, size = gates.thresholds, scales.mean.size
+    if not thresholds:
+        around = Thermometer.around(scales.mean, scales.spread, gates.bits, gates.spread).thresholds
+        return Thermometer(tuple(known or other for known, other in zip(spaces.known or around, around, strict=True)))
+    if len(thresholds) != (shown := size - spaces.memory):
         raise ConfigError(
-            f"{gates.path}thresholds has {len(given)} rows, but an observation of this environment has {seen_numbers} "
+            f"{gates.path}thresholds has {len(thresholds)} rows, but an observation of this environment has {shown} "
             "numbers: give one row for each."
         )
-    return Thermometer((*given, *spaces.known[seen_numbers:]) if spaces.memory else given)
+    return Thermometer((*thresholds, *spaces.known[shown:]) if spaces.memory else thresholds)
 
 
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
-    """The circuit, in which the last so many bits begin as latches: they pass on what they were in the step before.
+    """Return the circuit with its last `count` bits as latches, which pass on their value of the step before.
 
-    A bit that is to be kept for long is seldom found where none is kept for two steps. The other bits begin as what
-    they are wired to, an input of the step before: most tasks ask for both.
+    Training seldom finds a bit that lasts if none begins so. The other bits begin as an input of the step before, since
+    most tasks need both.
     """
     before, wires, logits = circuit.channels, [*map(np.copy, circuit.update_wires)], [*map(np.copy, circuit.update)]
     for layer, start in zip(wires, logits, strict=True):
-        kept = min(count, before, len(start))
-        layer[0, len(start) - kept :] = np.arange(before - kept, before)
-        start[len(start) - kept :, PASS_THROUGH] = LATCH_LOGIT
+        latches = min(count, before, len(start))
+        layer[0, len(start) - latches :] = np.arange(before - latches, before)
+        start[len(start) - latches :, PASS_THROUGH] = LATCH_LOGIT
         before = len(start)
     return replace(circuit, update=tuple(logits), update_wires=tuple(wires))
 
 
 class LogicActor:
-    """Thermometer bits, layers of gates, and the bits of each action's group, counted.
+    """Actor of thermometer bits and layers of gates, which counts the ones in a group of gates for each action.
 
-    The last layer is shared out among the actions in equal groups; a preference is the number of ones in a group of k,
-    divided by the temperature and sqrt(k).
+    The groups split the last layer equally; a preference is the number of ones in a group of k, divided by the
+    temperature and sqrt(k).
     """
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
@@ -194,10 +194,10 @@ class LogicActor:
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        """The circuit to begin with, its steps, and an action's votes. Raises ConfigError where it does not fit."""
+        """Return the initial circuit, its steps, and the votes of an action. Raises ConfigError if it does not fit."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
-        # Behind the groups stand the gates that are remembered, which vote for nothing.
+        # The remembered bits are the gates after the groups, which vote for nothing.
         members = np.pad(np.repeat(np.eye(spaces.actions), size, axis=0), ((0, spaces.memory), (0, 0)))
         votes = Tensor(members, device)
         self._head: Callable[[Tensor], Tensor] = lambda bits: bits @ votes
@@ -207,11 +207,11 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """The gates that the agent is evaluated with and ends as."""
+        """Gates with which the agent is evaluated, and which a run ends with."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
-        """The gates from the thermometer's bits to the action's number, of the agent as it is evaluated."""
+        """Return the gates from the thermometer's bits to the action's number, as evaluated."""
         circuit = self.circuit.chosen
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
@@ -227,10 +227,10 @@ class LogicActor:
         # with 0 the last logits alone. With the usual 0.06 the window after 1000 updates is 60, and the last 59 updates
         # have 63 % of the weight. So early logits are soon forgotten, and a late one alone changes little.
         window = self._averaging * float(self._updates.numpy()[0])
-        kept = window / (window + 1)
+        weight = window / (window + 1)
         self._updates.assign(self._updates.numpy() + 1)
         mean, now = self._mean.logits, self.layer.logits
-        mean.assign(mean.stop_gradient() * kept + now.stop_gradient() * (1 - kept))
+        mean.assign(mean.stop_gradient() * weight + now.stop_gradient() * (1 - weight))
 
     def adopted(self) -> None:
         self._updates.assign(0 * self._updates.numpy())
@@ -245,15 +245,15 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """The preferences of a decision, and the number of what is remembered, int64 `[N]`, the first bit lowest."""
+        """Return the preferences of a decision, and the remembered bits as numbers, int64 `[N]`, first bit lowest."""
         bits = (self._mean if evaluated else self.layer)(features)
-        kept = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
-        return self._voted(bits), (kept << np.arange(self.memory)).sum(axis=1)
+        remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
+        return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
 
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
-        """The preferences `[T * B, A]` of T steps in a row, features `[T * B, F]`; gradients go back through them all.
+        """Return the preferences `[T * B, A]` of T steps, with gradients through all; `features` are `[T * B, F]`.
 
-        Each begins with what the one before remembered where `goes_on`, bool `[T, B]`, holds of that, else with zeros.
+        After a step with `goes_on`, bool `[T, B]`, the next begins with its remembered bits, else with zeros.
         """
         steps = features.reshape(*goes_on.shape, -1)
         bits = self.layer.unrolled(steps, self.memory, goes_on)
@@ -261,9 +261,8 @@ class LogicActor:
 
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
-        # A mean is -1 where no bit votes for the action, 1 where all do. A sum of k fair bits spreads by sqrt(k) / 2:
-        # divided by sqrt(k), preferences spread alike whatever the width, so that wide layers begin as undecided as
-        # narrow ones.
+        # A mean is -1 if no bit votes for the action, 1 if all do. A sum of k fair bits spreads by sqrt(k) / 2: divided
+        # by sqrt(k), preferences spread alike for any width, so that wide layers explore as much as narrow ones.
         if self._continuous:
             return counts / (self._votes / 2) - 1.0
         return (counts + self._leaning) / (self._temperature * math.sqrt(self._votes))
@@ -276,12 +275,12 @@ class LogicActor:
 
 
 class DenseActor(Actor):
-    """Dense layers with tanh between them, on scaled observations."""
+    """Actor of dense layers with tanh between them, on scaled observations."""
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         self._seen = seen
         self._network = nn.MLP(seen.mean.size, [*config.mlp.widths, spaces.actions], seed=config.seed, device=device)
-        # A policy that begins undecided explores: the last weights begin a hundredth as large.
+        # Small last weights make all actions about equally probable, so that the policy explores.
         last = self._network.layers[-1].weights
         last.assign(0.01 * last.numpy())
 
@@ -298,7 +297,7 @@ class DenseActor(Actor):
 
 
 class Categorical:
-    """One of A actions, each with the probability that the softmax of the preferences gives it."""
+    """Distribution over A discrete actions: the softmax of the preferences."""
 
     def __init__(self, spaces: Spaces) -> None:
         self._choices = np.eye(spaces.actions, dtype=np.float32)
@@ -307,7 +306,7 @@ class Categorical:
         return []
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
-        """Actions int64 `[N]` and the logarithm of their probabilities float32 `[N]`."""
+        """Sample actions int64 `[N]`; return them with the logarithms of their probabilities, float32 `[N]`."""
         shifted = np.exp(preferences - preferences.max(axis=1, keepdims=True))
         probabilities = shifted / shifted.sum(axis=1, keepdims=True)
         # The first action whose cumulative probability passes a uniform number. The sum of float32 probabilities often
@@ -317,30 +316,30 @@ class Categorical:
         return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
 
     def best(self, preferences: Floats) -> npt.NDArray[Any]:
-        """The most probable, of equals the first."""
+        """Return the most probable actions, of equals the first."""
         return np.asarray(preferences.argmax(axis=1))
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
-        """Return what `log_probs` takes of actions, float32 `[N, A]`."""
+        """Encode actions for `log_probs`, float32 `[N, A]`."""
         # One-hot rows, since picking an entry by its number has no gradient here, and a product has one.
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the probabilities of actions that were taken, `[N]`."""
+        """Return the logarithms of the probabilities of encoded actions, `[N]`."""
         return ((preferences.softmax(1) * taken).sum(1) + TINY).log()
 
     def entropy(self, preferences: Tensor) -> Tensor:
-        """The mean, `[]`."""
+        """Return the mean entropy, `[]`."""
         probabilities = preferences.softmax(1)
         return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return what the environment takes."""
+        """Return the actions as the environment expects them."""
         return actions
 
 
 class Gaussian:
-    """Continuous actions in units of half their range: normal around their means, each with a learned spread."""
+    """Normal distribution of continuous actions in units of half their range, each with a learned spread."""
 
     def __init__(self, spaces: Spaces, device: Device) -> None:
         self._spaces = spaces
@@ -350,9 +349,9 @@ class Gaussian:
         return [self._log_spread]
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
-        """Actions float32 `[N, A]`, not clipped, and the logarithm of their densities `[N]`."""
-        # Only the environment sees actions clipped, in `given`. Learning gets them as drawn, for the densities are of
-        # these values: with others the ratio of PPO would not begin at 1.
+        """Sample actions float32 `[N, A]`, not clipped; return them with the logarithms of their densities `[N]`."""
+        # Only the environment receives clipped actions, from `given`. Learning uses the sampled ones, which the
+        # densities belong to: with others the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
         noise = generator.standard_normal(preferences.shape, dtype=np.float32)
         density = -(0.5 * noise**2 + logarithm + 0.5 * math.log(2 * math.pi)).sum(axis=1)
@@ -365,16 +364,16 @@ class Gaussian:
         return actions
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the probabilities of actions that were taken, `[N]`."""
+        """Return the logarithms of the densities of encoded actions, `[N]`."""
         noise = (taken - preferences) / self._log_spread.exp()
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 
     def entropy(self, _: Tensor) -> Tensor:
-        """Return the entropy, `[]`, which is the same whatever is preferred."""
+        """Return the entropy, `[]`, which does not depend on the means."""
         return (self._log_spread + 0.5 * (math.log(2 * math.pi) + 1)).sum()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Within the bounds that the environment knows."""
+        """Return the actions within the bounds of the environment."""
         return from_unit(self._spaces, np.clip(actions, -1, 1))
 
 
@@ -382,5 +381,5 @@ Distribution = Categorical | Gaussian
 
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
-    """Return how actions are drawn from what an actor gives."""
+    """Return the distribution of actions, whose parameters are the outputs of an actor."""
     return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

@@ -1,13 +1,13 @@
-"""An automaton that acts: a grid whose border reads an observation, and whose cells within vote for the actions.
+"""Automata that act: the border of a grid reads an observation, and the cells within vote for the actions.
 
     T T T T T T      T: a border cell; its channels begin with the bits of the observation's thermometer, each cell with
     T v v v v T         the next ones clockwise, and after the last with the first again
-    T v v v v T      v: a cell that begins with zeros, and votes in the end: its channels are shared out among the
-    T v v v v T         actions in equal groups
+    T v v v v T      v: a cell that begins with zeros, and votes in the end: its channels are split among the actions in
+    T v v v v T         equal groups
     T v v v v T
-    T T T T T T      Each decision begins anew, and takes some steps of one rule, the same for all cells.
+    T T T T T T      Each decision takes some steps of one rule from a new grid.
 
-So no cell matters much: one that is damaged takes only its own votes, and what passes through it, with it.
+So no cell matters much: a damaged one only loses its own votes and the signals that pass through it.
 """
 
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ from difflogic.tensor import Tensor
 
 @dataclass(frozen=True)
 class ZeroedCells:
-    """Cells set to zero while it decides, others in each decision: before each of its steps, or before one of them."""
+    """Damage while an automaton decides: random cells are zeroed before one of its steps, or before each."""
 
     cells: int
     every_step: bool
 
     def on(self, actor: Actor) -> None:
-        """Damage an automaton from now on. Raises UsageError for what has no such cells."""
+        """Damage an automaton from now on. Raises UsageError if it is none, or has too few cells."""
         if not isinstance(actor, AutomatonActor):
             raise UsageError(
                 "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
@@ -55,7 +55,7 @@ class ZeroedCells:
 
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the votes of a cell for each action. Raises ConfigError where the channels cannot be shared out."""
+    """Return the votes of a cell for each action. Raises ConfigError if the channels cannot be split equally."""
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(
@@ -66,54 +66,54 @@ def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 class AutomatonActor(LogicActor):
-    """Thermometer bits at the border of a grid, some steps of an automaton, and the votes of the cells within."""
+    """Actor of thermometer bits at the border of a grid, steps of an automaton, and the votes of the cells within."""
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        given, group = config.automaton, votes_of_a_cell(config, spaces)
-        self.side, self.steps, self.channels = given.side, given.steps, given.channels
+        shape, group = config.automaton, votes_of_a_cell(config, spaces)
+        self.side, self.steps, self.channels = shape.side, shape.steps, shape.channels
         self.damage: ZeroedCells | None = None
         self._chance = np.random.default_rng(config.seed)
-        inner = given.side - 2
+        inner = shape.side - 2
         # All votes are counted by one product of matrices, `[cells * channels, actions]`. A border cell has rows of 0;
         # the four channels of an inner one, with two actions, have the rows 1 0, 1 0, 0 1 and 0 1.
         within = np.pad(np.ones((inner, inner)), 1)
         votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
         matrix = Tensor(votes.reshape(-1, spaces.actions), device)
         self._head = lambda cells: cells.reshape(cells.shape[0], -1) @ matrix
-        update = (given.channels * (1 + given.kernels * PERCEPTION[-1]), *given.widths, given.channels)
+        update = (shape.channels * (1 + shape.kernels * PERCEPTION[-1]), *shape.widths, shape.channels)
         model = ModelConfig(
-            channels=given.channels,
-            kernels=given.kernels,
+            channels=shape.channels,
+            kernels=shape.kernels,
             perceive=NetworkConfig(PERCEPTION, ("first_kernel",)),
             update=NetworkConfig(update, ("random",) * (len(update) - 1)),
             wiring_per_kernel=True,
-            candidates=given.candidates,
+            candidates=shape.candidates,
         )
-        return Circuit.initial(model, config.seed, initial), given.steps, inner**2 * group
+        return Circuit.initial(model, config.seed, initial), shape.steps, inner**2 * group
 
     @property
     def cell(self) -> CellNetlist:
-        """The rule of a cell as it is evaluated; all its channels are shown."""
+        """Rule of a cell as it is evaluated; all its channels are visible."""
         return CellNetlist.from_circuit(self.circuit)
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.start(self.thermometer.code(observations)).astype(np.float32)
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """The grids `[N, side, side, C]` to begin with, of codes `[bits, N]`, which may be anything but numbers."""
+        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]`: bits, or literals of a circuit."""
         # The border clockwise from a corner, 4 * (side - 1) cells, each side without its last corner. With a side of 4:
         # (0, 0) (0, 1) (0, 2), then (0, 3) (1, 3) (2, 3), then (3, 3) (3, 2) (3, 1), then (3, 0) (2, 0) (1, 0).
-        way, last = np.arange(self.side - 1), self.side - 1
-        end, far = np.zeros_like(way), np.full_like(way, last)
-        rows, columns = np.concatenate([end, way, far, last - way]), np.concatenate([way, far, last - way, end])
+        up, last = np.arange(self.side - 1), self.side - 1
+        zero, high = np.zeros_like(up), np.full_like(up, last)
+        rows, columns = np.concatenate([zero, up, high, last - up]), np.concatenate([up, high, last - up, zero])
         grids = np.zeros((code.shape[1], self.side, self.side, self.channels), dtype=code.dtype)
         # Bits come dimension by dimension, a0 a1 a2 b0 b1 b2, and are laid out as a0 b0 a1 b1 a2 b2: a cell then holds
         # bits of several numbers of the observation. With 4 channels the cells have a0 b0 a1 b1, a2 b2 a0 b0, a1 b1 a2
         # b2, and so on.
-        found = self.thermometer.places
-        bits = code[sorted(range(len(code)), key=lambda bit: found[bit][::-1])]
+        positions = self.thermometer.places
+        bits = code[sorted(range(len(code)), key=lambda bit: positions[bit][::-1])]
         places = (np.arange(len(rows))[:, None] * self.channels + np.arange(self.channels)) % len(bits)
         grids[:, rows, columns] = bits[places].transpose(2, 0, 1)
         return grids
@@ -124,7 +124,7 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """The grids uint8 `[steps + 1, N, side, side, C]` of each decision of the evaluated agent, damaged or not."""
+        """Return the grids uint8 `[steps + 1, N, side, side, C]` of decisions of the evaluated agent, with damage."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):
@@ -155,8 +155,8 @@ class AutomatonActor(LogicActor):
         voters = grid[1:-1, 1:-1].reshape(-1, self.channels).T.reshape(-1).tolist()
         counted = _named(len(voters), *decision(len(voters), [], self._actions))
         outputs = builder.embed(to_xag(counted), voters)
-        made = to_netlist(builder.finish(outputs), _named(bits, [], [], [0] * len(outputs)))
-        return made.gates.tolist(), [(a, b) for a, b in made.wires.tolist()], made.outputs.tolist()
+        netlist = to_netlist(builder.finish(outputs), _named(bits, [], [], [0] * len(outputs)))
+        return netlist.gates.tolist(), [(a, b) for a, b in netlist.wires.tolist()], netlist.outputs.tolist()
 
 
 def _named(inputs: int, gates: list[int], wires: list[tuple[int, int]], outputs: list[int]) -> NamedNetlist:

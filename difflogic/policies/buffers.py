@@ -1,4 +1,4 @@
-"""An agent learns from buffers: a rollout of every copy for PPO, and transitions that are kept for SAC."""
+"""Buffers that agents learn from: a rollout of every copy for PPO, and a replay buffer for SAC."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,32 +14,32 @@ from difflogic.system import memory
 from difflogic.tensor import Tensor, gathered
 
 FIRST_ROWS = 1 << 12
-"""Rows that a ring of transitions begins with."""
+"""Initial number of rows of a replay buffer."""
 Read = Callable[[Floats], Floats]
-"""What a network reads of observations `[N, D]`, or what a critic says to that `[N]`."""
+"""Scaling of observations to the inputs of a network, both `[N, D]`, or values by a critic `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A rollout, its steps and copies in a row of N: what PPO learns from."""
+    """Rollout for PPO, with all steps and copies on one axis of N."""
 
     features: Floats
-    """What the actor read of the observations."""
+    """Inputs of the actor."""
     scaled: Floats
-    """What the critic read."""
+    """Inputs of the critic."""
     actions: npt.NDArray[Any]
     log_probs: Floats
-    """Of the actions, when they were taken."""
+    """Logarithms of the probabilities of the actions when they were sampled."""
     values: Floats
-    """Of the observations, before the update."""
+    """Values of the observations before the update."""
     advantages: Floats
     returns: Floats
     goes_on: Flags
-    """Whether the episode did not end with the step, bool `[steps, copies]`."""
+    """True if the episode did not end with the step, bool `[steps, copies]`."""
 
 
 class RolloutBuffer:
-    """`steps` steps of `count` copies; arrays are `[steps, count, ...]`."""
+    """Buffer of `steps` steps of `count` copies; arrays are `[steps, count, ...]`."""
 
     def __init__(self, steps: int, count: int, gamma: float, gae_lambda: float) -> None:
         self.gamma, self.gae_lambda = gamma, gae_lambda
@@ -52,20 +52,20 @@ class RolloutBuffer:
         self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
         ends: Flags,
     ) -> None:  # fmt: skip
-        """A step of every copy. `rewards` hold the value of what a time limit cut off; `ends`: episodes that ended."""
+        """Add a step of every copy. `rewards` include values of truncated episodes; `ends` marks ended episodes."""
         row = len(self._rows)
         self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends
 
     def samples(self, after: Floats, scale: Read, critic: Read) -> Samples:
-        """All steps in a row. `after [count, D]`: the observations after the last step, which `critic` sees scaled.
+        """Return all steps with advantages; `after [count, D]` are the observations after the last step.
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """
         observations, features, actions, log_probs = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
-        # Values are needed now and not before: the critic sees all states of the rollout at once.
+        # Only now are values needed, so that the critic computes those of all states at once.
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
         # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
@@ -88,9 +88,9 @@ class RolloutBuffer:
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    """The numbers of all samples once, in an order of `generator`, so many at a time; the rest is left out.
+    """Yield the indices of all samples once, in random order, `size` at a time; an incomplete batch is dropped.
 
-    Every batch has one shape, for which buffers on the device are made once. Another order leaves out others.
+    All batches have one shape, for which buffers on the device are made once.
     """
     if size >= count:  # one batch: its order would change nothing but the last bits of a sum
         yield np.arange(count)
@@ -101,12 +101,12 @@ def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterat
 
 
 class ReplayBuffer:
-    """The last `size` transitions of all copies, in a ring of tensors `[rows, ...]`, one for each name."""
+    """Replay buffer: the last `size` transitions of all copies, in a ring of tensors `[rows, ...]` by name."""
 
     def __init__(self, size: int, like: Arrays, device: Device) -> None:
-        """Allocate transitions `like` these. Raises LimitError where so many do not fit into the machine's memory."""
+        """Allocate transitions `like` these. Raises LimitError if `size` of them do not fit into memory."""
         self.size, self._next, self.filled = size, 0, 0
-        bytes_each, free = 4 * sum(each[0].size for each in like.values()), memory.free_memory()
+        bytes_each, free = 4 * sum(array[0].size for array in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
             raise LimitError(
                 f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but {free / 1e9:.1f} "
@@ -114,45 +114,45 @@ class ReplayBuffer:
             )
         # Few rows at first, twice as many when they are full: a large buffer costs nothing before it is filled.
         rows = min(size, FIRST_ROWS)
-        self._columns = {name: Tensor(np.zeros((rows, *each.shape[1:])), device) for name, each in like.items()}
+        self._columns = {name: Tensor(np.zeros((rows, *array.shape[1:])), device) for name, array in like.items()}
 
     def add(self, **columns: npt.NDArray[Any]) -> None:
-        """One transition of every copy, each array `[count, ...]`."""
+        """Add a transition of every copy, each array `[count, ...]`."""
         count = len(columns["rewards"])
         # A ring of 5 rows after three steps of two copies, whose transitions are numbered 0 to 5: [5 1 2 3 4], and the
         # next one goes to place 1. Rows are filled from 0 on, so that the first `filled` ones are always those that are
         # held, and the ring only grows before it has come round.
         self._reserve(min(self.size, self._next + count))
         before = min(count, self.size - self._next)  # the others go to the ring's beginning
-        for name, kept in self._columns.items():
-            rows = columns[name].reshape(count, *kept.shape[1:])
-            kept.assign_rows(self._next, rows[:before])
+        for name, ring in self._columns.items():
+            rows = columns[name].reshape(count, *ring.shape[1:])
+            ring.assign_rows(self._next, rows[:before])
             if before < count:
-                kept.assign_rows(0, rows[before:])
+                ring.assign_rows(0, rows[before:])
         self._next = (self._next + count) % self.size
         self.filled = min(self.size, self.filled + count)
 
     def _reserve(self, rows: int) -> None:
-        for name, kept in self._columns.items():
-            if rows > (there := kept.shape[0]):
-                more = np.zeros((min(self.size, max(rows, 2 * there)), *kept.shape[1:]), np.float32)
-                more[:there] = kept.numpy()
-                self._columns[name] = Tensor(more, kept.device)
+        for name, ring in self._columns.items():
+            if rows > (there := ring.shape[0]):
+                more = np.zeros((min(self.size, max(rows, 2 * there)), *ring.shape[1:]), np.float32)
+                more[:there] = ring.numpy()
+                self._columns[name] = Tensor(more, ring.device)
 
     def sample(self, count: int, generator: np.random.Generator) -> dict[str, Tensor]:
-        """`count` transitions, drawn with replacement, each tensor `[count, ...]`."""
+        """Sample `count` transitions with replacement, each tensor `[count, ...]`."""
         places = generator.integers(0, self.filled, count)
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """Return what is held under some names, and where the next transition goes."""
+        """Return the columns with these names, and as `next` the row of the next transition."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }
 
     def restore(self, place: int, columns: Arrays) -> None:
-        """Hold what was held when `state` was taken, which said to which place the next transition goes."""
+        """Restore the columns of `state`; `place` is its `next`."""
         self.filled, self._next = len(columns["rewards"]), place
         self._reserve(self.filled)
-        for name, kept in self._columns.items():
-            kept.assign_rows(0, columns[name])
+        for name, ring in self._columns.items():
+            ring.assign_rows(0, columns[name])

@@ -1,4 +1,4 @@
-"""A classifier: an actor that learns what the rows of a table are called, and not by rewards."""
+"""Classifiers: actors that learn the labels of a table by cross-entropy instead of rewards."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,19 +19,19 @@ from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
-"""Rows that are decided together, and columns that are measured together."""
+"""Rows that are classified together, and columns that are measured together."""
 
 
 def spaces(table: TableConfig) -> Spaces:
-    """What a classifier of this table reads and chooses from."""
+    """Return the features of a table as observations, and its classes as actions."""
     return Spaces(len(table.features), len(table.classes))
 
 
 class Rows:
-    """Rows of a table that are learned, choose the best of a population, or are held out."""
+    """Rows of a table: those that are learned, those that choose the best of a population, and those held out."""
 
     def __init__(self, config: ClassifierConfig, table: LabelledTable | None) -> None:
-        """Raises UsageError where the configuration is of rows that are not given, or of others."""
+        """Split the rows. Raises UsageError if `table` is missing or is not the table of the configuration."""
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
                 f"The configuration {config.name} is of rows with the label {config.table.label}, which are needed "
@@ -46,11 +46,11 @@ class Rows:
         # A few columns at once: the mean and spread of bytes take eight times their memory.
         columns = range(0, self.table.x.shape[1], AT_ONCE_COLUMNS)
         parts = [self.table.x[self.parts.learned, k : k + AT_ONCE_COLUMNS] for k in columns]
-        mean, spread = (np.concatenate([measure(each, axis=0) for each in parts]) for measure in (np.mean, np.std))
+        mean, spread = (np.concatenate([measure(part, axis=0) for part in parts]) for measure in (np.mean, np.std))
         return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
-        """A 1 for each row that is named rightly, of those held out or of those that choose; else a 0."""
+        """Score each row 1 if it is classified correctly, else 0: rows held out, or those that choose the best."""
         parts = self.parts
         rows = parts.held_out if held_out else parts.validation
         rows = rows if len(rows) else parts.learned
@@ -59,12 +59,12 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """The accuracy of always giving the class that is the most frequent among the rows that are learned."""
+        """Return the accuracy of always giving the most frequent class of the learned rows."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 
     def state(self) -> Arrays:
-        """Return nothing: which rows are learned and in which order follows from seeds."""
+        """Return nothing, since seeds determine which rows are learned, and their order."""
         return {}
 
     def restore(self, state: Arrays) -> None:
@@ -75,7 +75,7 @@ class Rows:
 
 
 class Classifier(Chooser):
-    """An actor whose preferences learn by the cross-entropy of their softmax."""
+    """Actor whose preferences learn by the cross-entropy of their softmax."""
 
     config: ClassifierConfig
 
@@ -89,8 +89,8 @@ class Classifier(Chooser):
         return self.config.table.pass_rows
 
     def iterate(self, rows: Rows, iteration: int, progress: float, stepped: Callable[[], None]) -> dict[str, float]:
-        """One pass over the rows that are learned; `stepped` hears of each gradient step."""
-        # A generator for each iteration, from its number: a resumed run draws the same.
+        """Train for one pass over the learned rows; `stepped` is called after each gradient step."""
+        # Each iteration has a generator of its own, so that a resumed run samples the same.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
         learned, losses = rows.parts.learned, []
@@ -112,7 +112,7 @@ class Classifier(Chooser):
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
-    """The gates of a classifier, from the columns of its table to the number of a class. Raises CircuitError."""
+    """Return the gates of a classifier, from the columns of its table to the number of a class. Raises CircuitError."""
     return FunctionNetlist(
         thermometer=actor.thermometer,
         observations=table.features,
@@ -122,7 +122,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """An accuracy with its interval, in words; `which` rows they are."""
+    """Describe an accuracy with its 95 % interval; `which` names the rows."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

@@ -1,4 +1,4 @@
-"""An episode as a film: what the environment draws, and below it the thresholds and gates that are 1, or a grid."""
+"""Animations of episodes: images of the environment, above the thresholds and gates that are 1, or above a grid."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 Below = Callable[[npt.NDArray[Any], int], Pixels]
-"""From observations `[N, D]` and a width to RGB `[N, h, width, 3]`."""
+"""Drawing of observations `[N, D]` at a width, as RGB `[N, h, width, 3]`."""
 
 FRAMES = 200
-"""Frames of a film at most: of a longer episode every so many steps are shown."""
+"""Maximum number of frames: longer episodes are shown in larger, even steps."""
 SIDE, SPACE = 10, 2
 """Pixels of a lamp and of the gap beside it."""
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
@@ -35,66 +35,59 @@ BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 
 def episode(
     decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
 ) -> Pixels:
-    """RGB `[n, h, w, 3]` of one episode, with what is shown `below` it of the one that decides.
+    """Draw one episode as RGB `[n, h, w, 3]`, with an image by `below` of the policy's state under each frame.
 
-    `memory`: as in `evaluate_policy`.
-
-    Raises UsageError for an environment that draws nothing, MissingPackagesError where the package that draws it is not
-    installed.
+    `memory` is that of `evaluate_policy`. Raises UsageError if the environment draws nothing, MissingPackagesError if
+    the package that draws it is not installed.
     """
     gym = library()
     try:
         environment = in_a_box(gym.make(identifier, render_mode="rgb_array"))
-        seen, _ = environment.reset(seed=seed)
-        frames, rows = [environment.render()], [np.asarray(seen, dtype=np.float32).reshape(-1)]
+        observation, _ = environment.reset(seed=seed)
+        frames, rows = [environment.render()], [np.asarray(observation, dtype=np.float32).reshape(-1)]
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackagesError(
-            f"Pictures of {identifier} need a package that is not installed, which the extra `rl` brings for classic "
+            f"Images of {identifier} need a package that is not installed, which the extra `rl` brings for classic "
             f"ones: {error}"
         ) from error
     except Exception as error:
-        raise UsageError(
-            f"{identifier} cannot draw pictures of its episodes: {type(error).__name__}: {error}"
-        ) from error
-    what = spaces(environment, identifier, memory)
+        raise UsageError(f"{identifier} cannot draw images of its episodes: {type(error).__name__}: {error}") from error
+    shape = spaces(environment, identifier, memory)
     rows[0], over = np.pad(rows[0], (0, memory)), False
     while not over and len(frames) <= steps:
         action = decide(rows[-1][None])[0]
-        seen, _, terminated, truncated, _ = environment.step(from_action(what, action))
+        observation, _, terminated, truncated, _ = environment.step(from_action(shape, action))
         over = bool(terminated or truncated)
         frames.append(environment.render())
-        rows.append(what.row(seen, action))
+        rows.append(shape.row(observation, action))
     environment.close()
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(FRAMES, len(frames))).astype(int))
-    pictures = np.stack([frames[index] for index in chosen]).astype(np.uint8)
+    images = np.stack([frames[index] for index in chosen]).astype(np.uint8)
     if below is None:
-        return pictures
-    return np.concatenate([pictures, below(np.stack(rows)[chosen], pictures.shape[2])], axis=1)
+        return images
+    return np.concatenate([images, below(np.stack(rows)[chosen], images.shape[2])], axis=1)
 
 
 def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """RGB `[N, h, width, 3]`: the grid of an automaton before and after each step of its decision, in a row."""
+    """Draw the grids of an automaton from before its decision to the end, in a row, as RGB `[N, h, width, 3]`."""
     colors = plots.colors(actor.states(actor.features(observations)))
     steps, count, side = colors.shape[:3]
     scale = max(1, (width - SPACE) // steps // side - 1)
-    pictures = colors.repeat(scale, axis=2).repeat(scale, axis=3)
+    images = colors.repeat(scale, axis=2).repeat(scale, axis=3)
     canvas = np.empty((count, 2 * SPACE + scale * side, width, 3), dtype=np.uint8)
     canvas[:] = BACKGROUND
     for step, left in enumerate(np.linspace(SPACE, width - SPACE - scale * side, steps).astype(int)):
-        canvas[:, SPACE:-SPACE, left : left + scale * side] = pictures[step]
+        canvas[:, SPACE:-SPACE, left : left + scale * side] = images[step]
     return canvas
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """An episode, of its own seed or another, with an automaton's grids, or a controller's lamps, below it.
+    """Draw an episode of its own or another seed, above an automaton's grids or a controller's lamps.
 
     Raises ConfigError for a classifier.
     """
-    config, agent, below = (
-        member.config.require_episodes(),
-        member.agent,
-        None if controller is None else partial(lamps, controller),
-    )
+    config, agent = member.config.require_episodes(), member.agent
+    below = None if controller is None else partial(lamps, controller)
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)
     return episode(
@@ -103,7 +96,7 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """RGB `[N, h, width, 3]`: the thresholds of each dimension in a row, blue where reached; below them the gates."""
+    """Draw thresholds, a row per dimension, blue if reached, above the gates, as RGB `[N, h, width, 3]`."""
     code = controller.thermometer.code(observations)
     bits = unpack_bits(controller.program.all_bits(pack_bits(code)), len(observations))
     row, rows = max(1, (width - SPACE) // (SIDE + SPACE)), []
@@ -115,8 +108,8 @@ def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) ->
     height = SPACE + len(rows) * (SIDE + SPACE)
     canvas = np.empty((len(observations), height, width, 3), dtype=np.uint8)
     canvas[:] = BACKGROUND
-    for place, each in enumerate(rows):
-        for column, bit in enumerate(each):
+    for place, bits_of_row in enumerate(rows):
+        for column, bit in enumerate(bits_of_row):
             top, left = SPACE + place * (SIDE + SPACE), SPACE + column * (SIDE + SPACE)
             lit = np.array(READ if bit < controller.inputs else LIT, dtype=np.uint8)
             shade = np.where(bits[bit][:, None] == 1, lit, np.array(DARK, dtype=np.uint8))
@@ -125,8 +118,8 @@ def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) ->
 
 
 def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
-    """A `.gif` or `.apng` that moves. Raises ConfigError for another ending."""
+    """Encode frames as `.gif` or `.apng`. Raises ConfigError for another suffix."""
     kinds = {".gif": "gif", ".apng": "apng"}
     if suffix not in kinds:
-        raise ConfigError(f"A film of an episode is a .gif or an .apng, not {suffix!r}.")
+        raise ConfigError(f"An animation of an episode is a .gif or an .apng, not {suffix!r}.")
     return film.animation(frames, kinds[suffix], 1, frame_ms)

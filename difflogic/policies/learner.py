@@ -1,7 +1,8 @@
-"""What all algorithms have in common: an actor that decides, and tensors that are kept."""
+"""Base classes of all algorithms: an actor that decides, and tensors that are saved."""
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy.typing as npt
@@ -9,20 +10,16 @@ import numpy.typing as npt
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, UsageError
-from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings, distribution, group_size
+from difflogic.policies.actors import Actor, DenseActor, Distribution, LogicActor, Sightings, distribution, group_size
 from difflogic.policies.automaton import AutomatonActor, votes_of_a_cell
 from difflogic.policies.environments import Arrays, Floats, Spaces
 from difflogic.tensor import Tensor
 
-KINDS: dict[str, type[LogicActor | DenseActor]] = {
-    "logic": LogicActor,
-    "automaton": AutomatonActor,
-    "mlp": DenseActor,
-}
+KINDS: dict[str, type[LogicActor | DenseActor]] = {"logic": LogicActor, "automaton": AutomatonActor, "mlp": DenseActor}
 
 
 def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raises ConfigError where an agent of this configuration has no use in such an environment; nothing is made."""
+    """Raise ConfigError if an agent of this configuration does not fit an environment, before anything is made."""
     if config.policy == "logic":
         group_size(config, spaces)
     elif config.policy == "automaton":
@@ -32,7 +29,7 @@ def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
 
 
 def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
-    """Raises UsageError where no run of so many agents could be solved so often."""
+    """Raise UsageError if a run of `population` agents can never meet the stop rule."""
     if stop_when_solved:
         config.require_episodes()
     if not 0 <= stop_when_solved <= population:
@@ -45,7 +42,7 @@ def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> 
 
 
 def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raises ConfigError where actions are discrete."""
+    """Raise ConfigError if actions are discrete."""
     if not spaces.continuous:
         raise ConfigError(
             f"SAC takes continuous actions, but {config.subject} has {spaces.actions} discrete ones: give "
@@ -54,14 +51,14 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
 
 
 class Learner(ABC):
-    """An actor, and what learns."""
+    """An actor and its training state."""
 
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """`wiring`: the seed of its wires, where that is another's.
+        """Make the actor; `wiring` is the seed of its wires, if not the configuration's.
 
-        Raises ConfigError where the actor's layers do not fit the actions, DeviceError.
+        Raises ConfigError if the actor's layers do not fit the actions, DeviceError.
         """
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
         wired = config if wiring is None else config.with_(seed=wiring)
@@ -70,55 +67,54 @@ class Learner(ABC):
     @property
     @abstractmethod
     def iteration_steps(self) -> int:
-        """Environment steps of an iteration, over all copies; of a classifier rows."""
+        """Environment steps of an iteration, over all copies; for a classifier rows."""
 
     @abstractmethod
     def _parts(self) -> dict[str, list[Tensor]]:
-        """Everything that learning changes beside the actor; optimisers are called `optimizer` and so on."""
+        """Return all tensors that training changes apart from the actor; names of optimizers begin with `optimizer`."""
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}
-        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+        return {f"{part}.{index}": tensor for part, tensors in parts.items() for index, tensor in enumerate(tensors)}
 
     def _tensor(self, values: npt.ArrayLike) -> Tensor:
         return Tensor(values, self.device)
 
     def state(self) -> Arrays:
-        """Return what `restore` takes."""
-        return {name: each.numpy() for name, each in self._tensors().items()}
+        """Return the arrays for `restore`."""
+        return {name: tensor.numpy() for name, tensor in self._tensors().items()}
 
     def adopt(self, state: Arrays) -> None:
-        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
-        for name, each in self._tensors().items():
+        """Begin with the networks of an agent of this shape, but not with its optimizers."""
+        for name, tensor in self._tensors().items():
             if not name.startswith(("optimizer.", "largest.")):
-                each.assign(state[name])
+                tensor.assign(state[name])
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
-        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
-        for name, each in self._tensors().items():
-            each.assign(state[name])
+        """Continue from a `state`. Raises KeyError, and ShapeError if it is of another agent."""
+        for name, tensor in self._tensors().items():
+            tensor.assign(state[name])
 
 
 class Chooser(Learner):
-    """A learner whose actor's preferences say how probable each action is."""
+    """Learner whose actor outputs the parameters of a distribution of actions."""
 
-    def __init__(
-        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-    ) -> None:
-        super().__init__(config, spaces, seen, device, wiring)
-        self.distribution = distribution(spaces, device)
+    @cached_property
+    def distribution(self) -> Distribution:
+        """Distribution of actions, which may have trained parameters of its own."""
+        return distribution(self.spaces, self.device)
 
     def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The action that the environment takes, where nothing is drawn at random."""
-        judged, kept = self._stepped(self.actor.features(observations), evaluated=True)
-        given: npt.NDArray[Any] = self.distribution.given(self.distribution.best(judged)) + kept
-        return given
+        """Return the best actions, without sampling."""
+        preferences, remembered = self._stepped(self.actor.features(observations), evaluated=True)
+        actions: npt.NDArray[Any] = self.distribution.given(self.distribution.best(preferences)) + remembered
+        return actions
 
     def _stepped(self, features: Floats, evaluated: bool) -> tuple[Floats, Any]:
-        """Preferences, and what is added to an action for what the agent remembers."""
-        given, actor = self._tensor(features), self.actor
+        """Return the preferences, and the number to add to an action for the remembered bits."""
+        inputs, actor = self._tensor(features), self.actor
         if not self.spaces.memory or not isinstance(actor, LogicActor):
-            return (actor.decided if evaluated else actor)(given).numpy(), 0
-        judged, kept = actor.stepped(given, evaluated)
-        return judged.numpy(), self.spaces.remembered_weight * kept
+            return (actor.decided if evaluated else actor)(inputs).numpy(), 0
+        preferences, remembered = actor.stepped(inputs, evaluated)
+        return preferences.numpy(), self.spaces.remembered_weight * remembered

@@ -1,4 +1,4 @@
-"""One agent with its environment: its iterations, its evaluations, and what is kept of it."""
+"""One agent with its environment: its iterations, evaluations and saved state."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Agent = PPO | SAC | Classifier
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """`wiring`: the seed of its wires, where that is another's.
+    """Make an agent; `wiring` is the seed of its wires, if not the configuration's.
 
-    Raises ConfigError where it does not fit the spaces, LimitError, DeviceError.
+    Raises ConfigError if it does not fit the spaces, LimitError, DeviceError.
     """
     if isinstance(config, ClassifierConfig):
         return Classifier(config, spaces, seen, device, wiring)
@@ -44,15 +44,21 @@ def make_agent(
 
 
 class Member:
-    """One agent with its environment, and what came of it so far."""
+    """One agent with its environment, metrics and last score."""
 
     def __init__(
         self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None,
         played: Callable[[], None] = lambda: None, table: LabelledTable | None = None,
     ) -> None:  # fmt: skip
-        """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps.
+        """Make the environment and the agent.
 
-        `table`: what a classifier learns.
+        Args:
+            config: Configuration with the member's own seed.
+            device: Device of the networks.
+            seen: Scales of the observations; None: measure them.
+            wiring: Seed of the wires, if they are another agent's.
+            played: Callback for each random step of the measurement.
+            table: Table that a classifier learns.
         """
         self.config = config
         self.environments: Environments | Rows
@@ -71,12 +77,12 @@ class Member:
                 f"shows {shown}: install the one that it was trained in, or start a new run."
             )
         self._wiring = config.seed if wiring is None else wiring
-        given = seen or Sightings.of(config.require_episodes(), played)
-        self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
+        scales = seen or Sightings.of(config.require_episodes(), played)
+        self.agent = make_agent(config, self.environments.spaces, scales, device, self._wiring)
         self.metrics: list[PolicyRow] = []
-        """One row per iteration, from the first on."""
+        """Rows of all iterations."""
         self.score: Score | None = None
-        """Of the last evaluation."""
+        """Score of the last evaluation."""
         self.episodes = 0
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
@@ -86,16 +92,16 @@ class Member:
 
     @property
     def solved(self) -> bool:
-        """Return whether the last evaluation reached the threshold."""
+        """True if the last evaluation reached the threshold."""
         return self.score is not None and self.score.mean >= self.config.evaluation.threshold > -np.inf
 
     @property
     def circuit(self) -> Circuit | None:
-        """The gates that it is evaluated with; None of a dense agent."""
+        """Gates with which it is evaluated; None for a dense agent."""
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
-        """A rollout and what is learned from it; `working` hears of every step."""
+        """Train for an iteration and return its metrics; `working` is called after every step."""
         begin, steps = time.monotonic(), self.agent.iteration_steps
 
         def stepped(environments: Environments, over: np.ndarray) -> None:
@@ -124,23 +130,23 @@ class Member:
 
     @property
     def iterations(self) -> int:
-        """Iterations that the configuration's steps make; the last one may go a little beyond them."""
+        """Number of iterations; the last one may exceed the steps of the configuration."""
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """The agent's best actions on episodes of its own seed; of a classifier rows not learned."""
+        """Score the best actions on episodes of its own seed, or a classifier on rows that it does not learn."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset
         return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:
-        """Return what `restore` takes."""
-        seen = self.agent.seen
+        """Return the arrays for `restored`."""
+        scales = self.agent.seen
         parts = {"agent": self.agent.state(), "environments": self.environments.state()}
         return {
-            "seen.mean": seen.mean,
-            "seen.spread": seen.spread,
+            "seen.mean": scales.mean,
+            "seen.spread": scales.spread,
             "wiring": np.array(self._wiring, dtype=np.int64),
             "recent": np.array(self._recent, dtype=np.float64).reshape(-1, 2),
             "episodes": np.array(self.episodes, dtype=np.int64),
@@ -151,7 +157,7 @@ class Member:
     def restored(
         cls, config: PolicyConfig, device: Device, state: Arrays, table: LabelledTable | None = None
     ) -> Member:
-        """The member whose state this is. Raises CheckpointError."""
+        """Return a member with a saved state. Raises CheckpointError."""
         try:
             seen = Sightings(**part_of(state, "seen."))
             member = cls(config, device, seen, int(state["wiring"]), table=table)
@@ -164,21 +170,18 @@ class Member:
         return member
 
     @classmethod
-    def begun(cls, config: PolicyConfig, device: Device, lender: Arrays, table: LabelledTable | None = None) -> Member:
-        """One that has not learned yet, but begins with what another one of its shape has learned, by its state.
-
-        What the lender saw before its own training decides on thresholds and scales: they go with its parameters.
-        """
-        member = cls(config, device, Sightings(**part_of(lender, "seen.")), int(lender["wiring"]), table=table)
-        member.agent.adopt(part_of(lender, "agent."))
+    def begun(cls, config: PolicyConfig, device: Device, source: Arrays, table: LabelledTable | None = None) -> Member:
+        """Return a member that begins with the parameters, wires and scales in another member's state."""
+        member = cls(config, device, Sightings(**part_of(source, "seen.")), int(source["wiring"]), table=table)
+        member.agent.adopt(part_of(source, "agent."))
         return member
 
 
 def restored(path: Path, number: int | None = None) -> Member:
-    """One agent of a run, on the processor: the first unless one is counted. Raises UsageError, CheckpointError."""
+    """Return the agent `number`, from 1, of a run, on the processor. Raises UsageError, CheckpointError."""
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):
         raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
-    one = saved.members[index]
-    return Member.restored(one.config, Device("cpu"), one.arrays, tables.of_run(one.config, folder))
+    state = saved.members[index]
+    return Member.restored(state.config, Device("cpu"), state.arrays, tables.of_run(state.config, folder))

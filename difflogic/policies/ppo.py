@@ -1,4 +1,4 @@
-"""Proximal policy optimisation: a rollout of all copies, then some passes over it with a ratio that is clipped.
+"""Proximal policy optimization (PPO): a rollout of all copies, then some passes over it with a clipped ratio.
 
 Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details are Stable-Baselines3's.
 """
@@ -19,26 +19,25 @@ from difflogic.tensor import Tensor, gathered, nn, optim
 EPSILON = 1e-8
 
 ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
-"""Of a rollout; advantages are normalised on the host, batch by batch."""
+"""Arrays of a rollout on the device; advantages are normalized on the host, batch by batch."""
 Stepped = Callable[[Environments, Flags], None]
 
 
 class PPO(Chooser):
-    """An actor and a critic, and how they learn."""
+    """PPO learner: an actor and a critic."""
 
     config: AgentConfig
 
     def __init__(
         self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Raises ConfigError where the actor's layers do not fit the actions, DeviceError."""
+        """Make the networks. Raises ConfigError if the actor's layers do not fit the actions, DeviceError."""
         super().__init__(config, spaces, seen, device, wiring)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
-        # Logits of gates and weights live on different scales: each kind has a learning rate of its own, and gradients
-        # that are clipped by their own norm. Where there are gates, their optimiser is the first: `_learn` relies on
-        # it.
+        # Logits of gates and weights have different scales: each kind has its own learning rate, and its gradients are
+        # clipped by their own norm. The optimizer of gates is the first, which `_learn` relies on.
         self._optimizers = []
         self._largest_spread = Tensor([0.0], device)
         if isinstance(self.actor, LogicActor):
@@ -57,12 +56,15 @@ class PPO(Chooser):
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
     ) -> dict[str, float]:
-        """A rollout and what is learned from it. `progress`: the share of the training before it, 0 to 1.
+        """Collect a rollout, learn from it, and return metrics.
 
-        `stepped` hears of every step, before new episodes begin, and which copies' episodes have ended.
+        Args:
+            environments: Copies to step.
+            iteration: Number of the iteration.
+            progress: Share of the training before it, 0 to 1.
+            stepped: Callback after every step, before new episodes begin, with the copies whose episodes have ended.
         """
-        # A generator for each iteration, from its number: a resumed run draws the same, and a checkpoint need not hold
-        # the state of a generator.
+        # Each iteration has a generator of its own, so that a checkpoint need not hold its state.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
         self.actor.began(progress)
         samples = self._collect(environments, generator, stepped)
@@ -72,32 +74,31 @@ class PPO(Chooser):
         ppo = self.config.ppo
         buffer = RolloutBuffer(ppo.n_steps, environments.count, ppo.gamma, ppo.gae_lambda)
         for _ in range(ppo.n_steps):
-            seen = environments.observations.copy()
-            features = self.actor.features(seen)
-            preferences, kept = self._stepped(features, evaluated=False)
+            observations = environments.observations.copy()
+            features = self.actor.features(observations)
+            preferences, remembered = self._stepped(features, evaluated=False)
             actions, log_probs = self.distribution.sample(preferences, generator)
-            step = environments.step(self.distribution.given(actions) + kept)
+            step = environments.step(self.distribution.given(actions) + remembered)
             rewards = step.rewards.astype(np.float32)
-            # What a time limit cuts off would have gone on: the critic estimates what it was worth. That is added to
-            # the reward here, since the buffer stops at every end of an episode, and the next observation is of a new
-            # one.
+            # The critic estimates the value of the rest of a truncated episode. It is added to the reward here, since
+            # the buffer stops at every end of an episode, and the next observation is of a new one.
             cut = step.truncated & ~step.terminated
             if cut.any():
                 after = self._values(self.seen.scaled(step.observations))
                 rewards += np.float32(ppo.gamma) * np.where(cut, after, np.float32(0))
             over = step.terminated | step.truncated
-            buffer.add(seen, features, actions, log_probs, rewards, over)
+            buffer.add(observations, features, actions, log_probs, rewards, over)
             stepped(environments, over)
             environments.begin_anew(over)
         return buffer.samples(environments.observations, self.seen.scaled, self._values)
 
-    def _learn(self, samples: Samples, generator: np.random.Generator, left: float) -> dict[str, float]:
+    def _learn(self, samples: Samples, generator: np.random.Generator, rate_factor: float) -> dict[str, float]:
         ppo = self.config.ppo
         for optimizer, rate in self._optimizers:
-            optimizer.lr = rate * left
+            optimizer.lr = rate * rate_factor
         if isinstance(self.actor, LogicActor):
             self._optimizers[0][0].lr *= self._rate_share(float(samples.advantages.std()))
-        # Uploaded once: what each batch needs of it is gathered on the device.
+        # Uploaded once: batches are gathered on the device.
         rollout = {name: self._tensor(array) for name, array in vars(samples).items() if name in ON_DEVICE}
         rollout["taken"] = self._tensor(self.distribution.coded(samples.actions))
         updates = 0
@@ -107,7 +108,7 @@ class PPO(Chooser):
                 if len(places) < len(samples.values):
                     batch = dict(zip(rollout, gathered([*rollout.values()], places), strict=True))
                 goes_on = samples.goes_on.reshape(-1)[places]
-                tell = self._update(batch, samples.advantages[places], ppo.clip_range * left, goes_on)
+                tell = self._update(batch, samples.advantages[places], ppo.clip_range * rate_factor, goes_on)
                 updates += 1
             if ppo.target_kl and tell()["approx_kl"] > 1.5 * ppo.target_kl:
                 break
@@ -120,15 +121,15 @@ class PPO(Chooser):
         if not self.spaces.memory:
             yield from minibatches(steps * copies, self.config.ppo.batch_size, generator)
             return
-        # Copies whole: what an agent remembers goes through all steps of one.
+        # Complete copies, since remembered bits go through all steps of one.
         for some in minibatches(copies, max(1, self.config.ppo.batch_size // steps), generator):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
-        """The share of the gates' rate that advantages of this spread deserve."""
-        # Of an agent that makes no mistake, advantages are the critic's errors alone. Divided by their own small spread
-        # they would be as loud as lessons (and by a larger one too, since Adam divides by the size of gradients), and
-        # the agent would forget what it can.
+        """Return the factor of the gates' learning rate for advantages of this spread."""
+        # The advantages of an agent that makes no mistakes are only the critic's errors. Normalized by their own small
+        # spread (or by Adam, which divides by the size of gradients) they would count like real advantages, and the
+        # agent would unlearn.
         largest = max(spread, float(self._largest_spread.numpy()[0]))
         self._largest_spread.assign([largest])
         least = self.config.gates.calm * largest
@@ -137,7 +138,7 @@ class PPO(Chooser):
     def _update(
         self, batch: dict[str, Tensor], advantages: Floats, clip: float, goes_on: Flags
     ) -> Callable[[], dict[str, float]]:
-        """One gradient step of both networks, and what tells of it."""
+        """Take a gradient step of both networks, and return a function for its metrics."""
         ppo = self.config.ppo
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
@@ -187,7 +188,7 @@ class PPO(Chooser):
         return self.critic(self._tensor(scaled)).numpy().reshape(-1)
 
     def _parts(self) -> dict[str, list[Tensor]]:
-        optimizers = {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
+        optimizers = {f"optimizer.{index}": optimizer.state for index, (optimizer, _) in enumerate(self._optimizers)}
         return optimizers | {
             "critic": self.critic.parameters(),
             "distribution": self.distribution.parameters(),

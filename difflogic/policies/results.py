@@ -1,4 +1,4 @@
-"""Files that a run of agents ends with: scores on fresh episodes, baselines, curves, and the circuit."""
+"""Write the final files of a run of agents: scores on new episodes, baselines, curves and the circuit."""
 
 import json
 from collections.abc import Sequence
@@ -24,27 +24,27 @@ SUMMARY, EVALUATION = "summary.txt", "evaluation.json"
 RETURNS, ACCURACY = "returns.png", "accuracy.png"
 """Curves of agents, and of a classifier."""
 CELL = "circuit.json"
-"""The rule of an automaton that acts."""
+"""File of the rule of an automaton that acts."""
 FINAL = 1 << 20
-"""Added to a seed: the episodes of the last evaluation are none of those that were played before it."""
+"""Offset of the seed of the final evaluation, whose episodes were never played before."""
 
 
 def read(run: Path) -> dict[str, Any]:
-    """The evaluation that a run of agents ended with; empty where it has not ended."""
+    """Return the final evaluation of a run of agents; empty if it has not ended."""
     try:
-        found: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
+        evaluation: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return evaluation
 
 
 def final_score(member: Member, watch: Watch) -> Score:
-    """Score the agent on episodes that neither training nor any earlier evaluation has played."""
+    """Score the agent on episodes that neither training nor an earlier evaluation has played."""
     return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 
 def netlist_of(member: Member) -> CellNetlist | FunctionNetlist | None:
-    """Return the hard circuit of an agent: a function, a controller, or else its cell; None if it has none."""
+    """Return the hard circuit of an agent: a function, a controller or a cell; None if it has none."""
     actor, spaces = member.agent.actor, member.environments.spaces
     if isinstance(actor, LogicActor) and isinstance(config := member.config, ClassifierConfig):
         return classifier.function_of(actor, config.table)
@@ -57,7 +57,7 @@ def files(
     config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float] | None,
     netlist: CellNetlist | FunctionNetlist | None,
 ) -> dict[str, str | bytes]:  # fmt: skip
-    """Return the files of the results by name; none if the run has not ended, and so has no baselines."""
+    """Return the files of the results by name; none if the run has not ended and has no baselines."""
     if baselines is None:
         return {}
     contents: dict[str, str | bytes] = {
@@ -73,7 +73,7 @@ def files(
 
 
 def curves(run: Path, card: bool = False) -> bytes:
-    """A picture of the returns of a run's agents so far, the best one's in colour; square where it is for a card.
+    """Draw the returns of a run's agents so far, the best one's in colour; with `card` square and without a title.
 
     Raises CheckpointError, ConfigError, OSError.
     """
@@ -91,16 +91,16 @@ def curves(run: Path, card: bool = False) -> bytes:
 
 
 def _evaluation(
-    config: PolicyConfig, members: Sequence[Member], best: Member, beside: dict[str, float]
+    config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float]
 ) -> dict[str, object]:
     least = config.evaluation.threshold
     return {
         "environment": config.subject,
         "threshold": None if least == -np.inf else least,
-        "solved": sum(each.solved for each in members),
+        "solved": sum(member.solved for member in members),
         "best": best.seed,
-        "baselines": beside,
+        "baselines": baselines,
         "members": [
-            {"seed": each.seed, **(each.score.to_dict() if each.score is not None else {})} for each in members
+            {"seed": member.seed, **(member.score.to_dict() if member.score is not None else {})} for member in members
         ],
     }

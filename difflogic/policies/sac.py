@@ -1,4 +1,4 @@
-"""Soft actor-critic: an actor that stays as random as it can afford, two critics, and targets that follow them slowly.
+"""Soft actor-critic (SAC): an actor with an entropy bonus, two critics, and targets that follow them slowly.
 
 Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names are Stable-Baselines3's.
 """
@@ -22,15 +22,15 @@ from difflogic.tensor import Tensor, nn, optim
 ITERATION = 1000
 """Environment steps between two rows of metrics."""
 SAVED = ("observations", "actions", "rewards", "following", "terminated")
-"""Of a transition, in a checkpoint."""
+"""Parts of a transition that a checkpoint holds."""
 REACH = 3.0
-"""Means lie within this before they are squashed: tanh(3) is 0.995 of an action's bound."""
+"""Bound of the means of a gate actor before tanh: tanh(3) is 0.995 of an action's bound."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
-"""Logarithms of spreads lie between -5 and 2, so that spreads are 0.007 to 7.4."""
+"""Range of the logarithms of spreads, -5 to 2, so that spreads are 0.007 to 7.4."""
 
 
 class QNetwork:
-    """The value of an observation and an action in it."""
+    """Critic: the value of an observation and an action."""
 
     def __init__(self, observations: int, actions: int, widths: tuple[int, ...], seed: int, device: Device) -> None:
         # Two matrices for the first layer, whose results are added: the same function as one matrix on observation and
@@ -39,27 +39,27 @@ class QNetwork:
         self._done = nn.Dense(actions, widths[0], seed=seed + 1, device=device)
         self._rest = nn.MLP(widths[0], [*widths[1:], 1], "relu", seed=seed + 2, device=device)
 
-    def __call__(self, seen: Tensor, done: Tensor) -> Tensor:
-        """`[N]` of `[N, D]` and `[N, A]`."""
-        return self._rest((self._seen(seen) + self._done(done)).relu()).reshape(-1)
+    def __call__(self, observations: Tensor, actions: Tensor) -> Tensor:
+        """Return the values `[N]` of observations `[N, D]` and actions `[N, A]`."""
+        return self._rest((self._seen(observations) + self._done(actions)).relu()).reshape(-1)
 
     def parameters(self) -> list[Tensor]:
         return [*self._seen.parameters(), *self._done.parameters(), *self._rest.parameters()]
 
 
 class SAC(Learner):
-    """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
+    """SAC learner: an actor, two critics with targets, a temperature and a replay buffer."""
 
     config: AgentConfig
 
     def __init__(
         self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
+        """Make the networks. Raises ConfigError if actions are discrete, LimitError if memory is short, DeviceError."""
         require_continuous(config, spaces)
         super().__init__(config, spaces, seen, device, wiring)
         sac, seed, widths = config.sac, config.seed, config.critic.widths
-        # How far actions scatter matters only while learning: a dense network says it for an actor of gates too.
+        # Only training needs the spread of actions: an actor of gates has a dense network for it too.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         # Two critics of the seeds +20 and +30, then two targets of the same seeds: each target begins equal to its
         # critic.
@@ -89,79 +89,78 @@ class SAC(Learner):
         return -(-ITERATION // count) * count
 
     def decide(self, observations: Floats) -> npt.NDArray[Any]:
-        """The action that the environment takes, where nothing is drawn at random."""
+        """Return the best actions, without sampling."""
         mean = self._reaching(self.actor.decided(self._tensor(self.actor.features(observations))))
         return from_unit(self.spaces, mean.tanh().numpy())
 
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
     ) -> dict[str, float]:
-        """Steps, and the updates that are due after them; see `PPO.iterate`."""
+        """Step the copies, with the updates that are due: see `PPO.iterate`."""
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
         self.actor.began(progress)
-        told: dict[str, float] = {"updates": 0}
+        metrics: dict[str, float] = {"updates": 0}
         for _ in range(self.iteration_steps // environments.count):
             self._step(environments, generator, stepped)
             self._steps += 1
             learns = self._steps * environments.count > self.config.sac.learning_starts
             if learns and self._steps % self.config.sac.train_freq == 0:
-                updates = told["updates"] + self.config.sac.gradient_steps
+                updates = metrics["updates"] + self.config.sac.gradient_steps
                 for _ in range(self.config.sac.gradient_steps):
-                    told = self._update(self._buffer.sample(self.config.sac.batch_size, generator), generator)
-                told["updates"] = updates
-        return told
+                    metrics = self._update(self._buffer.sample(self.config.sac.batch_size, generator), generator)
+                metrics["updates"] = updates
+        return metrics
 
     def _step(self, environments: Environments, generator: np.random.Generator, stepped: Stepped) -> None:
-        seen = environments.observations.copy()
+        observations = environments.observations.copy()
         if self._steps * environments.count < self.config.sac.learning_starts:
             actions = generator.uniform(-1, 1, (environments.count, self.spaces.actions)).astype(np.float32)
         else:
-            features, scaled = map(self._tensor, self._read(seen))
+            features, scaled = map(self._tensor, self._read(observations))
             actions = self._sample(features, scaled, generator)[0].numpy()
         step = environments.step(from_unit(self.spaces, actions))
         rest: Arrays = {"actions": actions, "rewards": step.rewards, "terminated": step.terminated}
-        self._buffer.add(**self._columns(observations=seen, following=step.observations, **rest))
+        self._buffer.add(**self._columns(observations=observations, following=step.observations, **rest))
         over = step.terminated | step.truncated
         stepped(environments, over)
         environments.begin_anew(over)
 
     def _read(self, observations: Floats) -> tuple[Floats, Floats]:
-        """Return what the actor reads of observations, and what all other networks read."""
+        """Return the inputs of the actor for observations, and those of all other networks."""
         return self.actor.features(observations), self.seen.scaled(observations)
 
     def _columns(self, **transitions: npt.NDArray[Any]) -> Arrays:
-        """Return the replay buffer's columns: what is saved, and what networks read of it, computed once."""
+        """Return the columns of the replay buffer: transitions, and the networks' inputs, which are computed once."""
         features, scaled = self._read(transitions["observations"])
         after_features, after = self._read(transitions["following"])
         return transitions | {"features": features, "scaled": scaled, "after_features": after_features, "after": after}
 
     def _update(self, batch: dict[str, Tensor], generator: np.random.Generator) -> dict[str, float]:
-        """One gradient step of critics, actor and temperature, and a small one of the targets."""
+        """Take a gradient step of critics, actor and temperature, and move the targets."""
         sac, temperature = self.config.sac, self._log_temperature.stop_gradient().exp()
         following, log_probs_after = self._sample(batch["after_features"], batch["after"], generator)
         worth = self._least(self._targets, batch["after"], following.stop_gradient()) - temperature * log_probs_after
         goes_on = (1.0 - batch["terminated"].reshape(-1)) * sac.gamma
         target = (batch["rewards"].reshape(-1) + goes_on * worth).stop_gradient()
 
-        seen, done = batch["scaled"], batch["actions"]
-        errors = [((critic(seen, done) - target) ** 2.0).mean() for critic in self._critics]
+        observations, taken = batch["scaled"], batch["actions"]
+        errors = [((critic(observations, taken) - target) ** 2.0).mean() for critic in self._critics]
         value_loss = 0.5 * (errors[0] + errors[1])
         value_loss.backward()
         self._critic_optimizer.step()
 
-        actions, log_probs = self._sample(batch["features"], seen, generator)
-        loss = (temperature * log_probs - self._least(self._critics, seen, actions)).mean()
+        actions, log_probs = self._sample(batch["features"], observations, generator)
+        loss = (temperature * log_probs - self._least(self._critics, observations, actions)).mean()
         loss.backward()
         self._actor_optimizer.step()
         self.actor.updated()
         self._spread_optimizer.step()
-        # The actor's loss left gradients in the critics too. They learn from their own loss alone, so these are thrown
-        # away.
+        # The actor's loss left gradients in the critics too, which learn only from their own loss.
         self._critic_optimizer.zero_grad()
 
         entropy = -float(log_probs.numpy().mean())
         if self._temperature_optimizer is not None:
-            # Of more entropy than the target the gradient is positive: the temperature falls, and so will the entropy.
+            # If the entropy exceeds the target, the gradient is positive: the temperature falls, then the entropy.
             (self._log_temperature * (entropy - self._target_entropy)).sum().backward()
             self._temperature_optimizer.step()
         self._updates += 1
@@ -175,24 +174,24 @@ class SAC(Learner):
         }
 
     def _follow(self) -> None:
-        """Move the targets a little towards their critics."""
+        """Move the targets by the share `tau` towards their critics."""
         tau = self.config.sac.tau
         for critic, target in zip(self._critics, self._targets, strict=True):
             for own, slow in zip(critic.parameters(), target.parameters(), strict=True):
                 slow.assign(slow.stop_gradient() * (1 - tau) + own.stop_gradient() * tau)
 
     @staticmethod
-    def _least(critics: list[QNetwork], seen: Tensor, done: Tensor) -> Tensor:
-        # The smaller of two estimates: the actor seeks out actions that a critic overrates, seldom rated so by both.
-        one, other = (critic(seen, done) for critic in critics)
-        return one - (one - other).relu()
+    def _least(critics: list[QNetwork], observations: Tensor, actions: Tensor) -> Tensor:
+        # The smaller of two estimates, since the actor exploits actions that one critic overestimates.
+        first, second = (critic(observations, actions) for critic in critics)
+        return first - (first - second).relu()
 
     def _reaching(self, mean: Tensor) -> Tensor:
-        """Return the mean, `[N, A]`, of the normal distribution before it is squashed, from what the actor gives."""
+        """Return the mean `[N, A]` of the normal distribution before tanh, from the output of the actor."""
         return mean * REACH if self.config.policy != "mlp" else mean
 
     def _sample(self, features: Tensor, scaled: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Actions in [-1, 1], `[N, A]`, as a function of what the networks give, and their log densities `[N]`."""
+        """Sample actions in [-1, 1], `[N, A]`, differentiably, and return them with their log densities `[N]`."""
         mean = self._reaching(self.actor(features))
         log_spread = (self._spread(scaled).tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
@@ -209,7 +208,7 @@ class SAC(Learner):
             optimizers["temperature"] = self._temperature_optimizer
         parts = {"spread": self._spread.parameters(), "temperature": [self._log_temperature]}
         parts |= {f"critic.{k}": critic.parameters() for k, critic in enumerate([*self._critics, *self._targets])}
-        return parts | {f"optimizer.{name}": each.state for name, each in optimizers.items()}
+        return parts | {f"optimizer.{name}": optimizer.state for name, optimizer in optimizers.items()}
 
     def state(self) -> Arrays:
         buffer = {f"buffer.{name}": array for name, array in self._buffer.state(SAVED).items()}

@@ -85,7 +85,7 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
     assert linked == there - {"index.html", "card.png"}
     assert {"live.html", "circuit.svg", "files/signs.v"} <= there
     assert "Proved equal: " in page
-    assert "film: test/Signs-v0 cannot draw pictures of its episodes" in page
+    assert "film: test/Signs-v0 cannot draw images of its episodes" in page
     assert all(f"seed {seed}<" in page for seed in checkpoint.read_agents(trained).seeds), "every agent's score"
 
 
