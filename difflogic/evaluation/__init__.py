@@ -1,1 +1,1 @@
-"""A trained circuit is tested beyond its training: on other grids, longer, asynchronous, damaged."""
+"""Tests of trained circuits beyond their training: on other grids, for more steps, asynchronously, with damage."""

@@ -1,4 +1,4 @@
-"""Agents in a gallery: an episode of the best one, returns, gates, controller, and every export that fits."""
+"""Gallery exhibits of agents: an episode of the best one, returns, gates, controller, and every export that fits."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
 CARD = "card.png"
-"""Image in the gallery if there is no film: the returns, square like films."""
+"""Image in the gallery if there is no animation: the returns, as a square."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
@@ -30,53 +30,53 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
     Raises CheckpointError, RunFolderError if the run has not ended.
     """
-    named, run = run, chosen.run_folder(run)
-    scored = results.read(run)
-    if not scored:
+    named_run, run = run, chosen.run_folder(run)
+    evaluation = results.read(run)
+    if not evaluation:
         raise RunFolderError(f"The training of the agents in {run} has not ended: continue it with --resume.")
-    best = next(each for each in scored["members"] if each["seed"] == scored["best"])
-    member = restored(run, scored["members"].index(best) + 1)
+    best = next(item for item in evaluation["members"] if item["seed"] == evaluation["best"])
+    member = restored(run, evaluation["members"].index(best) + 1)
     config, actor = member.config.require_episodes(), member.agent.actor
     files: Files = {RETURNS: curves(run)}
-    given, found = None, None
+    controller, simplified = None, None
     if isinstance(actor, LogicActor):
         files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")
         if not member.environments.spaces.continuous:
-            given = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
-            found = synthesis.simplified(given, on_pass)
-    files |= {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
-    if found is None:
+            controller = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
+            simplified = synthesis.simplified(controller, on_pass)
+    files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
+    if simplified is None:
         left_out = ["a controller: only gates that choose between discrete actions end as one."]
     else:
         files[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
-        left_out = add_exports(files, found.netlist, name)
+        left_out = add_exports(files, simplified.netlist, name)
     cover = CARD
     try:
-        files["film.gif"] = film.encoded(film.of_agent(member, STEPS, given), ".gif", FRAME_MS)
+        files["film.gif"] = film.encoded(film.of_agent(member, STEPS, controller), ".gif", FRAME_MS)
         cover = "film.gif"
-    except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
+    except (UsageError, MissingPackagesError) as error:  # it draws nothing, or needs a package that is not installed
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
-    title, headline = title_of(named), (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]
+    title, headline = title_of(named_run), (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]
     files["index.html"] = page(
         "agent.html",
         title=title,
         headline=headline,
         facts=_facts(member),
-        scores=_scores(scored),
-        counts=_counts(given, found),
+        scores=_scores(evaluation),
+        counts=_counts(controller, simplified),
         proof=""
-        if found is None
-        else f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
+        if simplified is None
+        else f"{'Proved equal' if simplified.verdict.equal else 'NOT proved equal'}: {simplified.verdict.how}.",
         files=set(files),
         downloads=listed(files),
         left_out=left_out,
         config=config.to_toml(),
     )
     member.environments.close()
-    counts = "no controller" if found is None else f"{live_gates(found.netlist)} gates, {config.environment.id}"
-    told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
-    return Exhibit(name, title, headline, counts, told, files, cover)
+    gates = "no controller" if simplified is None else f"{live_gates(simplified.netlist)} gates, {config.subject}"
+    note = f"The agent of seed {evaluation['best']}, the best of {len(evaluation['members'])}."
+    return Exhibit(name, title, headline, gates, note, files, cover)
 
 
 def _facts(member: Member) -> str:
@@ -93,12 +93,12 @@ def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
     return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 
 
-def _counts(given: Controller | None, found: Simplified[Controller] | None) -> list[tuple[str, int]]:
-    if given is None or found is None:
+def _counts(controller: Controller | None, simplified: Simplified[Controller] | None) -> list[tuple[str, int]]:
+    if controller is None or simplified is None:
         return []
     return [
-        ("gates, the decision included", live_gates(given)),
-        ("gates, simplified", live_gates(found.netlist)),
-        ("thresholds, as trained", given.inputs),
-        ("thresholds, simplified", found.netlist.inputs),
+        ("gates, the decision included", live_gates(controller)),
+        ("gates, simplified", live_gates(simplified.netlist)),
+        ("thresholds, as trained", controller.inputs),
+        ("thresholds, simplified", simplified.netlist.inputs),
     ]

@@ -1,4 +1,4 @@
-"""`evaluate`: all tests of a run, and the document `evaluation.json`.
+"""Run all tests of a run, and describe the results in `evaluation.json`.
 
     {"format": "difflogic-evaluation", "version": 1, "difflogic": "0.1.0", "run": "runs/NAME", "name": "checkerboard",
      "seed": 23, "epoch": 500, "engine": "cpu: ...", "starts": 64, "quick": false,
@@ -53,8 +53,8 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Numbers or probabilities of each type of fault, and the accuracies."""
-        return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
+        """Keys of fault tests, numbers or probabilities of faults, and the accuracies."""
+        return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
 
     @property
     def live_gates(self) -> int:
@@ -62,7 +62,7 @@ class RunEvaluation:
 
     @property
     def gates(self) -> dict[str, Any]:
-        """Numbers of soft gates in all and by layer, as evaluation.json holds them."""
+        """Numbers of soft gates, total and by layer, as in evaluation.json."""
         counts = {name: sum(getattr(layer, name) for layer in self.layers) for name in ("gates", "active", "undecided")}
         paper = published(self.trained.config).active_gates
         return counts | {"paper_active": paper, "layers": [asdict(layer) for layer in self.layers]}
@@ -78,11 +78,11 @@ class RunEvaluation:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
     def files(self) -> Files:
-        """Return the files for the run folder, by name."""
-        made: Files = {NAME: self.to_json()}
+        """Return the contents of the files for the run folder, by name."""
+        contents: Files = {NAME: self.to_json()}
         if self.fault_curves:
-            made[FAULTS] = plots.accuracy_png(self.fault_curves)
-        return made
+            contents[FAULTS] = plots.accuracy_png(self.fault_curves)
+        return contents
 
 
 def evaluate(
@@ -99,13 +99,13 @@ def evaluate(
 ) -> RunEvaluation:
     """Test the discrete circuit of a run by all tests that fit its task: see `difflogic.actions.evaluate`.
 
-    Starts come from a stream of their own of the run's seed. Raises UsageError, CheckpointError.
+    Initial states come from a separate stream of the run's seed. Raises UsageError, CheckpointError.
     """
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
-    # Wrong samples or settings are refused before the first test, which may take minutes.
+    # Check samples and settings before the first test, which may take minutes.
     samples.check(context)
     for test in (*TESTS, *faults):
         measure = test(context)

@@ -1,8 +1,8 @@
-"""Fault tolerance: a circuit's accuracy when bits flip, and when cells or gates are stuck at 0 or 1.
+"""Measure fault tolerance: the accuracy of a circuit if bits flip, or if cells or gates are stuck at 0 or 1.
 
 Bits and cells fail as in `difflogic.engine.events`; random gates of the trained circuit are stuck, and each single gate
-of the simplified circuit. Hard circuits run for the task's own steps, without damage, from starts that neither training
-nor its probes have. Faults stop before the last step.
+of the simplified circuit. Hard circuits run for the task's own steps, without damage, from initial states that training
+and its evaluation do not use. Faults stop before the last step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,21 +23,21 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 
 FAULT_STREAM = 0x6661756C
-"""`fold_in` data of random faults ("faul"); added to a run's seed, it gives other starts."""
+"""`fold_in` data of random faults ("faul"); added to a run's seed, it gives other initial states."""
 POINTS = 5
-"""Points of a curve besides the one without faults: each has half the faults of the next."""
+"""Number of points of a curve besides the one without faults: each has half the faults of the next."""
 PART = 8
-"""Starts of one rollout."""
+"""Number of initial states of one rollout."""
 TRIALS = 8
-"""Random choices of each number of stuck gates."""
+"""Number of random choices of each number of stuck gates."""
 MOST_FAULTS = 400
-"""Most single faults of gates, a random choice if there are more..."""
+"""Maximum number of single faults of gates, a random choice if there are more..."""
 FEW_STARTS = 8
-"""...each on at most this many starts."""
+"""...each tested on at most this number of initial states."""
 DRAWN = ("checkerboard", "picture", "rule")
-"""Targets of tasks with random starts, unlike samples."""
+"""Targets of tasks whose initial states can be sampled."""
 TOLD = 5
-"""Number of the worst gates that are named in words."""
+"""Number of the worst gates to name."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class FaultTests:
             yield single_stuck_gates
 
 
-def _of_states(context: EvaluationContext, name: str, most: float, what: str) -> Measure | None:
+def _of_states(context: EvaluationContext, name: str, most: float, title: str) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     # One key for all probabilities: a fault is a random word below p * 2^32, so that faults are only added along the
     # curve, and chance moves it less than with a key for each point.
     key, shares = prng.fold_in(context.keys(900)[1], FAULT_STREAM), [most / 2**n for n in reversed(range(POINTS))]
-    found = {p: _accuracy(context, context.trained.circuit, key, **{name: p}) for p in (0.0, *shares)}
-    return _measure(name.replace("_", "-"), f"{what}, by probability", found)
+    accuracies = {p: _accuracy(context, context.trained.circuit, key, **{name: p}) for p in (0.0, *shares)}
+    return _measure(name.replace("_", "-"), f"{title}, by probability", accuracies)
 
 
 def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
@@ -74,13 +74,13 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     most = min(most, circuit.gates)  # more cannot be stuck
-    # 3, 7, 14, 27 and 54 of 54 gates.
+    # For 54 gates: 3, 7, 14, 27 and 54.
     counts = sorted({round(most / 2**n) for n in range(POINTS)} - {0})
-    found = {0.0: _accuracy(context, circuit)}
+    accuracies = {0.0: _accuracy(context, circuit)}
     for count in counts:
         keys = [prng.fold_in(context.keys(901)[1], TRIALS * count + trial) for trial in range(TRIALS)]
-        found[count] = float(np.mean([_accuracy(context, _with_stuck(circuit, key, count)) for key in keys]))
-    return _measure("stuck-gates", f"gates of the {circuit.gates} that are stuck, {TRIALS} draws of each", found)
+        accuracies[count] = float(np.mean([_accuracy(context, _with_stuck(circuit, key, count)) for key in keys]))
+    return _measure("stuck-gates", f"gates of the {circuit.gates} that are stuck, {TRIALS} draws of each", accuracies)
 
 
 def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
@@ -93,32 +93,32 @@ def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
     return circuit.with_logits(logits)
 
 
-def _measure(key: str, title: str, found: dict[float, float]) -> Measure:
-    text = ", ".join(f"{faults:.3g}: {100 * right:.2f} %" for faults, right in found.items())
-    values = {f"{faults:g}": right for faults, right in found.items()}
+def _measure(key: str, title: str, accuracies: dict[float, float]) -> Measure:
+    text = ", ".join(f"{faults:.3g}: {100 * right:.2f} %" for faults, right in accuracies.items())
+    values = {f"{faults:g}": right for faults, right in accuracies.items()}
     return Measure(key, f"accuracy with {title}", text, values)
 
 
 def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
-    """Return the task with these faults, and with probes that the run never saw, by another seed."""
+    """Return the task with these faults, and with new evaluation grids by another seed."""
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
-    # Without the parts that only training has, which would draw or keep starts too.
+    # Without the parts that only training has, which would sample or store initial states too.
     plain = config.with_(train=probes, growth=GrowthConfig(), search=SearchConfig(), pool=PoolConfig())
     return job.make_job(plain.with_(task=task), circuit)
 
 
 def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None = None, **task: float) -> float:
-    made = _job(context, circuit, **task)
-    spec, wrong, values = made.config.task, 0, 0
-    count = min(len(made.probes), context.starts)
+    task_job = _job(context, circuit, **task)
+    spec, wrong, values = task_job.config.task, 0, 0
+    count = min(len(task_job.probes), context.starts)
     for first in range(0, count, PART):
-        starts = made.probes[first : min(count, first + PART)]
+        starts = task_job.probes[first : min(count, first + PART)]
         # Random words are numbered within a rollout: with one key all parts would have the same faults.
-        damage = None if key is None else made.damage(None, prng.fold_in(key, first), len(starts))
-        states = context.engine.rollout(circuit, starts, spec.steps, "hard", made.probe_masks, damage)
+        damage = None if key is None else task_job.damage(None, prng.fold_in(key, first), len(starts))
+        states = context.engine.rollout(circuit, starts, spec.steps, "hard", task_job.probe_masks, damage)
         shown = states[list(spec.judged_steps)][..., : spec.loss_channels]
-        target = made.targets(starts)
+        target = task_job.targets(starts)
         wrong += int(np.count_nonzero(shown != target))
         values += shown.size
     return 1 - wrong / values
@@ -128,39 +128,39 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
     """Measure the accuracy with each gate of the simplified circuit stuck at 0, then at 1."""
     if context.config.task.target not in DRAWN:
         return None
-    made = _job(context, context.trained.circuit)
+    task_job = _job(context, context.trained.circuit)
     # Most of thousands of trained gates pass a value on, while the simplified circuit needs each of its gates.
     netlist = simplified(CellNetlist.of_run(context.trained.circuit, context.config)).netlist
-    starts = made.probes[:FEW_STARTS]
+    starts = task_job.probes[:FEW_STARTS]
     faults = [(gate, value) for gate in range(len(netlist.gates)) for value in (0, 1)]
-    tried = faults
+    tested = faults
     if len(faults) > MOST_FAULTS:
         order = prng.permutation(context.keys(902)[1], len(faults))[:MOST_FAULTS]
-        tried = [faults[index] for index in sorted(order)]
-    whole, targets = _shown(netlist, made, starts), made.targets(starts)
-    found = {}
-    for gate, value in tried:
+        tested = [faults[index] for index in sorted(order)]
+    intact, targets = _shown(netlist, task_job, starts), task_job.targets(starts)
+    accuracies = {}
+    for gate, value in tested:
         gates = netlist.gates.copy()
         gates[gate] = value * (GATE_COUNT - 1)
-        broken = _shown(netlist.with_gates(gates, netlist.wires, netlist.outputs), made, starts)
-        found[f"{netlist.bit_name(netlist.inputs + gate)}={value}"] = float((broken == targets).mean())
-    return _fault_report(found, float((whole == targets).mean()), len(faults))
+        broken = _shown(netlist.with_gates(gates, netlist.wires, netlist.outputs), task_job, starts)
+        accuracies[f"{netlist.bit_name(netlist.inputs + gate)}={value}"] = float((broken == targets).mean())
+    return _fault_report(accuracies, float((intact == targets).mean()), len(faults))
 
 
-def _fault_report(found: dict[str, float], without: float, faults: int) -> Measure:
-    worst = sorted(found, key=lambda name: found[name])[:TOLD]
-    named = ", ".join(f"{name} ({100 * found[name]:.2f} % right)" for name in worst)
+def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> Measure:
+    worst = sorted(accuracies, key=lambda name: accuracies[name])[:TOLD]
+    names = ", ".join(f"{name} ({100 * accuracies[name]:.2f} % right)" for name in worst)
     # Harmless compared with the circuit without a fault, which may be wrong itself.
-    harmless = sum(right >= without for right in found.values())
-    drawn = "" if len(found) == faults else f", drawn of {faults}"
-    text = f"{harmless} of {len(found)} faults{drawn} do no harm; worst: {named}" if found else "it has no gates"
-    return Measure("single-stuck-gates", "one gate of the simplified circuit stuck at 0 or 1", text, found)
+    count, harmless = len(accuracies), sum(right >= without for right in accuracies.values())
+    sampled = "" if count == faults else f", sampled from {faults}"
+    text = f"{harmless} of {count} faults{sampled} do no harm; worst: {names}" if count else "it has no gates"
+    return Measure("single-stuck-gates", "one gate of the simplified circuit stuck at 0 or 1", text, accuracies)
 
 
-def _shown(netlist: CellNetlist, made: Job, starts: Bits) -> Bits:
+def _shown(netlist: CellNetlist, task_job: Job, starts: Bits) -> Bits:
     """Return the loss channels after the compared steps, `[J, B, H, W, loss_channels]`."""
-    spec = made.config.task
-    states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, made.probe_masks), 1)
+    spec = task_job.config.task
+    states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, task_job.probe_masks), 1)
     return np.stack([state[..., : spec.loss_channels] for step, state in states if step in spec.judged_steps])
 
 
@@ -170,4 +170,4 @@ def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
 
 
 CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of measures that have such points."""
+"""Keys of measures with such points."""

@@ -1,6 +1,6 @@
-"""Galleries: `index.html`, and for each run a folder of plain files, which any web server can host.
+"""Write galleries: `index.html`, and for each run a folder of static files, which any web server can host.
 
-An exhibit shows the running automaton, its film, losses, gates, circuit, and every export that fits.
+An exhibit shows the running automaton, its animation, losses, gates, circuit, and every export that fits.
 """
 
 import json
@@ -29,7 +29,7 @@ from difflogic.system.files import Output, inside
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
-"""Grid and steps of a rule, which is learned on boards of nine cells, where there is little to see."""
+"""Grid and steps that show a rule, which is learned on boards of only nine cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,21 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Exhibit a run, of a population its best model, with a simplified circuit that is proved to be the same.
+    """Exhibit a run, or the best model of a population, with a simplified circuit that is proved equal.
 
-    `on_pass` receives each pass of simplification. Raises CheckpointError if there is no trained circuit,
-    RunFolderError if the metrics or the evaluation cannot be read.
+    Args:
+        run: Run folder.
+        name: Name of the exhibit's folder.
+        on_pass: Callback for each pass of simplification.
+
+    Raises:
+        CheckpointError: There is no trained circuit.
+        RunFolderError: The metrics or the evaluation cannot be read.
     """
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
-    # Downloads are of the simplified circuit, the film is of the trained one.
-    found = simplified(netlist, on_pass)
+    # Downloads have the simplified circuit, the animation shows the trained one.
+    smaller = simplified(netlist, on_pass)
     spec = RenderSpec()
     if (task := trained.config.task).target == "rule":
         spec = RenderSpec(task.on_side(RULE_SIDE), RULE_STEPS)
@@ -63,8 +69,8 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     if trained.rows:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
     files |= _downloads(trained, netlist, name)
-    left_out = add_exports(files, found.netlist, name)
-    counts = _counts(trained, netlist, found)
+    left_out = add_exports(files, smaller.netlist, name)
+    counts = _counts(trained, netlist, smaller)
     title, certain = title_of(run), proof.at_once(trained)
     heading = manifest.read(trained.path).get("result", "") if certain is None else certain.text
     files["index.html"] = page(
@@ -73,8 +79,8 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         headline=heading,
         facts=f"{trained.title}. {trained.facts}",
         counts=counts,
-        proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
-        steps=found.steps,
+        proof=f"{'Proved equal' if smaller.verdict.equal else 'NOT proved equal'}: {smaller.verdict.how}.",
+        steps=smaller.steps,
         files=set(files),
         measures=_measures(trained),
         downloads=listed(files),
@@ -82,7 +88,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         config=trained.config.to_toml(),
     )
     seconds = f", trained in {trained.rows[-1].elapsed_s:.3g} s" if trained.rows else ""
-    brief = f"{live_gates(found.netlist)} gates{seconds}"
+    brief = f"{live_gates(smaller.netlist)} gates{seconds}"
     return Exhibit(name, title, heading, brief, trained.told, files)
 
 
@@ -92,10 +98,10 @@ def title_of(run: Path) -> str:
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add every export that fits, by the names that the page uses; return what does not fit, and why."""
+    """Add every export that fits, by the names that the page uses; return reasons for those left out."""
     exports, left_out = formats.exports(netlist, name)
-    for form, made in exports.items():
-        for file, content in made.items():
+    for form, contents in exports.items():
+        for file, content in contents.items():
             files[formats.SHOWN.get(form, f"files/{file}")] = content
     return [f"{form}: {why}" for form, why in left_out.items()]
 
@@ -110,10 +116,10 @@ def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> File
     return files
 
 
-def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[CellNetlist]) -> list[tuple[str, int]]:
+def _counts(trained: TrainedCircuit, netlist: CellNetlist, smaller: Simplified[CellNetlist]) -> list[tuple[str, int]]:
     return [
         ("gates per cell", live_gates(netlist)),
-        ("gates per cell, simplified", live_gates(found.netlist)),
+        ("gates per cell, simplified", live_gates(smaller.netlist)),
         ("soft gates", trained.config.model.gates),
     ]
 
@@ -124,27 +130,27 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
         return []
     current = (evaluate.FORMAT, evaluate.VERSION, trained.config.seed, trained.epoch)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        # A run that was continued has another circuit.
-        if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        # A run that continued has another circuit.
+        if tuple(saved[key] for key in ("format", "version", "seed", "epoch")) != current:
             return []
-        return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
+        return [{key: measure[key] for key in ("title", "text", "paper")} for measure in saved["measures"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunFolderError(f"{path} is not an evaluation: remove it, or ask `difflogic evaluate` again.") from error
 
 
 def listed(files: Files) -> list[tuple[str, str, str]]:
-    """Return the name of each file to download, its path, and its size in words."""
-    found = []
-    for path, content in sorted(each for each in files.items() if each[0].startswith("files/")):
+    """Return the name of each file to download, its path, and its size as text."""
+    downloads = []
+    for path, content in sorted(item for item in files.items() if item[0].startswith("files/")):
         count = len(content if isinstance(content, bytes) else content.encode())
         size = f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
-        found.append((path.partition("/")[2], path, size))
-    return found
+        downloads.append((path.partition("/")[2], path, size))
+    return downloads
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each run with a folder name of its own, a word in every language."""
+    """Yield each run with a unique folder name that is an identifier in every language."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)
@@ -158,14 +164,14 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 def runs_in(paths: Sequence[Path]) -> list[Path]:
     """Return the run folders at or below `paths`, each once. Raises RunFolderError, UsageError if there is none."""
-    found = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
-    if not found:
+    runs = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
+    if not runs:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
-    return found
+    return runs
 
 
 def check_out(out: Path, force: bool) -> None:
-    """Raise UsageError before any work if `out` is no place for a gallery."""
+    """Raise UsageError before any work if a gallery cannot be written to `out`."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name a folder.")
     if not force and out.is_dir() and any(out.iterdir()):
@@ -173,7 +179,7 @@ def check_out(out: Path, force: bool) -> None:
 
 
 def write_exhibit(out: Path, exhibit: Exhibit) -> None:
-    """Write an exhibit. Raises DifflogicError if the disk refuses, or a link leads out of the gallery."""
+    """Write an exhibit. Raises DifflogicError if a file cannot be written, or a link leads out of the gallery."""
     for file, content in exhibit.files.items():
         _write(inside(out / exhibit.name / file, out), content)
 

@@ -1,4 +1,4 @@
-"""Measures: a title, a result in words and in numbers, and a film."""
+"""Results of tests: a title, a result as text and as numbers, and an animation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from difflogic.evaluation.rollout import evenly
 from difflogic.system.brief import brief
 
 FRAMES = 60
-"""Most states of a film."""
+"""Maximum number of states of an animation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Film of a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
+    """Animation of a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
 
     frames: Bits
     steps: Sequence[int]
@@ -32,11 +32,11 @@ class RolloutRecord:
     """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """`[n, B]`: wrong values of each sample after each compared step, with damage."""
+    """Mismatches of each sample after each compared step, with damage, `[n, B]`."""
     values: int
     """Number of compared values per sample and step."""
     outside: npt.NDArray[np.int64]
-    """`[B]`: wrong values at the end, outside the damage."""
+    """Mismatches at the end, outside the damage, `[B]`."""
     film: Film
 
     __repr__ = brief
@@ -49,17 +49,17 @@ def watch(
 
     A step without a target is not counted. `damaged` are the rows and columns that the last damage zeroed.
     """
-    # Of the states, only the counts of all steps and at most FRAMES images of the first sample are kept.
-    kept, frames, wrong = set(evenly(steps, FRAMES)), {}, []
+    # To save memory, store only the counts of all steps, and at most FRAMES images of the first sample.
+    drawn_steps, frames, wrong = set(evenly(steps, FRAMES)), {}, []
     differs = np.zeros((0, 0, 0, 0), dtype=np.bool_)
     for step, (state, target) in enumerate(zip(states, targets, strict=False)):
         if target is None:
             continue
         visible = state[..., : target.shape[-1]]
         differs = visible != target
-        # By sample: one wrong start in 64 is another result than one wrong value in each.
+        # By sample, since 64 mismatches in one sample are another result than one in each of 64.
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
-        if step in kept:
+        if step in drawn_steps:
             frames[step] = visible[0].copy()
     # Cells under the last damage are always wrong.
     outside = differs.copy()
@@ -74,7 +74,7 @@ class Measure:
     """Result of one test; a test that does not fit a task has none."""
 
     key: str
-    """Name for programs: `fault-tolerance`."""
+    """Name for programs, such as `fault-tolerance`."""
     title: str
     text: str
     """Result for people."""
@@ -82,9 +82,9 @@ class Measure:
     """Result for programs."""
     paper: str = ""
     met: bool | None = None
-    """Whether the result is at least as good as the paper's; None if they are not comparable."""
+    """True if the result is at least as good as the paper's; None if they are not comparable."""
     curve: Sequence[float] = ()
-    """Mean number of wrong values over the samples, after each compared step."""
+    """Mean number of mismatches over the samples, after each compared step."""
     film: Film | None = field(default=None, repr=False)
     __repr__ = brief
 
@@ -92,8 +92,8 @@ class Measure:
     def of(
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
-        """Measure the wrong values at the end of rollouts of as many steps."""
-        # Rollouts with other fire masks are further samples.
+        """Measure the mismatches at the end of rollouts of equal length."""
+        # Rollouts with other fire masks count as further samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
         total, values = int(wrong[-1].sum()), samples * records[0].values
@@ -116,13 +116,13 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure as evaluation.json holds it, without the film."""
+        """Return the measure as evaluation.json holds it, without the animation."""
         names = ("key", "title", "text", "values", "paper", "met")
         return {name: getattr(self, name) for name in names} | {"curve": list(self.curve)}
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """Return `exact`, or the number of wrong values, over all samples."""
+    """Return `exact`, or the number of mismatches, over all samples."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

@@ -1,4 +1,4 @@
-"""Figures of the paper for its five experiments: Miotti et al. 2025 (arXiv 2506.04912) and its notebook, at seed 23."""
+"""Published figures of five experiments: Miotti et al. 2025 (arXiv 2506.04912) and its notebook, at seed 23."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ class Published:
     robustness: int | None = None
     """Mean error over 4000 asynchronous steps on 64x64, a 10x10 square zeroed after each."""
     exact: bool = False
-    """Whether its rule is exact: of a board on a grid four times as large, and after healing."""
+    """True if its rule is exact: for a board also on a grid four times as large, and after healing."""
 
 
 PUBLISHED = {
@@ -31,13 +31,13 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return the paper's figures of an experiment; none for a task that is not the paper's own."""
-    found = PUBLISHED.get(config.name)
-    return found if found is not None and is_own_task(config) else Published()
+    """Return the paper's figures for an experiment; none for a task that is not the paper's."""
+    figures = PUBLISHED.get(config.name)
+    return figures if figures is not None and is_own_task(config) else Published()
 
 
 def is_own_task(config: Config) -> bool:
-    """Return whether a task is that of the preset of its name: rule or image, start, grid, steps, timing."""
+    """Return whether a task is that of the preset of its name: rule or image, initial state, grid, steps, timing."""
     return _asked(config) == _asked(presets.get(config.name))
 
 

@@ -1,9 +1,10 @@
-"""`prove RUN`: claims about a run's circuit, which anyone can check again.
+"""Prove claims about a run's circuit (`prove RUN`), in a form that anyone can check again.
 
 Three claims, by the task:
 
-* every start: all grids of 0 and 1 in all channels end in the target (`difflogic.circuits.synthesis.every_start`);
-* one start: the image that grows from the task's one start, or from that of a sample, and whether it stays;
+* every initial state: all grids of 0 and 1 in all channels end in the target
+  (`difflogic.circuits.synthesis.every_start`);
+* one initial state: the image grows from the initial state of the task or of a sample, and may stay;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
 The file proof.json holds the circuit, so that nothing else is needed to check it:
@@ -49,32 +50,32 @@ from difflogic.version import __version__
 FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
 SECONDS = 60.0
-"""Time for the search for a start that is wrong."""
+"""Time limit of the search for a counterexample."""
 ROLLOUT = "rollout"
 OWN = "difflogic"
-"""Judge that needs no other program."""
+"""Checker that needs no other program."""
 SMALLEST = 3
 """Smallest side of a task's grid."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Most samples, each of which is a proof."""
+"""Maximum number of samples, each with a proof of its own."""
 MOST_STEPS = 10_000
-"""Step until which a rollout from one start is followed, unless it repeats itself."""
+"""Maximum number of steps of a rollout from one initial state, unless its states repeat earlier."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Claim to prove, with all that it needs."""
+    """Claim to prove, with everything that it needs."""
 
     claim: str
     """One of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
     target: Bits
-    """`[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
+    """Target `[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
     rule: str = ""
     path: Path = Path()
-    """Where the circuit comes from; a rule file may be next to it."""
+    """Source of the circuit; a rule file may be next to it."""
 
     __repr__ = brief
 
@@ -85,23 +86,23 @@ class Proof:
 
     claim: Claim
     proved: bool | None
-    """Result; None if undecided."""
+    """True if proved, False if refuted, None if undecided."""
     method: str
     text: str
     from_step: int | None = None
     counterexample: Bits | None = None
-    """`[H, W, C]`, a start that is wrong at the compared step."""
+    """Initial state `[H, W, C]` that leads to a wrong state at the compared step."""
 
     __repr__ = brief
 
     @property
     def judge(self) -> str:
-        """Judge that decided it."""
+        """Checker that decided it."""
         return tools.ABC if self.method == model_check.METHOD else OWN
 
     @property
     def late(self) -> bool:
-        """Whether the target is reached after the step at which the task compares."""
+        """True if the target is reached only after the step at which the task compares."""
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,16 +152,16 @@ def of_circuit(
     Args:
         netlist: The circuit.
         config: Its task.
-        run: Where the circuit is, for messages.
-        every: Whether every start is asked for.
+        run: Path of the circuit, for messages.
+        every: Whether every initial state must be proved.
         size: Rows and columns of the grid; None: the task's.
 
     Raises:
-        UsageError: Every start is asked for and the task has one, or the circuit is not one of this task.
+        UsageError: `every` is set and the task has one initial state, or the circuit does not fit the task.
         ConfigError: The task cannot be on a grid of that size.
     """
-    known = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
-    if (netlist.periodic, netlist.neighbourhood, netlist.visible) != known:
+    expected = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
+    if (netlist.periodic, netlist.neighbourhood, netlist.visible) != expected:
         raise UsageError(
             f"The circuit {run} is not of the task beside it, whose boundary, neighbourhood or visible channels differ."
         )
@@ -171,18 +172,18 @@ def of_circuit(
     has_one = job.start(config) is not None
     if every and has_one:
         raise UsageError(
-            f'The task of {run} has one start ("{config.task.start}"), which its picture grows from: other starts have '
-            "no target. Leave `every_start` out, and the rollout from that start is proved."
+            f'The task of {run} has one initial state ("{config.task.start}"), from which its image grows: others have '
+            "no target. Leave `every_start` out, and the rollout from it is proved."
         )
     # Only some tasks have a target on another grid.
     if size is not None and not knows_larger_grids(config.task):
-        raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave `size` out.")
+        raise UsageError(f"The image of {run} takes its place from the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return the claims that each of a few samples of a run becomes its target. Raises UsageError for other samples."""
+    """Return the claim of each sample of a run that it becomes its target. Raises UsageError for other samples."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -194,28 +195,28 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
         or (samples.targets == IGNORED).any()
     ):
         raise UsageError(
-            f"What samples become is proved of at most {MOST_SAMPLES} that are kept with the run, whose other channels "
-            f"begin as zeros, and of which all cells are compared, once: `difflogic evaluate {trained.path}` tests it."
+            f"A proof needs at most {MOST_SAMPLES} samples that are stored with the run, whose other channels begin as "
+            f"zeros, and whose cells are all compared once: `difflogic evaluate {trained.path}` tests others."
         )
-    netlist, here = CellNetlist.of_run(trained.circuit, config), Scenario.of(config)
-    scenarios = [replace(here, start="picture", picture=text_picture.encode(start)) for start in samples.x]
+    netlist, scenario = CellNetlist.of_run(trained.circuit, config), Scenario.of(config)
+    scenarios = [replace(scenario, start="picture", picture=text_picture.encode(start)) for start in samples.x]
     return [Claim("one-start", netlist, *pair) for pair in zip(scenarios, samples.targets[0], strict=True)]
 
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
     """Return the scenario of a task on another grid, and its target there."""
-    here = resized(config, height, width)
-    # A board on a grid twice as high or wide has twice the time, an image grows in its own.
+    own = resized(config, height, width)
+    # A board on a grid twice as high or wide has twice the time, an image keeps its own.
     has_one = job.start(config) is not None
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
-    return replace(Scenario.of(here), steps=times * config.task.steps), job.fixed_target(here.task)
+    return replace(Scenario.of(own), steps=times * config.task.steps), job.fixed_target(own.task)
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return all cells of a circuit, with the claim that every start ends in the run's target, if there is one.
+    """Return all cells of a circuit, with the claim that every initial state ends in the run's target, if possible.
 
-    Nothing is claimed if the task has no target on a grid of that size, or if cells fire at random. Raises CircuitError
-    for a grid that does not fit.
+    Without a target on a grid of that size, or if cells fire at random, there is no claim. Raises CircuitError for a
+    grid that does not fit.
     """
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
@@ -230,22 +231,29 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
 
 def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
     if config.task.steps != 1 or config.train.asynchronous:
-        raise UsageError("A rule is proved where each step is one generation of all cells; this task asks for another.")
+        raise UsageError("A rule is proved if each step is one generation of all cells; this task has other steps.")
     nothing = np.zeros((0, 0, 0), dtype=np.uint8)
     rule = config.task.rule.removesuffix(rules.grid(config.task.rule))
     return Claim("rule", netlist, Scenario.of(config), nothing, rule, run)
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Prove by three-valued simulation alone, in milliseconds; None if starts are not random."""
+    """Prove by three-valued simulation alone, in milliseconds; None if initial states are not random."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
 def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> Proof:
-    """Prove or refute a claim; a search for a start that is wrong ends after `seconds`, None leaves it out.
+    """Prove or refute a claim.
 
-    `judge` may be `berkeley-abc` for a claim of every start. Raises LimitError for a grid beyond memory, UsageError for
-    a claim that the judge cannot decide, and ToolError if it is missing or fails.
+    Args:
+        claim: The claim.
+        seconds: Limit of the search for a counterexample; None: no search.
+        judge: Checker: `difflogic`, or `berkeley-abc` for a claim about every initial state.
+
+    Raises:
+        LimitError: The grid is beyond the memory.
+        UsageError: The checker cannot decide the claim.
+        ToolError: The checker is missing or fails.
     """
     if judge != OWN:
         return _by_abc(claim, SECONDS if seconds is None else seconds)
@@ -256,46 +264,46 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
     scenario = claim.scenario
     if claim.claim != "every-start" or scenario.fire_rate < 1:
         raise UsageError(
-            f"--checker {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
-            "out, and difflogic judges."
+            f"--checker {tools.ABC} is for claims about every initial state with cells that are all updated in each "
+            "step: leave it out, and difflogic checks the claim."
         )
-    # The whole grid as one netlist with latches: ABC has no cells, and so shares no mistake with our simulation.
+    # The complete grid as one netlist with latches, which shares no code with our simulation of cells.
     grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
     return _of_all_starts(claim, model_check.always(grid, claim.target, seconds))
 
 
 def _every_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
-    # Before anything is allocated, since a mistyped side would fill the memory.
+    # Check before allocating, since a mistyped side would fill the memory.
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     synchronous = scenario.fire_rate == 1
-    found = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
-    return _of_all_starts(claim, found)
+    result = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
+    return _of_all_starts(claim, result)
 
 
-def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
+def _of_all_starts(claim: Claim, result: EveryStart) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
     grid = f"{scenario.width}x{scenario.height} cells"
-    if not found.proved or found.from_step is None:
-        word = "Inconclusive" if found.proved is None else "Wrong"
-        text = f"{word} for every start on {grid}: {found.reason}."
-        if found.counterexample is not None:
-            wrong, steps = int(np.count_nonzero(shown(claim, found.counterexample) != claim.target)), scenario.steps
+    if not result.proved or result.from_step is None:
+        word = "Inconclusive" if result.proved is None else "Wrong"
+        text = f"{word} for every start on {grid}: {result.reason}."
+        if result.counterexample is not None:
+            wrong, steps = int(np.count_nonzero(shown(claim, result.counterexample) != claim.target)), scenario.steps
             # The search worked on a simplified circuit.
             text += f" From the counterexample {wrong} of {claim.target.size} values are wrong at step {steps}."
     else:
         starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
-        text = f"{starts} shows the target {_when(claim, found.from_step)}."
+        text = f"{starts} shows the target {_when(claim, result.from_step)}."
     if scenario.fire_rate < 1:
         text += (
             " No step can be named for an asynchronous circuit: which cells fire is drawn, and a cell that never fired "
             "still has the value that it started with."
         )
-    return Proof(claim, found.proved, found.method, text, found.from_step, found.counterexample)
+    return Proof(claim, result.proved, result.method, text, result.from_step, result.counterexample)
 
 
 def shown(claim: Claim, start: Bits) -> Bits:
-    """Return the visible channels `[H, W, L]` at the compared step of a rollout of the circuit from that start."""
+    """Return the visible channels `[H, W, L]` at the compared step of a rollout from an initial state."""
     return claim.netlist.after(start, claim.scenario.steps)[..., : claim.target.shape[-1]]
 
 
@@ -317,15 +325,15 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
-            "The circuit is asynchronous and has one start: each draw of the cells that fire is another rollout, and "
-            "they are too many for a proof. `difflogic evaluate` measures some of them."
+            "The circuit is asynchronous and has one initial state: each choice of the cells that fire is another "
+            "rollout, too many for a proof. `difflogic evaluate` measures some of them."
         )
     if (start := scenario.grid(netlist.origin)) is None:
         raise CircuitError(
-            "A proof from one start needs a circuit whose start is always the same, but this one starts at random."
+            "A proof from one initial state needs a circuit that always begins with it, but this one begins at random."
         )
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
-    right_from, seen, power = 0, start, 1
+    right_from, saved, power = 0, start, 1
     ending = f"is still there at step {MOST_STEPS}"
     for step, [state] in enumerate(netlist.steps(start[None], max(MOST_STEPS, scenario.steps)), 1):
         wrong = int(np.count_nonzero(state[..., : target.shape[-1]] != target))
@@ -336,34 +344,34 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
             break
         # The step from which every state so far is right; 0 if this one is wrong.
         right_from = 0 if wrong else right_from or step
-        # Brent's algorithm: keep the state of step 1, 2, 4, 8, ... until it returns. All states since the kept one, of
+        # Brent's algorithm: save the state of step 1, 2, 4, 8, ... until it returns. All states since the saved one, of
         # step power // 2, return too, also a wrong one. Take steps = 6 and states that are right, wrong, right by turns
         # from step 4 on: step 7 is the state of step 4, but the wrong state of step 5 between them returns as step 8.
-        if step > scenario.steps and right_from <= power // 2 and np.array_equal(state, seen):
+        if step > scenario.steps and right_from <= power // 2 and np.array_equal(state, saved):
             ending = "stays for ever, since the states repeat"
             break
         if step == power:
-            seen, power = state, 2 * power
+            saved, power = state, 2 * power
     text = f"From its one start the picture is right at step {scenario.steps}, and {ending}."
     return Proof(claim, True, ROLLOUT, text, right_from)
 
 
 def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
-    # A rule is a circuit of one cell, so that no grid is needed.
+    # A rule is a circuit of one cell, so the proof needs no grid.
     [verdict] = equality.prove(netlist, rule_netlist(located(claim.rule, claim.path), netlist.periodic), ["difflogic"])
     method = verdict.how
     if verdict.equal is None:
         return Proof(claim, None, method, f"Inconclusive: {verdict.how}.")
     if not verdict.equal:
-        found = verdict.counterexample
-        ones = "unknown" if found is None else ", ".join(found.ones) or "none"
+        counterexample = verdict.counterexample
+        ones = "unknown" if counterexample is None else ", ".join(counterexample.ones) or "none"
         return Proof(claim, False, method, f"Wrong for {claim.rule}: it differs where these inputs are 1: {ones}.")
     text = f"From every start, on every grid, each step is one generation of {claim.rule}."
     return Proof(claim, True, method, text, from_step=1)
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the fields of proof.json that differ when its claim is decided again."""
-    said, found = proof.to_dict(), again.to_dict()
-    return [name for name in found if said[name] != found[name]]
+    """Return the fields of proof.json that differ from a new proof of its claim."""
+    claimed, proved = proof.to_dict(), again.to_dict()
+    return [name for name in proved if claimed[name] != proved[name]]

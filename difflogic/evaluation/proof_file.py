@@ -1,4 +1,4 @@
-"""Files of a proof: proof.json, whose content `proof` describes, and a counterexample."""
+"""Read and write the files of a proof: proof.json, which `proof` describes, and a counterexample."""
 
 import io
 from functools import partial
@@ -22,7 +22,7 @@ COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
-    """Read a proof.json, unchecked. Raises CircuitError, which names the file and the error."""
+    """Read a proof.json without checking the proof. Raises CircuitError with the file and the error."""
     return netlist_json.load_as(partial(_from_data, path), path)
 
 
@@ -48,24 +48,24 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
         raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
     scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
     if data["claim"] == "rule":
-        rule_netlist(located(data["rule"], path), netlist.periodic)  # which refuses what is no rule
+        rule_netlist(located(data["rule"], path), netlist.periodic)  # raises an error if it is no rule
     else:
         target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
         if target.shape[:2] != (scenario.height, scenario.width):
             raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"], path)
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
-    # Values that the file holds twice must agree: people read its first lines, and the circuit is proved again.
+    # Values that the file holds twice must agree, since people read the first lines and programs the circuit.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):
-        if data.get(name) != (held := proof.to_dict()[name]):
+        if data.get(name) != (own := proof.to_dict()[name]):
             raise CircuitError(
-                f"{name} of the proof is {netlist_json.shown(data.get(name))}, but that of its circuit is {held}."
+                f"{name} of the proof is {netlist_json.shown(data.get(name))}, but that of its circuit is {own}."
             )
     return proof
 
 
 def files_of(proof: Proof) -> Files:
-    """Return proof.json and, if there is a counterexample, that as .npy and as an image."""
+    """Return proof.json, and a counterexample as .npy and as an image."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))

@@ -1,4 +1,4 @@
-"""Context of all tests of an evaluation: the trained circuit, its task on other grids, and rollouts."""
+"""Shared context of the tests of an evaluation: the trained circuit, its task on other grids, and rollouts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Random fire masks of asynchronous rollouts from random starts, with all starts for each."""
+"""Number of fire masks of asynchronous rollouts from random initial states, with all of these for each."""
 FIXED_DRAWS = 16
-"""The same number for a start that is always the same."""
+"""Number of fire masks if there is only one initial state."""
 FIRE_RATE = 0.6
-"""Rate of the paper for asynchronous rollouts of a circuit that was trained synchronously."""
+"""Fire rate of the paper for asynchronous rollouts of a circuit that was trained synchronously."""
 START_STREAM = 0x6576616C
-"""`fold_in` data of the starts of an evaluation ("eval"), which neither training nor its probes use."""
+"""`fold_in` data of the initial states of an evaluation ("eval"), which training does not use."""
 
 
 def evaluation_key(config: Config) -> prng.Key:
@@ -37,7 +37,7 @@ def evaluation_key(config: Config) -> prng.Key:
 
 
 def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
-    """Return starts `[count, H, W, C]`, 0 or 1, as in training, drawn from `key` if they are random."""
+    """Return initial states `[count, H, W, C]`, 0 or 1, as in training, sampled with `key` if they are random."""
     task = config.task
     shape = (count, task.height, task.width, config.model.channels)
     return events.draw_starts(task.start, key, shape, job.start(config))
@@ -45,17 +45,17 @@ def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationContext:
-    """Trained circuit, an engine, and the size of tests."""
+    """Trained circuit, engine, and size of the tests."""
 
     engine: Engine
     trained: TrainedCircuit
     starts: int
-    """Number of fresh starts for the accuracy."""
+    """Number of new initial states for the accuracy."""
     quick: bool
     others: Dataset | None = None
     """Samples to test on in place of those that the run held out."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of a task in Python for fresh samples, in place of the run's."""
+    """Settings of a task in Python for new samples, in place of the run's."""
 
     @cached_property
     def samples(self) -> Dataset | None:
@@ -80,28 +80,28 @@ class EvaluationContext:
 
     @cached_property
     def own(self) -> Config:
-        """Experiment on its own grid, without damage."""
+        """Configuration on its own grid, without damage."""
         return self.larger(1)
 
     def larger(self, factor: int) -> Config:
-        """Return the experiment on a grid `factor` times as high and as wide, without damage."""
+        """Return the configuration on a grid `factor` times as high and as wide, without damage."""
         task = self.config.task
         return resized(self.config, factor * task.height if task.height > 1 else 1, factor * task.width)
 
     @property
     def draws_starts(self) -> bool:
-        """Whether starts are random."""
+        """True if initial states are random."""
         return self.own.task.start in ("random", "boards")
 
     @property
     def asynchronous_rate(self) -> float:
-        """Share of cells that fire in asynchronous rollouts: as in training, or the paper's."""
+        """Fire rate of asynchronous rollouts: as in training, or the paper's."""
         return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Return the key of a test's starts, and that of its masks and damage."""
-        # Numbers of tests, hundreds apart, make their starts independent; several masks take the next numbers.
-        # Persistence has the number of accuracy, since it continues the same rollouts.
+        """Return the key of a test's initial states, and that of its masks and damage."""
+        # Numbers of tests are hundreds apart, so that further masks can take the next ones. Persistence has the number
+        # of accuracy, since it continues the same rollouts.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
 
@@ -121,20 +121,20 @@ class EvaluationContext:
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
-        # Only damage at the last step still lies there when the end is tested.
+        # Only damage at the last step is still there at the end.
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
-        """Compare rollouts on the run's own grid, of all fresh starts; asynchronous ones under several masks."""
+        """Compare rollouts of all initial states on the run's own grid; asynchronous ones with several masks."""
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
-        # With one start the masks are the only random numbers.
+        # With one initial state the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
         count = several if rate < 1 else 1
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the mean sum of squared errors over fresh starts after T steps, of the soft circuit."""
+        """Return the mean sum of squared errors of the soft circuit over new initial states after T steps."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)
@@ -145,7 +145,7 @@ class EvaluationContext:
         total, target = 0.0, job.fixed_target(task)
         # Batches of the size of training fit into memory.
         for first in range(0, len(start), train.batch):
-            part = start[first : first + train.batch]
-            last = self.engine.rollout(self.trained.circuit, part, task.steps, "soft", masks)[-1]
+            batch = start[first : first + train.batch]
+            last = self.engine.rollout(self.trained.circuit, batch, task.steps, "soft", masks)[-1]
             total += float(np.sum((last[..., : task.loss_channels].astype(np.float64) - target) ** 2))
         return total / len(start)

@@ -1,4 +1,4 @@
-"""`render`: a rollout of a run's hard circuit as a film or a strip, its gates, or its losses, as one file."""
+"""`render`: draw a rollout of a run as an animation or a strip, its gates or its losses, into one file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,25 +31,25 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""Default numbers of states."""
+"""Default numbers of states of an animation and a strip."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Rollout to draw; None is as in training."""
+    """Rollout to draw; None: as in training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns."""
     steps: int | None = None
     start: str | None = None
-    """One of `difflogic.config.task.STARTS`, or a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
+    """One of `difflogic.config.task.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
     seed: int | None = None
-    """Seed of a random start, of fire masks and of places of damage."""
+    """Seed of a random initial state, of fire masks and of places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """Number of rollouts from the same start, side by side, with other masks and other places of damage."""
+    """Number of rollouts side by side from one initial state, with other masks and places of damage."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
@@ -58,17 +58,17 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
-    # Separate keys keep the start for other steps, sizes or masks.
+    # Separate keys, so that other steps or masks do not change the initial state.
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = trained.circuit
     if spec.damage is not None:
         spec.damage.check_fits(config.task.height, config.task.width)
-    # The same gates with another boundary, for which they were not trained.
+    # The boundary may differ from that of training.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
-    # The first rollout is the same whether it is alone or not.
+    # The first rollout does not depend on the number of rollouts.
     if draw:
         play_key = prng.fold_in(play_key, draw)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
@@ -102,13 +102,13 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
             f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
             f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
         )
-    # Like training and `simulate`: an odd cell is below and at the right.
+    # As in training and `simulate`, an odd cell is below and at the right.
     top, left = (grid.shape[0] - height) // 2, (grid.shape[1] - width) // 2
     grid[top : top + height, left : left + width, :channels] = bits
 
 
 def _from_file(path: Path, config: Config) -> Bits:
-    """Return `[h, w, c]`, 0 or 1; an image has as many colours as the run's target."""
+    """Return `[h, w, c]`, 0 or 1; an image has the number of colours of the run's target."""
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
@@ -136,7 +136,7 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a rollout; None means a fitting value."""
+    """Appearance of a rollout; None: a fitting value."""
 
     channels: Channels = "loss"
     scale: int | None = None
@@ -162,19 +162,19 @@ def render(
 
     Args:
         run: A run, its folder or a checkpoint file.
-        out: The file. Its ending decides: .gif and .apng move, .png is a strip of steps.
+        out: The file. Its suffix sets the format: .gif and .apng are animations, .png is a strip of steps.
         what: `rollout`, `gates` or `loss`.
-        spec: What is computed: size, steps, start, damage.
-        look: How it is drawn: scale, channels, moments.
-        engine: What computes; None: as `engine_of` finds.
-        member: Of a population the model counted from 1; None: the best.
+        spec: Rollout: size, steps, initial state, damage.
+        look: Appearance: channels, scale, steps to show.
+        engine: Engine that computes; None: that of the run.
+        member: Model of a population, counted from 1; None: the best.
         force: Whether to replace a file.
 
     Returns:
         The size of the file in bytes.
 
     Raises:
-        UsageError: It cannot be shown so, or `out` exists and `force` is not set.
+        UsageError: An argument does not fit the run, or `out` exists and `force` is not set.
         CheckpointError: There is no usable, trained circuit.
         RunFolderError: A link leads out of the run folder.
     """
@@ -195,12 +195,12 @@ def render(
 
 
 def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
-    """Draw a `gif`, an `apng`, or a strip as `png`. Raises UsageError, and LimitError for more than the memory."""
+    """Draw a `gif`, an `apng`, or a strip as `png`. Raises UsageError, LimitError if it exceeds the memory."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
-    # Time and memory are estimated first, since a GIF has one palette for all frames. A strip has an image for each
-    # state, but of one row all states are one image.
+    # Memory is estimated first, since a GIF has one palette for all frames. A strip has an image per state, but one
+    # image of all states if the grid is a row.
     shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
     long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours * spec.rollouts)
@@ -208,13 +208,13 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
         warn(long)
     _check_rollouts(trained, spec)
     played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
-    wanted, loss_channels = set(shown), trained.config.task.loss_channels
+    steps_shown, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [
         film.beside([_seen(state, look.channels, loss_channels) for state in several])
         for step, several in enumerate(played)
-        if step in wanted
+        if step in steps_shown
     ]
-    # Tiles of all channels are a chart, which hexagons would distort.
+    # Hexagons would distort the tiles of all channels.
     neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)
@@ -223,28 +223,28 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
 
 def _check_rollouts(trained: TrainedCircuit, spec: RenderSpec) -> None:
     rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
-    drawn = spec.damage is not None and spec.damage.place == "random"
-    if spec.rollouts > 1 and rate == 1 and not drawn:
+    is_random = spec.damage is not None and spec.damage.place == "random"
+    if spec.rollouts > 1 and rate == 1 and not is_random:
         raise UsageError(
-            "All rollouts of this circuit from one start are the same: give --async, so that other cells fire in each, "
-            "or leave --rollouts out."
+            "All rollouts of this circuit from one initial state are the same: give --async, so that other cells fire "
+            "in each, or leave --rollouts out."
         )
 
 
-def _shown(asked: Sequence[int] | None, steps: int, most: int) -> list[int]:
-    if asked is None:
+def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:
+    if requested is None:
         return evenly(steps, most)
-    beyond = [step for step in asked if not 0 <= step <= steps]
+    beyond = [step for step in requested if not 0 <= step <= steps]
     if beyond:
         raise UsageError(f"The rollout has steps 0 to {steps}, but step {beyond[0]} should be shown.")
-    return sorted(set(asked))
+    return sorted(set(requested))
 
 
 def kind_of(path: Path, what: str) -> str:
-    """Return the kind of picture by the file's ending. Raises UsageError for one that does not suit `what`."""
+    """Return the kind of image by the file's suffix. Raises UsageError for one that does not fit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
-        raise UsageError(f"There is no picture {what!r}: expected {', '.join(DRAWINGS)}.")
+        raise UsageError(f"There is no image {what!r}: expected {', '.join(DRAWINGS)}.")
     expected = ", ".join(KINDS) if what == "rollout" else ".png"
     if kind is None or (what != "rollout" and kind != "png"):
         raise UsageError(f"The ending of {path} says what to write: for {what} expected {expected}.")

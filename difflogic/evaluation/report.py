@@ -1,4 +1,4 @@
-"""Evaluations as one HTML file with all images, without scripts."""
+"""Write an evaluation as one HTML file with all images, without scripts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MAX_CURVE = 1000
-"""Most points of a curve."""
+"""Maximum number of points of a curve."""
 
 
 def to_html(evaluation: RunEvaluation) -> str:
-    """Return the report."""
+    """Return the report of an evaluation as HTML."""
     trained, neighbourhood = evaluation.trained, evaluation.trained.circuit.neighbourhood
     return page(
         "report.html",
@@ -31,12 +31,12 @@ def to_html(evaluation: RunEvaluation) -> str:
         evaluation=evaluation,
         shown=[
             (
-                each,
-                _base64(film.animation(plots.colors(each.film.frames), "gif", scale=1, neighbourhood=neighbourhood)),
-                _curve(each.curve, each.film),
+                measure,
+                _base64(film.animation(plots.colors(measure.film.frames), "gif", scale=1, neighbourhood=neighbourhood)),
+                _curve(measure.curve, measure.film),
             )
-            for each in evaluation.measures
-            if each.film is not None
+            for measure in evaluation.measures
+            if measure.film is not None
         ],
         loss=_base64(plots.loss_png(trained.rows, trained.config, "losses")) if trained.rows else "",
         faults=_base64(plots.accuracy_png(evaluation.fault_curves)) if evaluation.fault_curves else "",
@@ -46,7 +46,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """Return a page; every value of its template must be given."""
+    """Render a template, which fails if one of its values is missing."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 
@@ -61,7 +61,7 @@ def _environment() -> Environment:
 def _curve(wrong: Sequence[float], shots: Film) -> str:
     if len(wrong) < 2 or not any(wrong):
         return ""
-    # More points than pixels would take longer; first and last are always shown.
+    # More points than pixels would only take longer.
     count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)

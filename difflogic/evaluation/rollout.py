@@ -1,7 +1,7 @@
-"""Hard rollouts on any grid, for any number of steps, asynchronous or damaged: one state at a time.
+"""Run hard rollouts on any grid for any number of steps, asynchronous or damaged: one state at a time.
 
-States come from `Engine.rollout` in stretches, so that a long rollout takes no more memory than a short one. The states
-do not depend on the stretches.
+States come from `Engine.rollout` in chunks, so that a long rollout takes no more memory than a short one. They do not
+depend on the chunks.
 """
 
 import math
@@ -23,7 +23,7 @@ from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
-"""Most bytes of states of a stretch, which has one step at least."""
+"""Maximum bytes of states of a chunk, which has at least one step."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
 """`fold_in` data of the fire masks ("fire") and of the places of damage ("dama")."""
 
@@ -34,9 +34,9 @@ class DamagePlan:
 
     side: int
     steps: Sequence[int]
-    """CA steps after which it is done, ascending: 0 is the start."""
+    """CA steps after which it happens, ascending; 0 is the initial state."""
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
-    """First row and column: in the middle, at a random cell for each sample and step, or at this cell."""
+    """First row and column: in the middle, at a random cell for each sample and step, or at a given cell."""
 
     def check_fits(self, height: int, width: int) -> None:
         """Raise UsageError if the place is outside a grid."""
@@ -53,11 +53,11 @@ class DamagePlan:
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
             corners = draw_corners(key, 1, batch, height, width)
-        kept = Damage(self.side, (0,), corners).undamaged(0, height, width)
-        return np.where(kept[..., None], state, np.uint8(0))
+        intact = Damage(self.side, (0,), corners).undamaged(0, height, width)
+        return np.where(intact[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:
-        """Return rows and columns of the damage; nothing for a random place."""
+        """Return the rows and columns of the damage; nothing for a random place."""
         if self.place == "random":
             return ()
         row, column = self._corner(height, width)
@@ -84,14 +84,14 @@ def play(
     sample; masks and places of damage come from `key`. Raises DataError, and the errors of engines.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
-    # Separate streams: damage does not change which cells fire, so that rollouts can be compared.
+    # Separate streams, so that damage does not change which cells fire, and rollouts can be compared.
     fire_key, damage_key = prng.fold_in(key, FIRE_STREAM), prng.fold_in(key, DAMAGE_STREAM)
     hits = damage.steps if damage is not None else ()
     longest = max(1, STRETCH_BYTES // (4 * grid.size))
     state, done = _hit(damage, damage_key, grid, 0), 0
     yield state
     while done < steps:
-        # A stretch ends at the next damage: with damage at steps 3 and 5, ten steps are 3, 2 and 5.
+        # A chunk ends at the next damage: with damage at steps 3 and 5, ten steps are 3, 2 and 5.
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)
@@ -112,7 +112,7 @@ def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bi
 
 
 def evenly(steps: int, most: int) -> list[int]:
-    """Return at most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
+    """Return at most `most` of the steps 0 to `steps`, evenly spread, with the first and the last."""
     # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and 20 is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

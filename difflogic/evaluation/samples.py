@@ -1,4 +1,4 @@
-"""Tests of a circuit on samples: those that its run held out, others, or fresh ones of a task in Python."""
+"""Test a circuit on samples: those that its run held out, others, or new ones of a task in Python."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,23 +18,23 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
 
 AT_ONCE = 64
-"""Samples of one rollout."""
+"""Number of samples of one rollout."""
 TEST = 800
 
 
 def check(context: EvaluationContext) -> None:
-    """Raise DataError if the samples do not fit the circuit, and as `own_numbers` for wrong settings."""
+    """Raise DataError if the samples do not fit the circuit; raise as `own_numbers` for wrong settings."""
     if context.settings:
         _task(context)
     if context.samples is None:
         return
-    given, wanted, cell = context.samples.x.shape[-1], context.samples.y.shape[-1], context.config.model.channels
-    if max(given, wanted) > cell:
-        raise DataError(f"The samples have {max(given, wanted)} channels, but a cell of this circuit has {cell}.")
+    inputs, outputs, cell = context.samples.x.shape[-1], context.samples.y.shape[-1], context.config.model.channels
+    if max(inputs, outputs) > cell:
+        raise DataError(f"The samples have {max(inputs, outputs)} channels, but a cell of this circuit has {cell}.")
 
 
 def sample_accuracy(context: EvaluationContext) -> Measure | None:
-    """Measure wrong cells and wrong samples, after all compared steps together."""
+    """Measure wrong cells and wrong samples, over all compared steps."""
     samples = context.samples
     if samples is None:
         return None
@@ -56,13 +56,13 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
         f"{len(samples)} {context.samples_are}, after step {steps}",
         text,
         {**counts, "wrong_samples": wrong_samples},
-        curve=[round(float(each), 4) for each in wrong.mean(axis=1)],
+        curve=[round(float(value), 4) for value in wrong.mean(axis=1)],
     )
 
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
     """Return the states `[J, B, H, W, C]` after the compared steps; `number` distinguishes batches."""
-    # Free channels and firing cells are drawn for each batch: with one key sample 64 would begin like sample 0.
+    # Each batch has its own key for free channels and firing cells, or sample 64 would begin like sample 0.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     rate = context.config.train.fire_rate
@@ -71,43 +71,43 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Measure how many neighbourhoods in the run's samples are learned, and whether these are all, for one step."""
+    """Measure the number of learned neighbourhoods in the run's samples of single steps, and if these are all."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
     channels = samples.x.shape[-1]
-    # Random free channels are a part of what a cell sees, so that samples never show everything.
+    # With random free channels samples never show all neighbourhoods.
     if config.task.start == "random" and channels < config.model.channels:
         return None
     starts = job.begun(config, samples, context.keys(TEST)[0])
     kinds = neighbourhoods(samples.x, config.model.periodic, config.model.neighbourhood)
-    wanted = samples.y[:, 0].reshape(len(kinds), -1)
-    counted = (wanted >= 0).all(axis=1)
+    expected = samples.y[:, 0].reshape(len(kinds), -1)
+    counted = (expected >= 0).all(axis=1)
     after = np.concatenate(
         [
             context.engine.rollout(context.trained.circuit, starts[part : part + AT_ONCE], 1, "hard")[-1]
             for part in range(0, len(samples), AT_ONCE)
         ]
-    ).reshape(len(kinds), -1)[:, : wanted.shape[1]]
-    seen = np.unique(kinds[counted])
+    ).reshape(len(kinds), -1)[:, : expected.shape[1]]
+    shown = np.unique(kinds[counted])
     # A neighbourhood is learned if no cell that has it is wrong.
-    wrong = np.unique(kinds[counted & (after != wanted).any(axis=1)])
+    wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
     # Nine cells with one channel have 2^9 = 512 neighbourhoods, with two channels 2^18.
-    total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(seen) - len(wrong)
-    text = f"{right} of {len(seen)} right; there are {total}"
+    total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(shown) - len(wrong)
+    text = f"{right} of {len(shown)} right; there are {total}"
     # The rule is exact if the next step of every channel is known.
-    if right == total and wanted.shape[1] == channels:
+    if right == total and expected.shape[1] == channels:
         text = f"all {total} right, and there are no others: the rule is exact"
     if name := _name(context):
         text += f"; the circuit is {name}"
-    values: dict[str, float] = {"right": right, "seen": len(seen), "entries": total}
+    values: dict[str, float] = {"right": right, "seen": len(shown), "entries": total}
     return Measure("seen-neighbourhoods", "neighbourhoods that the samples show", text, values)
 
 
 def _name(context: EvaluationContext) -> str | None:
     if context.config.model.channels > 1:
         return None
-    # In the middle of a 3x3 board a cell has all other cells as neighbours.
+    # The middle cell of a 3x3 board has all other cells as neighbours.
     boards = rules.patches().reshape(-1, 3, 3, 1).astype(np.float32)
     entries: npt.NDArray[np.uint8] = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[
         -1, :, 1, 1, 0
@@ -116,9 +116,9 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure fresh samples, and the task's own numbers.
+    """Measure new samples of a task in Python, and the numbers that the task itself computes.
 
-    Raises ConfigError for settings that the task does not take, UsageError if there is no task, FaultyTaskError.
+    Raises ConfigError for unknown settings, UsageError if the run has no such task, FaultyTaskError.
     """
     own = _task(context)
     if own is None:
@@ -130,28 +130,28 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
     count = int(np.count_nonzero(job.differing(samples, states).any(axis=(0, 2, 3, 4))))
     numbers = own.judged(states.swapaxes(0, 1), samples)
-    told = [
+    words = [
         f"{count} samples are wrong" if count else "exact",
         *(f"{key} {value:.4g}" for key, value in numbers.items()),
     ]
     settings = ", ".join(f"{name} {value}" for name, value in own.settings.items())
     title = f"{len(samples)} fresh samples of {own.name}, {settings}"
-    return Measure("own-task", title, "; ".join(told), {"samples": len(samples), "wrong_samples": count, **numbers})
+    return Measure("own-task", title, "; ".join(words), {"samples": len(samples), "wrong_samples": count, **numbers})
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
     """Return the task of the run, with the requested settings, or a sentence if it is not installed."""
-    plugin, asked = context.config.plugin, context.settings
+    plugin, settings = context.config.plugin, context.settings
     if not plugin.name:
-        if asked:
+        if settings:
             raise UsageError("--set changes settings of a task in Python, and this run has no such task: drop it.")
         return None
     try:
-        own = registered.task_of(plugin, asked)
+        own = registered.task_of(plugin, settings)
     except ConfigError as error:
-        if asked:
+        if settings:
             raise
         return str(error)  # the samples of the run are tested all the same
-    if unknown := sorted(set(asked) - own.takes):
+    if unknown := sorted(set(settings) - own.takes):
         raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
     return own

@@ -1,4 +1,4 @@
-"""Tests of a trained circuit by the kind of its task; each returns a Measure, or None if it does not apply.
+"""Test a trained circuit by the kind of its task; each test returns a Measure, or None if it does not apply.
 
 Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
 self-healing, 4000 asynchronous steps with damage after each), and their counterparts for other tasks.
@@ -21,18 +21,18 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Side of the paper's damage, or half of that of a grid smaller than 40x40."""
+"""Side of the paper's damage; on grids smaller than 40x40 it is half their side."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
-"""Factor of fewer steps in the two long tests of a quick evaluation."""
+"""Divisor of the steps of the two long tests in a quick evaluation."""
 
 Test = Callable[[EvaluationContext], Measure | None]
 
 
 def training(context: EvaluationContext) -> Measure | None:
-    """Measure when the hard circuit was first exact on the probes, from the metrics."""
+    """Report when the hard circuit was first exact on the evaluation grids, from the metrics."""
     last, first, paper = context.trained.last_evaluation, context.trained.first_solved, context.paper.solved_at
     if last is None or last.hard_loss is None:
         return None
@@ -46,26 +46,25 @@ def training(context: EvaluationContext) -> Measure | None:
 
 
 def accuracy(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy on fresh starts after T steps, without damage: hard, soft, and the gap between them."""
+    """Measure the accuracy from new initial states after T steps, without damage: hard, soft, and their gap."""
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
     starts = f"{context.starts} fresh starts" if context.draws_starts else "its one start"
-    found = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
-    hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
+    measure = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
+    hard, soft = measure.values["wrong"] / measure.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
-    return replace(
-        found, values=found.values | values, text=f"{found.text}; soft loss {soft:.3g}, hard {hard:.3g} each"
-    )
+    text = f"{measure.text}; soft loss {soft:.3g}, hard {hard:.3g} each"
+    return replace(measure, values=measure.values | values, text=text)
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """Prove all starts of the task's grid at once, as far as three-valued simulation can in milliseconds."""
-    found = proof.at_once(context.trained)
-    if found is None:
+    """Prove all initial states of the task's grid at once, if three-valued simulation can in milliseconds."""
+    result = proof.at_once(context.trained)
+    if result is None:
         return None
-    values: dict[str, float] = {} if found.from_step is None else {"from_step": found.from_step}
-    return Measure("every-start", "every start, proved and not sampled", found.text, values)
+    values: dict[str, float] = {} if result.from_step is None else {"from_step": result.from_step}
+    return Measure("every-start", "every start, proved and not sampled", result.text, values)
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
@@ -88,7 +87,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
-    # Of boards that differ only in cells that perception does not read, one is enough.
+    # One of several boards is enough if they differ only in cells that perception does not read.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
     entries = np.flatnonzero(~unread.any(axis=1))
     boards = rehearsal.fresh_starts(resized(context.config, 3, 3), len(entries), context.keys(300)[0])
@@ -98,12 +97,12 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
     right = int(np.count_nonzero(after == rules.table(task.rule)[entries]))
     text = f"{right} of {len(entries)} right"
     values: dict[str, float] = {"right": right, "entries": len(entries)}
-    found = Measure("neighbourhoods", "neighbourhoods of the rule", text, values)
-    return replace(found, paper="512 of 512", met=right == len(entries)) if context.paper.exact else found
+    measure = Measure("neighbourhoods", "neighbourhoods of the rule", text, values)
+    return replace(measure, paper="512 of 512", met=right == len(entries)) if context.paper.exact else measure
 
 
 def generations(context: EvaluationContext) -> Measure | None:
-    """Compare a circuit with its rule: noise on a large grid, generation after generation."""
+    """Compare a circuit with its rule on a large grid of noise, generation by generation."""
     task = context.config.task
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
@@ -128,18 +127,18 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
     """Measure whether the target stays after T steps."""
     if not context.config.task.is_fixed:
         return None
-    # The random numbers of `accuracy`, so that only the time differs.
+    # With the random numbers of `accuracy`, so that only the time differs.
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure a board on a larger grid for as many times the steps; an image grows in the middle of it, in T."""
+    """Measure a board on a larger grid with more steps in proportion, or an image in the middle of it."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None
-    # Order spreads from cell to cell, so that a board needs time for its width, while an image has its own size.
+    # Order spreads from cell to cell, so that the time of a board grows with its width, but not that of an image.
     board, config = task.target == "checkerboard", context.larger(factor)
     steps = factor * task.steps if board else task.steps
     record = context.watch(config, steps, test=400 + factor)
@@ -151,7 +150,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
     """Measure a synchronous circuit asynchronously, and an asynchronous one synchronously."""
     if not context.config.task.is_fixed:
         return None
-    # At a fire rate of 0.6 a cell fires in 12 of 20 steps: four times the steps are enough.
+    # At a fire rate of 0.6 a cell fires in 12 of 20 steps, so that four times the steps are enough.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
         return Measure.of(
@@ -163,7 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """Measure the rest of a large grid whose middle is zeroed after every step."""
+    """Measure the rest of a large grid, whose middle is zeroed after every step."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
@@ -171,13 +170,13 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
     record = context.watch(config, steps, test=600, damage=damage)
     outside = int(record.outside.sum())
     title = f"fault tolerance: {_grid(config.task)}, its middle {_square(damage)} zeroed after each of {steps} steps"
-    found = Measure.of("fault-tolerance", title, [record], wrong_outside=outside)
+    measure = Measure.of("fault-tolerance", title, [record], wrong_outside=outside)
     rest = in_words(outside, record.values - damage.side**2)
-    return replace(found, text=f"outside the square: {rest}")
+    return replace(measure, text=f"outside the square: {rest}")
 
 
 def self_healing(context: EvaluationContext) -> Measure | None:
-    """Measure a board that is damaged in the first half of the time, or an image that is damaged when complete."""
+    """Measure a board that is damaged in the first half of the time, or a complete image that is damaged once."""
     task = context.config.task
     if not task.is_fixed:
         return None
@@ -189,13 +188,14 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     record = context.watch(config, steps, test=601, damage=damage)
     when = f"after each of the first {steps // 2} steps" if board else f"after step {task.steps}"
     title = f"self-healing: {_grid(config.task)}, its middle {_square(damage)} zeroed {when}, at step {steps}"
-    found = Measure.of("self-healing", title, [record], board and context.paper.exact)
+    measure = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
-        return found
-    # The step after the last one with a wrong value, or 0 if the square had no ones in it.
+        return measure
+    # The step after the last mismatch, or 0 if the square had no ones in it.
     wrong_at = np.flatnonzero(record.wrong[:, 0])
     healed = int(wrong_at[-1]) + 1 if wrong_at.size else 0
-    return replace(found, text=f"{found.text} from step {healed} on", values=found.values | {"exact_from": healed})
+    values = measure.values | {"exact_from": healed}
+    return replace(measure, text=f"{measure.text} from step {healed} on", values=values)
 
 
 def _fault_side(task: TaskConfig) -> int:
@@ -205,7 +205,7 @@ def _fault_side(task: TaskConfig) -> int:
 def robustness(context: EvaluationContext) -> Measure | None:
     """Measure the mean error over thousands of asynchronous steps, with damage after each.
 
-    The paper's figure is of one trial, ours is the mean over several, with their standard deviation.
+    The paper's figure is from one trial, ours is the mean over several, with their standard deviation.
     """
     if context.config.task.target != "checkerboard":
         return None
@@ -215,25 +215,24 @@ def robustness(context: EvaluationContext) -> Measure | None:
     record = context.watch(
         config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
     )
-    # The mean begins after the first step, since the start is noise. The deviation is between trials, as steps follow
-    # from each other.
+    # The mean begins after the first step, since the initial state is noise. The deviation is between trials, since
+    # steps depend on each other.
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())
-    title = (
-        f"robustness: {_grid(config.task)}, {steps} asynchronous steps, a {_square(damage)} zeroed anywhere after each"
-    )
-    found = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
+    what = f"{steps} asynchronous steps, a {_square(damage)} zeroed anywhere after each"
+    title = f"robustness: {_grid(config.task)}, {what}"
+    measure = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
     text = f"mean error {mean:.1f} of {record.values}, {len(trials)} trials ± {spread:.1f}"
     paper = context.paper.robustness
     if paper is None:
-        return replace(found, text=text)
-    said = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
-    if context.quick:  # which is not the same test
-        return replace(found, text=text, paper=said)
+        return replace(measure, text=text)
+    published = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
+    if context.quick:  # not the same test
+        return replace(measure, text=text, paper=published)
     # A mean above the paper's single trial, but within two standard deviations, shows neither better nor worse.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
-    return replace(found, text=text, paper=said, met=met)
+    return replace(measure, text=text, paper=published, met=met)
 
 
 def _grid(task: TaskConfig) -> str:

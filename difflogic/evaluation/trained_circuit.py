@@ -1,4 +1,4 @@
-"""Trained circuits to evaluate or draw, and their runs."""
+"""Load trained circuits to evaluate or draw, with their metrics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from difflogic.system.words import counted
 
 @dataclass(frozen=True, eq=False)
 class TrainedCircuit(chosen.Chosen):
-    """One model of a run that was trained: the best, unless another is asked for."""
+    """Trained model of a run: the best, or a chosen member."""
 
     rows: Sequence[Row]
     """Metrics of the run; none for a checkpoint file."""
@@ -24,17 +24,17 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def folder(self) -> Path | None:
-        """Run folder, which holds results: of several attempts that of them all."""
+        """Run folder for results; for several attempts their common folder."""
         return self.named if self.named.is_dir() else None
 
     @property
     def first_solved(self) -> int | None:
-        """First epoch whose evaluation has no wrong value."""
+        """First epoch whose evaluation has no mismatch."""
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
     def last_evaluation(self) -> Row | None:
-        """Row of its evaluation on the probes, or of the last one before."""
+        """Row of its evaluation on the evaluation grids, or of the last one before."""
         return last_evaluated(self.rows[: self.epoch])
 
     @property
@@ -60,24 +60,24 @@ class TrainedCircuit(chosen.Chosen):
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
-    """Return a run's best circuit, by `difflogic.runs.chosen`, or the last of the model counted `member` from 1.
+    """Load a run's best circuit, by `difflogic.runs.chosen`, or the last one of model `member`, from 1.
 
     Raises CheckpointError if there is no usable, trained checkpoint, UsageError for an unknown member, RunFolderError.
     """
-    found = chosen.load(path, member)
-    if found.epoch == 0 and not found.kept:
+    model = chosen.load(path, member)
+    if model.epoch == 0 and not model.kept:
         raise CheckpointError(
             f"The run in {path} has no trained circuit yet: its checkpoint is of epoch 0. Train it first."
         )
     try:
-        rows = read_rows(found.path, found.seeds)[found.index] if found.path.is_dir() else []
+        rows = read_rows(model.path, model.seeds)[model.index] if model.path.is_dir() else []
     except OSError as error:
         raise RunFolderError(f"Cannot read the metrics in {path}: {error.strerror or error}.") from error
-    return TrainedCircuit(**vars(found), rows=rows[: max(found.last, found.epoch)])
+    return TrainedCircuit(**vars(model), rows=rows[: max(model.last, model.epoch)])
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Return the engine that tests a run's circuit: the run's own, since hard rollouts are exact on all engines."""
-    # A checkpoint file lies in its run's folder, whose manifest names the engine.
+    """Return the engine of a run, which tests its circuit; hard rollouts are exact on all engines."""
+    # A checkpoint file is in the folder of its run, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine

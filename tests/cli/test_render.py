@@ -171,7 +171,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
         (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
         (["-o", "film.gif", "--start", "words.npy"], "must be numbers of shape [H, W] or [H, W, C], got <U"),
-        (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this circuit from one start are the same"),
+        (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this circuit from one initial state are the same"),
         (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 9x2 cells of 1 channels, but the grid has 6x5 of 2"),
     ],
 )  # fmt: skip

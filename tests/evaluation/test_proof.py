@@ -173,10 +173,10 @@ def test_a_rule_as_a_circuit(rule: str) -> None:
 
 def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     still = kept_run(tmp_path / "still", picture_config(), keeper(2))
-    with pytest.raises(UsageError, match=r'has one start \("picture"\), which its picture grows from'):
+    with pytest.raises(UsageError, match=r'has one initial state \("picture"\), from which its image grows'):
         proved(still, every=True)
     drawn = kept_run(tmp_path / "drawn", picture_config(fire_rate=0.5), keeper(2))
-    with pytest.raises(UsageError, match="each draw of the cells that fire is another rollout"):
+    with pytest.raises(UsageError, match="each choice of the cells that fire is another rollout"):
         proved(drawn)
     life = presets.get("game-of-life")
     rule = kept_run(tmp_path / "rule", life, learned(life))
@@ -238,7 +238,7 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
         with pytest.raises(CircuitError, match=f"{file}: .*{message}"):
             proof_file.read(file)
     else:
-        with pytest.raises(CircuitError, match="needs a circuit whose start is always the same"):
+        with pytest.raises(CircuitError, match="needs a circuit that always begins with it"):
             proof.decide(proof_file.read(file).claim)
 
 
