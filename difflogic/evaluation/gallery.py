@@ -12,7 +12,7 @@ from pathlib import Path
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.function import live_gates
-from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
+from difflogic.circuits.synthesis.simplify import OnPass, silent, simplified
 from difflogic.errors import DifflogicError, RunFolderError, UsageError
 from difflogic.evaluation import evaluate, proof, trained_circuit
 from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
@@ -70,7 +70,9 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
     files |= _downloads(trained, netlist, name)
     left_out = add_exports(files, smaller.netlist, name)
-    counts = _counts(trained, netlist, smaller)
+    gates = live_gates(smaller.netlist)
+    counts = [("gates per cell", live_gates(netlist)), ("gates per cell, simplified", gates)]
+    counts.append(("soft gates", trained.config.model.gates))
     title, certain = title_of(run), proof.at_once(trained)
     heading = manifest.read(trained.path).get("result", "") if certain is None else certain.text
     files["index.html"] = page(
@@ -88,8 +90,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         config=trained.config.to_toml(),
     )
     seconds = f", trained in {trained.rows[-1].elapsed_s:.3g} s" if trained.rows else ""
-    brief = f"{live_gates(smaller.netlist)} gates{seconds}"
-    return Exhibit(name, title, heading, brief, trained.told, files)
+    return Exhibit(name, title, heading, f"{gates} gates{seconds}", trained.told, files)
 
 
 def title_of(run: Path) -> str:
@@ -114,14 +115,6 @@ def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> File
     if (trained.path / CSV).exists():
         files[f"files/{CSV}"] = (trained.path / CSV).read_bytes()
     return files
-
-
-def _counts(trained: TrainedCircuit, netlist: CellNetlist, smaller: Simplified[CellNetlist]) -> list[tuple[str, int]]:
-    return [
-        ("gates per cell", live_gates(netlist)),
-        ("gates per cell, simplified", live_gates(smaller.netlist)),
-        ("soft gates", trained.config.model.gates),
-    ]
 
 
 def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:

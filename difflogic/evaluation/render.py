@@ -206,7 +206,12 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours * spec.rollouts)
     if long is not None:
         warn(long)
-    _check_rollouts(trained, spec)
+    rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
+    if spec.rollouts > 1 and rate == 1 and (spec.damage is None or spec.damage.place != "random"):
+        raise UsageError(
+            "All rollouts of this circuit from one initial state are the same: give --async, so that other cells fire "
+            "in each, or leave --rollouts out."
+        )
     played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
     steps_shown, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [
@@ -219,16 +224,6 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)
     return film.animation(np.stack(frames), kind, look.scale, look.frame_ms, neighbourhood)
-
-
-def _check_rollouts(trained: TrainedCircuit, spec: RenderSpec) -> None:
-    rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
-    is_random = spec.damage is not None and spec.damage.place == "random"
-    if spec.rollouts > 1 and rate == 1 and not is_random:
-        raise UsageError(
-            "All rollouts of this circuit from one initial state are the same: give --async, so that other cells fire "
-            "in each, or leave --rollouts out."
-        )
 
 
 def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:

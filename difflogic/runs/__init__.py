@@ -1,1 +1,1 @@
-"""The run on disk: folder, journal, manifest, checkpoints and pictures. Read by rooms that never train."""
+"""Runs on disk: folder, journal, manifest, checkpoints and images, also for packages that never train."""

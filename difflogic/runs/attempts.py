@@ -1,14 +1,14 @@
-"""`restarts.json`: the attempts of a run that restarts until it is solved, each in a run folder of its own.
+"""Read and write `restarts.json`: the attempts of a run that restarts, each in a run folder of its own.
 
     {"format": 1, "request": "request.json", "attempts": [
-        {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
-         "epoch": 100, "wrong": 31, "given_up": "its soft loss is flat"}, ...]}
+        {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "complete",
+         "epoch": 500, "wrong": 31, "given_up": null, "score": null}, ...]}
 
 In place of `request`, version 0.1.0 wrote `config`, `restarts` (null: until solved), `population`, `stop_when_solved`,
 and `most_epochs`.
 
 An agent's attempt has a `score` in place of `wrong`, and its epochs are environment steps. The file is written before
-an attempt begins and when it has ended, so that an interrupted run continues there.
+and after each attempt, so that an interrupted run continues there.
 """
 
 from __future__ import annotations
@@ -43,65 +43,65 @@ Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 @dataclass(frozen=True)
 class Attempt:
-    """Attempt: its beginning and its result."""
+    """One attempt and its result."""
 
     number: int
     """Number from 1."""
     of: int | None
-    """Most attempts; None: there is no limit."""
+    """Maximum number of attempts; None: there is no limit."""
     seed: int
     epochs: int
-    """Epochs that were left when it began."""
+    """Remaining epochs when it began."""
     reason: str
     """Reason for the attempt, as the end of a sentence."""
     status: Status = "running"
     epoch: int = 0
     """Last epoch."""
     wrong: int | None = None
-    """Wrong values of its best circuit; None before its first evaluation."""
+    """Mismatches of its best circuit; None before its first evaluation."""
     given_up: str | None = None
     """Reason for stopping early, as the end of a sentence."""
     score: float | None = None
-    """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
+    """Mean return of its best agent in new episodes, or of its last evaluation; None for automata."""
 
     @property
     def folder(self) -> str:
-        """Name of the attempt's run folder, in that of the run."""
+        """Name of its run folder in that of the run."""
         return f"attempt-{self.number}"
 
     @property
     def shortfall(self) -> float:
-        """Number that compares attempts: less is better, and infinity if nothing is known."""
+        """Number to compare attempts by: less is better; infinity before the first evaluation."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong
 
     @property
     def is_open(self) -> bool:
-        """Whether it can continue."""
+        """True if it can continue."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        """Return its result in words."""
-        at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
-        made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
+        """Return the result as text."""
+        when = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
+        result = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
-            made = f" with {counted(self.wrong, 'wrong cell')}"
-        why = "" if self.given_up is None else f": {self.given_up}"
-        return f"attempt {self.number}: {self.status}{at}{made}, seed {self.seed}{why}"
+            result = f" with {counted(self.wrong, 'wrong cell')}"
+        reason = "" if self.given_up is None else f": {self.given_up}"
+        return f"attempt {self.number}: {self.status}{when}{result}, seed {self.seed}{reason}"
 
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a run's attempts: the content of restarts.json."""
+    """Attempts of a run: the content of restarts.json."""
 
     request: TrainRequest
-    """Request of the run, as `request.json` has it."""
+    """Request of the run, as in `request.json`."""
     attempts: tuple[Attempt, ...] = ()
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run, whose epochs are those of all attempts and models together."""
+        """Configuration of the run, whose epochs are the total of all attempts and models."""
         return self.request.whole
 
     @property
@@ -111,17 +111,17 @@ class Record:
 
     @property
     def restarts(self) -> int | None:
-        """Number of restarts, or None until one is solved: then each attempt has the configuration's epochs."""
+        """Number of restarts; None: until one is solved, and each attempt has the configuration's epochs."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """Most epochs of the whole task, if it restarts until one is solved and they are limited."""
+        """Limit of the epochs of a run that restarts until one is solved, if there is one."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
     def left(self) -> int:
-        """Epochs of the next attempt, for each of its models."""
+        """Number of epochs of the next attempt, for each of its models."""
         budget = self.config.epochs if self.restarts is not None else self.most_epochs
         if budget is None:
             return self.config.epochs
@@ -129,18 +129,18 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """Used epochs of the whole task, over all attempts and models: see `schedule.effort`."""
+        """Number of used epochs of the complete task, over all attempts and models: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
     def best(self) -> int:
-        """Index of the solved attempt, else of the one of the fewest wrong values or the highest score."""
-        ranks = [(each.status != "solved", each.shortfall) for each in self.attempts]
+        """Index of the solved attempt, else of the one with the fewest mismatches or the highest score."""
+        ranks = [(attempt.status != "solved", attempt.shortfall) for attempt in self.attempts]
         return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
-        """Whether no attempt is left: one is solved, or the epochs are used up."""
+        """True if there is no further attempt: one is solved, or the epochs are used up."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -150,7 +150,7 @@ class Record:
         return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))
 
     def write(self, folder: Path) -> None:
-        """Save it, with the request. Raises OSError."""
+        """Write restarts.json and request.json. Raises OSError."""
         files.write_atomically(folder / request_file.NAME, request_file.encode(self.request))
         data = {"format": FORMAT, "request": request_file.NAME, "attempts": list(map(asdict, self.attempts))}
         files.write_atomically(folder / NAME, json.dumps(data, indent=2).encode() + b"\n")
@@ -174,8 +174,8 @@ def read(folder: Path) -> Record:
         if request is None:
             raise UsageError(f"{request_file.NAME} is missing")
         record = Record(request, tuple(map(_attempt, data["attempts"])))
-        numbers = [each for part in record.attempts for each in vars(part).values() if isinstance(each, int)]
-        require(all(0 <= each < MOST for each in numbers), "it has a number out of range")
+        numbers = [value for attempt in record.attempts for value in vars(attempt).values() if isinstance(value, int)]
+        require(all(0 <= number < MOST for number in numbers), "it has a number out of range")
         require(bool(record.attempts), "it has no attempt")
         return record
     except OSError as error:
@@ -190,13 +190,13 @@ def _request(data: Mapping[str, Any]) -> TrainRequest:
     names = ("restarts", "population", "stop_when_solved")
     within = None if data.get("most_epochs") is None else f"{data['most_epochs']} epochs"
     until = {"until_solved": data["restarts"] is None, "within": within}
-    made: TrainRequest = build(TrainRequest, {name: data[name] for name in names} | until)
-    return replace(made, config=any_config(data["config"]))
+    request: TrainRequest = build(TrainRequest, {name: data[name] for name in names} | until)
+    return replace(request, config=any_config(data["config"]))
 
 
 def _attempt(data: dict[str, Any]) -> Attempt:
     """Return an attempt; version 0.1.0 also had attempts that were not trained. Raises ConfigError."""
-    made: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
-    if made.is_open and any(data.get(name) for name in UNTRAINED):
-        return replace(made, status="given up", given_up="it was not to be trained")
-    return made
+    attempt: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
+    if attempt.is_open and any(data.get(name) for name in UNTRAINED):
+        return replace(attempt, status="given up", given_up="it was not to be trained")
+    return attempt

@@ -1,15 +1,15 @@
-"""Checkpoints: the state of training, which continues bit for bit on the same device and driver, as safetensors.
+"""Read and write checkpoints: the state of training, which continues bit for bit on the same device and driver.
 
-Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
-int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64 `[]` (`best` is the lowest
-scheduled hard loss, -1 before the first); where there is a sample pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight
-values a byte, the first in the highest bit; once the circuit is searched, `costs` uint32 `[J, loss_channels, P*H*W]`
-(`difflogic.engine.search`).
+A file is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
+`[K, 2, out]`; `wires.update.L` int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64
+`[]` (`best` is the lowest scheduled hard loss, -1 before the first); with a sample pool `pool` uint8
+`[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit; once the circuit is searched, `costs`
+uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 
 Arrays of an agent: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires; `agent.*`, the learned state;
 `environments.*`, the state of its copies; `recent` float64 `[n, 2]`, returns and lengths of the last episodes.
 
-Of both `epoch` int64 `[]`, of an agent environment steps, and `elapsed_s` float64 `[]`. A population's file has these
+Both have `epoch` int64 `[]`, environment steps for agents, and `elapsed_s` float64 `[]`. A population's file has these
 arrays of each model, named `0.logits`, `1.logits` and so on, and `seeds` uint32 `[M]`, `best` int64 `[]`. Metadata:
 `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's with the first seed), and the
 checksums of `difflogic.runs.checksummed`.
@@ -40,12 +40,11 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""File of the model of the fewest wrong values so far, the latest of equals, whose `best` is that number. Training
-continues from `NAME`."""
+"""File of the model with the fewest mismatches so far, the latest of equals, whose `best` is that number."""
 
 
 class _DamagedError(CheckpointError):
-    """The file is unusable, but another copy of it may be intact."""
+    """Error for a damaged file, of which another copy may be intact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class ModelState:
         return self.state.epoch
 
     def to_arrays(self) -> checksummed.Arrays:
-        """Return the arrays of a file but `epoch` and `elapsed_s`."""
+        """Return the arrays of a file, except `epoch` and `elapsed_s`."""
         state, optimizer = self.state, self.state.optimizer
         arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
         for network, layers in self.circuit.wires.items():
@@ -106,10 +105,10 @@ State = TypeVar("State", ModelState, AgentState)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Generic[State]):
-    """State of every model of a run, at the same epoch. A population is one file, and so is never torn."""
+    """State of all models of a run after the same epoch. A population is one file, so that it is consistent."""
 
     members: tuple[State, ...]
-    """One, or a population's, whose configurations differ in the seed alone."""
+    """State of one model, or of a population, whose configurations differ only in the seed."""
     best: int = 0
 
     __repr__ = brief
@@ -120,7 +119,7 @@ class Checkpoint(Generic[State]):
 
     @property
     def progress(self) -> str:
-        """Progress of the run in words."""
+        """Progress of the run as text."""
         return f"{self.config.unit if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
 
     @property
@@ -129,16 +128,16 @@ class Checkpoint(Generic[State]):
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run, a population's with the first seed."""
+        """Configuration of the run, with the first seed of a population."""
         return self.members[0].config
 
     def encode(self) -> bytes:
-        """Return the content of a checkpoint file, which `decode` reads."""
-        # The file of one run does not have the form of a population.
+        """Return the content of a checkpoint file."""
+        # Only a population has prefixed names.
         columns = [
-            each.to_arrays()
-            | {"epoch": np.array(each.epoch, np.int64), "elapsed_s": np.array(each.elapsed_s, np.float64)}
-            for each in self.members
+            member.to_arrays()
+            | {"epoch": np.array(member.epoch, np.int64), "elapsed_s": np.array(member.elapsed_s, np.float64)}
+            for member in self.members
         ]
         arrays = columns[0]
         if len(columns) > 1:
@@ -156,8 +155,8 @@ def header(config: Document) -> dict[str, str]:
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME`; the earlier one becomes PREVIOUS. Raises OSError, the earlier one intact."""
-    # The new file is complete on the disk before two renames. Between them only PREVIOUS exists: see `locate`.
+    """Write `folder/NAME`; the earlier one becomes PREVIOUS. Raises OSError, which leaves that one intact."""
+    # The new file is complete on disk before the two renames, between which only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
         if path.exists():
@@ -172,7 +171,7 @@ def locate(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise NotFoundError(f"There is no run folder or checkpoint at {path}.")
-    # A process that was killed between the two renames of `save` leaves the previous one.
+    # A process that is killed between the two renames of `save` leaves only the previous one.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
@@ -180,12 +179,12 @@ def locate(path: Path) -> Path:
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder holds a run that was saved."""
+    """Return whether a folder holds a saved run."""
     return (folder / NAME).exists() or (folder / PREVIOUS).exists()
 
 
 def load(path: Path) -> ModelState:
-    """Return the last model of a run folder, or that of a checkpoint file, of a population the best."""
+    """Return the model of a run folder or checkpoint file, or the best one of a population."""
     saved = read(path)
     return saved.members[saved.best]
 
@@ -193,21 +192,21 @@ def load(path: Path) -> ModelState:
 def read(path: Path) -> Checkpoint[ModelState]:
     """Read the checkpoint of automata in a run folder or file.
 
-    Raises NotFoundError if there is none, CheckpointError if it is truncated, altered, of agents or of another format;
-    the message names the previous checkpoint if that one is intact.
+    Raises NotFoundError if there is none, CheckpointError if it is damaged, of agents or of another format; the message
+    names the previous checkpoint if that is intact.
     """
     return _of_kind(path, ModelState, "automata")
 
 
 def read_agents(path: Path) -> Checkpoint[AgentState]:
-    """Read the checkpoint of agents in a run folder or file. Raises as `read` does."""
+    """Read the checkpoint of agents in a run folder or file. Raises as `read`."""
     return _of_kind(path, AgentState, "agents")
 
 
 def fewest_wrong(folder: Path) -> int | None:
-    """Return the wrong values of the best circuit of a run, or None before its first evaluation.
+    """Return the mismatches of the best circuit of a run; None before its first evaluation.
 
-    This decides if a run is solved: rows of metrics have no checksum. Raises CheckpointError.
+    It decides whether a run is solved, because metrics have no checksum. Raises CheckpointError.
     """
     file = folder / BEST
     if not file.exists():
@@ -220,15 +219,15 @@ def fewest_wrong(folder: Path) -> int | None:
 
 
 def config_of(path: Path) -> Config | PolicyConfig:
-    """Return the configuration of a run of any kind. Raises as `read` does."""
+    """Return the configuration of a run of any kind. Raises as `read`."""
     return _read(path)[1].config
 
 
-def _of_kind(path: Path, kind: type[State], called: str) -> Checkpoint[State]:
-    file, found = _read(path)
-    if not isinstance(found.members[0], kind):
-        raise CheckpointError(f"{file} is not of a run of {called}: `difflogic show` says what it is.")
-    return found
+def _of_kind(path: Path, kind: type[State], name: str) -> Checkpoint[State]:
+    file, checkpoint = _read(path)
+    if not isinstance(checkpoint.members[0], kind):
+        raise CheckpointError(f"{file} is not of a run of {name}: `difflogic show` says what it is.")
+    return checkpoint
 
 
 def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
@@ -240,8 +239,8 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
-    """Read the content of a file, which is named in errors. Raises CheckpointError."""
-    # The format comes before the checksums, since a file of another version is not corrupt.
+    """Decode the content of a file, whose name is for messages. Raises CheckpointError."""
+    # Check the format before the checksums, since a file of another version is not corrupt.
     if data.lstrip()[:1] == b"{":  # circuit.json, most likely
         raise CheckpointError(f"{file} is JSON and not a run: name the run folder, as `difflogic build` writes one.")
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
@@ -268,7 +267,7 @@ def decode(data: bytes, file: Path) -> Checkpoint[Any]:
 def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> Checkpoint[Any]:
     member: Callable[..., ModelState | AgentState] = _agent
     if isinstance(config, Config):
-        # The configuration says how many layers there are, not names in the file.
+        # The configuration decides the number of layers, not the names in the file.
         member = partial(_model, shapes=Circuit.initial(config.model, config.seed))
     if "seeds" not in arrays:
         return Checkpoint((member(arrays, config),))
@@ -276,7 +275,7 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> C
     members = tuple(
         member(checksummed.part_of(arrays, f"{index}."), config.with_(seed=seed)) for index, seed in enumerate(seeds)
     )
-    # An index out of range is an unusable run; a negative one would count from the end.
+    # Raise an error for any index out of range; a negative one would count from the end.
     return Checkpoint(members, range(len(members))[best])
 
 
@@ -285,7 +284,7 @@ def _agent(arrays: checksummed.Arrays, config: PolicyConfig) -> AgentState:
 
 
 def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
-    """Return one model; `shapes` is any circuit of its shape."""
+    """Return one model; `shapes` is a circuit of its shape."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()

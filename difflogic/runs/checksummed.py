@@ -1,4 +1,4 @@
-"""safetensors files with checksums in the metadata: a SHA-256 of every array and one of the whole file.
+"""Read and write safetensors files with checksums in the metadata: a SHA-256 of every array and of the file.
 
 `sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file with its own 64 digits as zeros, so
 that no byte can change unnoticed, the header's included.
@@ -23,7 +23,7 @@ _LENGTH_BYTES = 8
 
 
 class ChecksumError(ValueError):
-    """The bytes are not the original ones; the message says where, as the end of a sentence."""
+    """Error for altered bytes; the message says where, as the end of a sentence."""
 
 
 def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
@@ -35,12 +35,12 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
         metadata=metadata | digests | blank,
     )
     header = _sorted_header(data)
-    # The digits of the file's checksum cannot cover themselves.
-    whole = bytearray(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
-    whole += memoryview(data)[_LENGTH_BYTES + len(_header(data)) :]
-    start = _checksum_start(whole)
-    whole[start : start + len(_BLANK)] = _file_digest(whole, start)
-    return bytes(whole)
+    # The file's checksum cannot cover its own digits.
+    content = bytearray(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
+    content += memoryview(data)[_LENGTH_BYTES + len(_header(data)) :]
+    start = _checksum_start(content)
+    content[start : start + len(_BLANK)] = _file_digest(content, start)
+    return bytes(content)
 
 
 def decode(data: bytes) -> Arrays:
@@ -58,7 +58,7 @@ def part_of(arrays: Arrays, prefix: str) -> Arrays:
 
 def peek(data: bytes, name: str) -> str | None:
     """Return the metadata value `name` as the header spells it, unchecked, or None."""
-    # Without parsing, since the header of a damaged file may be no JSON.
+    # Do not parse, since the header of a damaged file may not be JSON.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
 
@@ -69,7 +69,7 @@ def metadata(data: bytes) -> dict[str, str]:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is intact, so that missing entries were never there."""
+    """Return whether the header is JSON, so that missing entries were never there."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ def _sorted_header(data: bytes) -> bytes:
     header = json.loads(_header(data))
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    # Arrays begin at a multiple of their entries' size, as the library has it.
+    # Arrays begin at a multiple of eight bytes, as in the library.
     return text.ljust(-(-len(text) // _LENGTH_BYTES) * _LENGTH_BYTES)
 
 
@@ -103,7 +103,7 @@ def _file_digest(data: bytes | bytearray, start: int) -> bytes:
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
-    # Other types and shapes of the same bytes are other arrays.
+    # The same bytes with another type or shape are another array.
     digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

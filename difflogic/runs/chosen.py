@@ -1,7 +1,4 @@
-"""Choice of the circuit of a run that commands take: the best one, and of several attempts that of the best attempt.
-
-`told` says which one it is.
-"""
+"""Choose the circuit of a run that commands use: the best one, of the best attempt."""
 
 import math
 import os
@@ -20,28 +17,29 @@ from difflogic.runs.journal import JSONL
 from difflogic.system.words import counted, path_text
 
 Source = str | os.PathLike[str]
-"""Run folder or file, by its path, or a `Run`, which is a path in Python's sense."""
+"""Path of a run folder or file, or a `Run`, which is path-like."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """One model of a run."""
+    """Chosen model of a run."""
 
     path: Path
-    """Run folder, of attempts that of one of them; or the checkpoint file that was named."""
+    """Run folder, of the chosen attempt if there are several; or the checkpoint file that was named."""
     model: ModelState
     last: int
     """Epoch of the run's last state."""
     seeds: Sequence[int]
     told: str
+    """Sentence on which circuit it is."""
     kept: bool
-    """Whether it is the best one of the run; `model.best` are then its wrong values."""
+    """True if it is the best one of the run; `model.best` are then its mismatches."""
     named: Path
-    """Path that was asked for: of several attempts the folder of them all, which holds results."""
+    """Path that was named: for several attempts their common folder, which holds results."""
 
     @property
     def best(self) -> ModelState | None:
-        """Model, if it is the best of the run."""
+        """Chosen model, if it is the best of the run."""
         return self.model if self.kept else None
 
     @property
@@ -69,7 +67,7 @@ class Chosen:
 
 
 def path_of(source: Source) -> Path:
-    """Return the path of a text, path or run. Raises UsageError for anything else."""
+    """Return the path of a run or of a path as text. Raises UsageError for anything else."""
     try:
         return Path(path_text(source) if isinstance(source, str) else source)
     except TypeError:
@@ -78,9 +76,9 @@ def path_of(source: Source) -> Path:
 
 
 def run_folder(path: Path) -> Path:
-    """Return the run folder or checkpoint file of `path`: of several attempts the solved one, else the best one.
+    """Return the run folder or checkpoint file at `path`, or the solved or best one of several attempts.
 
-    The best has the fewest wrong values, of agents the highest score. Raises RunFolderError if there is no attempt.
+    The best has the fewest mismatches, or for agents the highest score. Raises RunFolderError if there is no attempt.
     """
     if not attempts.is_in(path):
         return path
@@ -88,35 +86,35 @@ def run_folder(path: Path) -> Path:
     if not folders:
         raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it first.")
     folders.sort(key=lambda folder: int(folder.name[8:]))
-    solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
+    solved = [path / attempt.folder for attempt in attempts.read(path).attempts if attempt.status == "solved"]
     return solved[0] if solved and solved[0] in folders else min(folders, key=_shortfall)
 
 
 def load(path: Path, member: int | None = None) -> Chosen:
-    """Return the best model of a run, or of a population the last state of the one counted `member` from 1.
+    """Load the best model of a run, or the last state of model `member`, from 1, of a population.
 
-    A checkpoint file is taken as it is. Raises CheckpointError if there is no usable checkpoint, UsageError for an
+    A checkpoint file has only its own model. Raises CheckpointError if there is no usable checkpoint, UsageError for an
     unknown member, RunFolderError.
     """
     folder = run_folder(Path(path))
     saved = checkpoint.read(folder)
     best = folder / checkpoint.BEST
-    # Gates may have become worse since the best state. A named member or file is taken as it is.
-    kept = member is None and folder.is_dir() and best.exists()
-    if kept:
-        model, what = checkpoint.load(best), "the best circuit"
+    # Prefer the best state, since gates may have become worse after it.
+    is_best = member is None and folder.is_dir() and best.exists()
+    if is_best:
+        model, name = checkpoint.load(best), "the best circuit"
     else:
         index = saved.best if member is None else _index(folder, member, saved.seeds)
-        model, what = saved.members[index], "the last circuit" if folder.is_dir() else "the circuit"
+        model, name = saved.members[index], "the last circuit" if folder.is_dir() else "the circuit"
     if len(saved.seeds) > 1:
-        what += f" of seed {model.config.seed}"
-    told = f"{folder}: {what}, of epoch {model.state.epoch}" if model.epoch else f"{folder}: the circuit"
-    if kept:
+        name += f" of seed {model.config.seed}"
+    text = f"{folder}: {name}, of epoch {model.state.epoch}" if model.epoch else f"{folder}: the circuit"
+    if is_best:
         result = f"with {counted(model.best, 'wrong cell')}" if model.best else "right"
-        told += f", {result} on its evaluation grids" if model.epoch else ", built without training"
+        text += f", {result} on its evaluation grids" if model.epoch else ", built without training"
     if model.state.epoch < saved.epoch:
-        told += f"; the last is of epoch {saved.epoch}"
-    return Chosen(folder, model, saved.epoch, saved.seeds, told + ".", kept, Path(path))
+        text += f"; the last is of epoch {saved.epoch}"
+    return Chosen(folder, model, saved.epoch, saved.seeds, text + ".", is_best, Path(path))
 
 
 def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
@@ -127,7 +125,7 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 
 def _shortfall(folder: Path) -> float:
-    """Return a number that compares attempts: wrong values, of agents minus the last score, else infinity."""
+    """Return a number to compare attempts by: mismatches, for agents minus the last score, else infinity."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

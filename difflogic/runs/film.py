@@ -1,6 +1,6 @@
-"""Images of rollouts: a GIF or APNG that moves, a PNG strip, and channels as tiles.
+"""Draw rollouts: an animated GIF or APNG, a PNG strip, and channels as tiles.
 
-Cells with six neighbours are hexagons. For a grid of one row an image shows all steps so far, each below the last.
+Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the last.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Pixels = npt.NDArray[np.uint8]
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
 WIDTH = 512
-"""Length of an animation's longer side in pixels, rounded down to a multiple of its cells."""
+"""Maximum length of an animation's longer side in pixels."""
 STRIP_SCALE = 8
-"""Most pixels a cell of a strip."""
+"""Maximum number of pixels per cell of a strip."""
 STRIP_WIDTH = 1600
 """Width from which a strip continues in the next row."""
 MOST_ROWS = 256
-"""Most steps, and cells, of an animation of one row."""
+"""Maximum number of steps, and of cells, of an animation of one row."""
 GAP = (128, 128, 128)
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
@@ -37,7 +37,7 @@ MARGIN = 6
 def tiles(states: Pixels) -> Pixels:
     """Draw every channel of 0/1 states `[..., H, W, C]` in black and white, as RGB tiles `[..., h, w, 3]`."""
     channels = states.shape[-1]
-    # 8 channels are 3 columns in 3 rows, and one tile stays grey.
+    # 8 channels need 3 columns and 3 rows, and one tile stays grey.
     columns = math.ceil(math.sqrt(channels))
     rows = math.ceil(channels / columns)
     height, width = states.shape[-3:-1]
@@ -49,15 +49,15 @@ def tiles(states: Pixels) -> Pixels:
     return canvas
 
 
-def beside(pictures: Sequence[Pixels]) -> Pixels:
+def beside(images: Sequence[Pixels]) -> Pixels:
     """Join images `[h, w, 3]` of one height in a row, with a grey cell between them."""
-    gap = np.full((pictures[0].shape[0], 1, 3), GAP, dtype=np.uint8)
-    parts = [part for picture in pictures for part in (gap, picture)]
+    gap = np.full((images[0].shape[0], 1, 3), GAP, dtype=np.uint8)
+    parts = [part for image in images for part in (gap, image)]
     return np.concatenate(parts[1:], axis=1)
 
 
 def scale_for(frames: Pixels) -> int:
-    """Return the default number of pixels a cell."""
+    """Return the default number of pixels per cell."""
     longest: int = max(frames.shape[-3:-1])
     return max(1, WIDTH // longest)
 
@@ -84,9 +84,8 @@ def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
 def space_time(frames: Pixels) -> Pixels:
     """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each with all rows so far, time downwards.
 
-    At most MOST_ROWS a side are left, evenly.
+    Steps and cells are thinned to at most MOST_ROWS, since the size of all frames grows with the square of the steps.
     """
-    # The size of the frames grows with the square of the steps.
     every = -(-len(frames) // MOST_ROWS)
     frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # the last one stays
     count = len(frames)
@@ -103,7 +102,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
     scale = scale or min(STRIP_SCALE, scale_for(frames))
     places = pixels_of((frames.shape[1], frames.shape[2]), scale, neighbourhood)
     pixels = np.stack([enlarged(frame, places, np.array(PAPER, dtype=np.uint8)) for frame in frames])
-    # The font of Pillow is the same everywhere.
+    # Pillow's font is the same on every machine.
     font = ImageFont.load_default()
     line = math.ceil(font.getbbox("0123456789 step")[3]) + MARGIN
     height, width = pixels.shape[1] + line, pixels.shape[2]
@@ -142,7 +141,7 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
     columns = np.round((x - left) / wide)
     away = (x - left - columns * wide) ** 2 + (y - rows * row_height) ** 2
     nearer = away.argmin(axis=0)[None]
-    row, column = (np.take_along_axis(np.broadcast_to(each, away.shape), nearer, 0)[0] for each in (rows, columns))
+    row, column = (np.take_along_axis(np.broadcast_to(axis, away.shape), nearer, 0)[0] for axis in (rows, columns))
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
     return np.where(inside, row * width + column, height * width).astype(np.int64)
 
@@ -157,7 +156,7 @@ def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]
     """Draw frames with one palette, so that colours are exact and files small."""
     from PIL import Image
 
-    # As one number, 0xRRGGBB, a pixel's colour is found by `unique`.
+    # Colours as numbers 0xRRGGBB, for `unique`.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []
     palette, places = np.unique(np.append(packed, np.array(around, dtype=np.uint32)), return_inverse=True)

@@ -1,12 +1,12 @@
-"""Run folders: one process at a time writes one, every file in it is complete, and its checkpoint resumes the run.
+"""Write run folders: one process at a time, with complete files, and a checkpoint from which the run resumes.
 
-manifest.json  config.toml  request.json        what the run is
-target.png                                       its target
-data.npz                                         its samples, where it learns any
-metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
-checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
-best.safetensors                                 the best so far, of a population that of one model
-circuit.json  loss.png  rollout.gif  summary.txt the result, that of the best
+manifest.json  config.toml  request.json        description of the run
+target.png                                       target
+data.npz                                         samples, if it learns any
+metrics.jsonl  metrics.csv                       one row per epoch and model
+checkpoint.safetensors  checkpoint.previous...   last state and the one before
+best.safetensors                                 best model so far
+circuit.json  loss.png  rollout.gif  summary.txt result of the best model
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def check_new(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of an existing folder. Raises RunFolderError if another process does."""
-    # The system releases the lock when a process ends.
+    """Hold the lock of an existing folder. Raises RunFolderError if another process holds it."""
+    # The operating system releases the lock when a process ends.
     lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
         try:
@@ -70,7 +70,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the folder; True too if this one may not ask."""
+    """Return whether a process holds the folder, or it cannot be locked for another reason."""
     try:
         with locked(path):
             return False
@@ -79,7 +79,7 @@ def is_held(path: Path) -> bool:
 
 
 class RunFolder:
-    """Locked run folder. Every method raises RunFolderError if the disk refuses."""
+    """Locked run folder. All methods raise RunFolderError if a file cannot be written."""
 
     def __init__(self, path: Path) -> None:
         """Lock an existing folder. Raises RunFolderError if another process holds it."""
@@ -98,7 +98,7 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """Create a folder with its first checkpoint, empty metrics, and other files, or nothing if this fails."""
+        """Create a folder with a first checkpoint, empty metrics and other files; remove it if this fails."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock the folder of an earlier run; return it with its checkpoint file, for a folder or that file."""
+        """Lock the folder of an earlier run, given the folder or a checkpoint in it; return it with its checkpoint."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -129,11 +129,11 @@ class RunFolder:
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
-        """Make `file`, one of the two checkpoints, the current one, which saving retains."""
+        """Make `file`, one of the two checkpoints, the current one."""
         with _guard(self.path, "write to"):
-            # A process that was killed while it wrote leaves a temporary file.
-            for left in self.path.glob(f"*{files.TEMPORARY}"):
-                left.unlink()
+            # A process that is killed while it writes leaves a temporary file.
+            for temporary in self.path.glob(f"*{files.TEMPORARY}"):
+                temporary.unlink()
             if file.name == checkpoint.PREVIOUS:
                 file.replace(self.path / checkpoint.NAME)
 
@@ -144,7 +144,7 @@ class RunFolder:
     def start_journal(
         self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
-        """Begin metrics files with these rows of each member."""
+        """Begin the metrics files with rows of each member."""
         with self._writing("the metrics"):
             self._journal = self._lock.enter_context(closing(Journal(self.path, seeds, rows, columns)))
 
@@ -159,7 +159,7 @@ class RunFolder:
             self._rows.append(rows)
 
     def save(self, state: Checkpoint[Any]) -> None:
-        """Write the metrics to the disk, then the checkpoint, which cannot be resumed without them."""
+        """Flush the metrics to disk, then save the checkpoint, which cannot be resumed without them."""
         with self._writing(checkpoint.NAME):
             self._rows.sync()
             checkpoint.save(self.path, state)
@@ -183,10 +183,10 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
-        # The disk may be full: errors say what is safe, and how to continue.
-        kept = "" if self._saved is None else f" The checkpoint of {self._saved} is intact:"
-        advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if kept else ""
-        with _guard(self.path, f"write {name} in", kept + advice):
+        # If the disk is full, errors say what is safe and how to continue.
+        safe = "" if self._saved is None else f" The checkpoint of {self._saved} is intact:"
+        advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if safe else ""
+        with _guard(self.path, f"write {name} in", safe + advice):
             yield
 
     def _discard(self, existed: bool) -> None:

@@ -1,12 +1,12 @@
-"""Metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`, to which rows are appended.
+"""Read and append metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`.
 
 `soft_loss` is the sum over the epoch's batch; `train_hard_loss` the hard circuit's on the same batch, and `gap` the
-difference; `hard_loss` its wrong values on all probes, `accuracy` its share of right ones (0 to 1), `best` the lowest
-`hard_loss` so far; `undecided` counts the gates without a function of probability above 90 %. These six are set at
-evaluation epochs only and test the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
-read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in CSV `nan`, like
-that of an epoch that searched (`difflogic.engine.search`), whose batch are the probes. A population's rows begin with a
-`seed`; those of an epoch are in the order of the seeds.
+difference; `hard_loss` its mismatches on all evaluation grids, `accuracy` the share of correct values (0 to 1), `best`
+the lowest `hard_loss` so far; `undecided` counts the gates without a function of probability above 90 %. These six are
+set only at evaluation epochs and test the circuit after the epoch's update. `elapsed_s`: seconds of training so far.
+Floats read back equal; a soft loss that is not finite is null, in CSV `nan`, like that of an epoch that searched
+(`difflogic.engine.search`), whose batch are the evaluation grids. A population's rows begin with a `seed`; those of an
+epoch are in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ CSV = "metrics.csv"
 COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
-# A line for each epoch and model is encoded by one encoder.
+# One encoder for all lines, since there is one for each epoch and model.
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 class MetricsLine:
-    """Row of metrics, a dataclass: `Row` is that of an automaton's epoch, `PolicyRow` of an agent's iteration."""
+    """Base class of rows of metrics: `Row` for an epoch of automata, `PolicyRow` for an iteration of agents."""
 
     columns: ClassVar[Sequence[str]]
     """Columns of metrics.csv."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Make a row of what `to_dict` returns, without `seed`. Raises TypeError, KeyError."""
+        """Make a row from the result of `to_dict`; a `seed` is ignored. Raises TypeError, KeyError."""
         return cls(**{name: value for name, value in values.items() if name != "seed"})
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """Return the row as JSON holds it, with null for what is missing or not finite."""
+        """Return the row for JSON, with None for values that are missing or not finite."""
         return {name: None if isinstance(value, float) and not math.isfinite(value) else value
                 for name, value in vars(self).items()}  # fmt: skip
 
     def json_line(self, seed: int | None = None) -> str:
-        """Return a line with a JSON object, of a population with the member's seed."""
+        """Return a line of JSON, for a population with the member's seed."""
         label = {} if seed is None else {"seed": seed}
         return _ENCODE(label | self.to_dict()) + "\n"
 
     def csv_line(self, seed: int | None = None) -> str:
-        """Return the values of the columns, of a population after the member's seed."""
+        """Return a line of CSV, for a population with the member's seed."""
         values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
 
 @dataclass(frozen=True)
 class Row(MetricsLine):
-    """Metrics of one epoch; see the module's text."""
+    """Metrics of one epoch: see the module."""
 
     columns = COLUMNS
 
@@ -75,14 +75,14 @@ class Row(MetricsLine):
     best: int | None
     elapsed_s: float
     skipped: bool
-    """Whether the gradient was not finite and the step was not taken. Not a CSV column."""
+    """True if the step was skipped, since its gradient was not finite. Not a CSV column."""
     gap: float | None = None
     undecided: int | None = None
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
         """Return a row without evaluation."""
-        # JSON has no infinity, and a row must read back as it was.
+        # JSON has no infinity, and a row must read back equal.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
@@ -110,7 +110,7 @@ class Row(MetricsLine):
 
 
 Rows = Sequence[Sequence[Row]]
-"""Rows of each member of a run, of the same epochs."""
+"""Rows of each member of a run, for the same epochs."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
@@ -119,7 +119,7 @@ def last_evaluated(rows: Sequence[Row]) -> Row | None:
 
 
 class Journal:
-    """The two files of metrics, open for appending. Its methods raise OSError."""
+    """Both files of metrics, open for appending. All methods raise OSError."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files with `rows` alone: later ones are cut."""
+        """Write both files with only these `rows`, and remove later ones."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
         texts = self._texts(rows)
         for name, text in ((JSONL, texts[0]), (CSV, f"{header}\n{texts[1]}")):
-            # Rows after the checkpoint will be the same again.
+            # A resumed run writes the rows after its checkpoint again.
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND | PLAIN))
 
@@ -148,7 +148,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush to the disk: before each checkpoint, so that none is ahead of its metrics."""
+        """Flush to disk, which comes before each checkpoint, so that none is ahead of its metrics."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -165,7 +165,7 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
     for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
-        # A resumed run needs every epoch, so that rows after a missing one are worthless.
+        # A resumed run needs every epoch, so that rows after a missing one are useless.
         row = _row(values)
         if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break
@@ -178,7 +178,7 @@ def _places(members: int) -> Iterator[tuple[int, int]]:
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """Return the seed that the lines of each member begin with; None in a single run."""
+    """Return the seed in the lines of each member; None for a single run."""
     return seeds if len(seeds) > 1 else [None]
 
 

@@ -1,8 +1,8 @@
-"""Reader of files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
+"""Read files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
 
-Each line is an object with an `epoch`, of agents with the `steps` so far; epochs ascend, and a population has a line
-for every member. A file grows while it is read, and may be cut back to a checkpoint and grow again.
-Only complete lines count, up to the first that is damaged, and of a population only complete epochs.
+Each line is an object with an `epoch`, or for agents the `steps` so far; epochs ascend, and a population has a line for
+every member. A file may grow while it is read, and may be truncated to a checkpoint and grow again. Only complete lines
+count, up to the first that is damaged, and only complete epochs of a population.
 
 * `objects` reads all lines, `after` those after an epoch, `until` those before: both by binary search. `last_epoch`
   reads the end alone.
@@ -34,14 +34,14 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 16
 LINE_END = b"\n"
 FILES = 16
-"""Most files with a cached sample."""
+"""Maximum number of files with a cached sample."""
 SAMPLE_BLOCK = 1 << 20
 NOTHING = "[]"
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of some epochs; false if there are none."""
+    """Lines of consecutive epochs; false if there are none."""
 
     text: str
     """JSON list."""
@@ -59,7 +59,7 @@ def epochs_in(rows: int, members: int) -> int:
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """Return the object on a line; None for one that is incomplete or damaged."""
+    """Return the object on a line; None if it is incomplete or damaged."""
     return _object(line) if is_whole(line) else None
 
 
@@ -103,13 +103,13 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
 def last_epoch(path: Path) -> int:
     """Return the epoch of the last complete line, or 0. Raises OSError."""
     with _opened(path) as file:
-        # A process that was killed may leave half a line at the end.
+        # A killed process may leave half a line at the end.
         start = file.seek(0, os.SEEK_END)
         while start > 0:
             start = _line_start(file, start - 1, 0)
             file.seek(start)
-            if (found := _epoch(file.readline())) is not None:
-                return found
+            if (epoch := _epoch(file.readline())) is not None:
+                return epoch
     return 0
 
 
@@ -130,8 +130,8 @@ def _seek(file: BinaryIO, epoch: int) -> None:
         start = _line_start(file, middle, low)
         file.seek(start)
         line = file.readline()
-        found = _epoch(line)
-        if found is not None and found <= epoch:
+        epoch_there = _epoch(line)
+        if epoch_there is not None and epoch_there <= epoch:
             low = start + len(line)
         else:
             high = start
@@ -139,13 +139,13 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Return the begin of the line that `position` is in; not before `least`, which begins one."""
+    """Return the beginning of the line around `position`; `least` is the beginning of an earlier one."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
-        found = file.read(position - begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        line_end = file.read(position - begin).rfind(b"\n")
+        if line_end >= 0:
+            return begin + line_end + 1
         position = begin
     return least
 
@@ -169,8 +169,8 @@ class Every:
         self.kept: dict[int, bytes] = {}
 
     def add(self, number: int, text: bytes) -> None:
-        # With room for 4, numbers 1 2 3 4 are kept; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. A
-        # number that is left out never returns, so that a curve does not jump about.
+        # With at most 4 items, 1 2 3 4 are stored; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. A
+        # dropped item never returns, so that a curve does not jump.
         if self._seen % self._step == 0:
             self.kept[number] = text
         self._seen += 1
@@ -182,8 +182,8 @@ class Every:
 class Sample:
     """Lines of one growing file, thinned to a number that can be drawn, each read once.
 
-    Every 2^k-th line is kept, and the last; k grows with the file. `members` lines belong together: those of one epoch
-    of a population. Methods raise OSError.
+    It stores every 2^k-th line, and the last; k grows with the file. `members` lines of an epoch count as one. Methods
+    raise OSError.
     """
 
     def __init__(self, path: Path, most: int, members: int) -> None:
@@ -197,7 +197,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return rows as JSON, with commas between them; half of them have an evaluation, if there are as many."""
+        """Return lines as JSON, with commas within an epoch; up to half of them have an evaluation."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -211,13 +211,13 @@ class Sample:
 
     def _read_on(self, file: BinaryIO) -> None:
         status = os.fstat(file.fileno())
-        # Another file of this name, or a shorter one: a resumed run writes its metrics anew.
+        # A resumed run writes its metrics again: as another file of this name, or a shorter one.
         if status.st_ino != self._file or status.st_size < self._offset:
             self._begin(status.st_ino)
         file.seek(self._offset)
         together: list[bytes] = []
         for line in _lines(file):
-            # Damaged, or not the begin of a line, since the file was written anew: the next time reads all.
+            # If a line is damaged, or the file was written again, read all of it the next time.
             if not is_whole(line):
                 self._file = 0
                 return
@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines, of a population epochs, as a JSON list; NOTHING if there are none. Raises OSError."""
+    """Return about `most` lines, or epochs of a population, as a JSON list, maybe NOTHING. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

@@ -1,4 +1,4 @@
-"""`manifest.json`: description of a run, so that it can be understood and repeated years later."""
+"""Read and write `manifest.json`: the description of a run, so that it can be repeated years later."""
 
 import importlib.metadata
 import json
@@ -49,14 +49,14 @@ def begin(
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
     """Return the manifest of a run that continues after `epoch`, with one more resume."""
-    here = _here(engine, reason)
-    entry = {"resumed": now(), "after_epoch": epoch, **here}
+    current = _here(engine, reason)
+    entry = {"resumed": now(), "after_epoch": epoch, **current}
     resumes = [*earlier.get("resumes", []), entry]
     return {**earlier, "config": config.to_dict(), "status": "running", "ended": None, "resumes": resumes}
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """Return the manifest of a run whose engine was chosen by its first epochs, which `measured` lists."""
+    """Return the manifest of a run with the engine that was fastest in its first epochs, as in `measured`."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 
@@ -71,7 +71,7 @@ def to_json(manifest: Manifest) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """Return the manifest of a run folder, or {} if it cannot be read: training does not need it."""
+    """Return the manifest of a run folder; {} if it cannot be read, since training does not need it."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def is_policy(manifest: Manifest) -> bool:
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:
-    """Return the engine that last trained a run, or None if the manifest does not tell."""
+    """Return the engine that last trained a run; None if the manifest has none."""
     try:
         entry = [manifest, *manifest["resumes"]][-1]["engine"]
         return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
@@ -103,17 +103,17 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Return versions of what computes; wgpu's only if it is in use, since its import takes time."""
-    found = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
+    """Return versions of the software; that of wgpu only if it is loaded, since its import takes time."""
+    numbers = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
-            found[package] = importlib.metadata.version(package)
-    return found
+            numbers[package] = importlib.metadata.version(package)
+    return numbers
 
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of the checkout that this package runs from, `-dirty` if it was changed, or None."""
+    """Return the commit of the checkout of this package, with `-dirty` if it was changed; None without one."""
     # Cached, as the loaded code does not change and asking takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")

@@ -1,4 +1,4 @@
-"""Images of a run: loss curves, target, gates, and the colours of cells. Films are in `film`."""
+"""Draw images of a run: loss curves, target, gates, and the colours of cells. Animations are in `film`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CELL_PIXELS = 8
 RULE_EXAMPLES = 8
-"""Number of grids that show a rule."""
+"""Number of example grids that show a rule."""
 GREY = 128
 LABEL_SHARE = 0.16
 """Share of a diagram's width that the name of a stage takes."""
@@ -42,38 +42,38 @@ LABEL_SHARE = 0.16
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
     """Draw the soft loss, the hard loss and the number of unconverged gates, each with an axis of its own.
 
-    Vertical lines with names are where a stage of the training begins: another grid, or a search.
+    Vertical lines with names mark stages of the training, such as another grid or a search.
     """
     figure, (soft, hard, unconverged) = _panels(title, 3, config, rows)
-    judged = [row for row in rows if row.hard_loss is not None]
-    epochs = [row.epoch for row in judged]
-    undecided = [math.nan if row.undecided is None else row.undecided for row in judged]
+    evaluated = [row for row in rows if row.hard_loss is not None]
+    epochs = [row.epoch for row in evaluated]
+    unconverged_counts = [math.nan if row.undecided is None else row.undecided for row in evaluated]
     soft.plot([row.epoch for row in rows], [row.soft_loss for row in rows], linewidth=1)
-    hard.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="evaluation grids", markersize=4)
-    hard.plot(epochs, [row.train_hard_loss for row in judged], "--", color="C1", label="training batch", linewidth=1)
-    unconverged.plot(epochs, undecided, "o-", color="C2", markersize=4)
+    hard.plot(epochs, [row.hard_loss for row in evaluated], "o-", color="C1", label="evaluation grids", markersize=4)
+    hard.plot(epochs, [row.train_hard_loss for row in evaluated], "--", color="C1", label="training batch", linewidth=1)
+    unconverged.plot(epochs, unconverged_counts, "o-", color="C2", markersize=4)
     hard.legend()
     _label(soft, "soft loss", [row.soft_loss for row in rows])
-    _label(hard, "hard loss: wrong cells", [loss for row in judged for loss in (row.hard_loss, row.train_hard_loss)])
-    _label(unconverged, "unconverged gates", undecided)
+    _label(hard, "hard loss: wrong cells", [loss for row in evaluated for loss in (row.hard_loss, row.train_hard_loss)])
+    _label(unconverged, "unconverged gates", unconverged_counts)
     return _png(figure)
 
 
 def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
-    """Draw the soft loss of every member, below the hard loss on the probes; the leader's stand out."""
+    """Draw the soft and hard losses of every member, and highlight those of the leader."""
     figure, (soft, hard) = _panels(title, 2, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
         rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
         label = "the best" if index == leader else "the others" if index == order[0] else None
-        judged = [row for row in rows if row.hard_loss is not None]
+        evaluated = [row for row in rows if row.hard_loss is not None]
         soft.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label=label, **style)
-        hard.plot([row.epoch for row in judged], [row.hard_loss for row in judged], **style)
-    every = [row for rows in members for row in rows]
+        hard.plot([row.epoch for row in evaluated], [row.hard_loss for row in evaluated], **style)
+    all_rows = [row for rows in members for row in rows]
     soft.legend()
-    _label(soft, "soft loss", [row.soft_loss for row in every])
-    _label(hard, "hard loss: wrong cells", [row.hard_loss for row in every])
+    _label(soft, "soft loss", [row.soft_loss for row in all_rows])
+    _label(hard, "hard loss: wrong cells", [row.hard_loss for row in all_rows])
     return _png(figure)
 
 
@@ -90,13 +90,13 @@ def returns_png(
     `size` is the width and height in inches, `words` are the labels of the axes.
     """
     figure, axes = _diagram(*size, *words, title)
-    for seed, each in rows.items():
+    for seed, rows_of_seed in rows.items():
         first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
         label = f"while training, seed {seed}" if first else None
-        returns = [math.nan if row["mean_return"] is None else row["mean_return"] for row in each]
-        axes.plot([row["steps"] for row in each], returns, linewidth=1, label=label, **style)
-        points = [(row["steps"], row["score"]) for row in each if row["score"] is not None]
+        returns = [math.nan if row["mean_return"] is None else row["mean_return"] for row in rows_of_seed]
+        axes.plot([row["steps"] for row in rows_of_seed], returns, linewidth=1, label=label, **style)
+        points = [(row["steps"], row["score"]) for row in rows_of_seed if row["score"] is not None]
         if first and points:
             axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="evaluated", zorder=4)
     if math.isfinite(threshold):
@@ -107,7 +107,7 @@ def returns_png(
 
 @cache
 def _load_matplotlib() -> None:
-    """Import matplotlib, whatever backend MPLBACKEND names, and without its messages about its cache."""
+    """Import matplotlib without the backend of MPLBACKEND, and without messages about its cache."""
     # A command in a notebook inherits the kernel's backend, which may not be installed.
     is_first = "matplotlib" not in sys.modules
     backend = os.environ.pop("MPLBACKEND", None) if is_first else None
@@ -121,7 +121,7 @@ def _load_matplotlib() -> None:
     import matplotlib.figure
 
     logger.setLevel(level)
-    # A matplotlibrc in the current folder may be anybody's, and run LaTeX on a text of theirs.
+    # Ignore a matplotlibrc in the current folder, since it may come with data and run LaTeX on its text.
     if is_first and not Path(mpl.matplotlib_fname()).is_absolute():
         mpl.rcdefaults()
     if backend is not None:
@@ -135,14 +135,14 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # pyplot would look for a display, and keep every figure until it is closed.
+    # pyplot would look for a display, and hold every figure until it is closed.
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
-    """Return a figure with one diagram, and labels at its axes without markup."""
+    """Return a figure with one diagram and plain labels."""
     figure = _figure(width, height, dpi)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
@@ -153,7 +153,7 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
 
 
 def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tuple[Figure, Any]:
-    """Return a figure with panels one below the other, over epochs, with a named line where each stage begins."""
+    """Return a figure of stacked panels over epochs, with a named line at the beginning of each stage."""
     figure = _figure(8, 1.5 + 2 * count, 110)
     panels = figure.subplots(count, 1, sharex=True)
     figure.suptitle(title, parse_math=False)
@@ -175,7 +175,7 @@ def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tupl
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # A name may be in any script: boxes stand for missing glyphs.
+        # Names in any script are allowed: missing glyphs become boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="png")
     return buffer.getvalue()
@@ -184,7 +184,7 @@ def _png(figure: Figure) -> bytes:
 def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
     """Set a scale that is logarithmic above 1 and reaches 0, the loss of a solved circuit."""
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(-0.1, 2 * max([1.0, *(each for each in values if each is not None and math.isfinite(each))]))
+    axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
     axes.set_ylabel(text)
     axes.grid(True, alpha=0.3)
 
@@ -205,16 +205,16 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """Draw the target; if it depends on the start, starts above what each should become."""
+    """Draw the target, or a row of initial states above a row of their targets."""
     if job.target is not None:
-        picture = colors(job.target.astype(np.uint8))
+        image = colors(job.target.astype(np.uint8))
     else:
         examples = np.linspace(0, len(job.probes) - 1, RULE_EXAMPLES).astype(int)
         starts = job.probes[examples, ..., : job.config.task.loss_channels]
         last = (job.probe_targets[-1, examples] > 0).astype(np.uint8)
-        rows = [np.concatenate(list(_framed(each)), axis=1) for each in (starts, last)]
-        picture = np.concatenate(rows, axis=0)
-    return picture_png(picture)
+        rows = [np.concatenate(list(_framed(grids)), axis=1) for grids in (starts, last)]
+        image = np.concatenate(rows, axis=0)
+    return picture_png(image)
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
@@ -227,16 +227,16 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.pad(colors(grids), border, constant_values=GREY)
 
 
-def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
+def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
     """Draw RGB `[H, W, 3]` with a square of several pixels for each cell."""
     from PIL import Image
 
-    large = picture.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
+    large = image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
     return film.file_of(Image.fromarray(large))
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """Draw the number of gates of each kind and layer: a table in shades, with undecided ones."""
+    """Draw the number of gates of each kind and layer as a shaded table, with the unconverged ones."""
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     from matplotlib.colors import LogNorm
@@ -249,18 +249,18 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
         dark = math.log(counts[row, column]) > 0.6 * math.log(max(2, counts.max()))
         axes.text(column, row, str(counts[row, column]), ha="center", va="center", size=8, color="w" if dark else "k")
     axes.set_xticks(range(len(gates.NAMES)), gates.NAMES, rotation=35, ha="right", size=9)
-    undecided = [f", {layer.undecided} undecided" if layer.undecided else "" for layer in layers]
-    names = [f"{layer.name}: {layer.gates} gates{more}" for layer, more in zip(layers, undecided, strict=True)]
+    unconverged = [f", {layer.undecided} undecided" if layer.undecided else "" for layer in layers]
+    names = [f"{layer.name}: {layer.gates} gates{more}" for layer, more in zip(layers, unconverged, strict=True)]
     axes.set_yticks(range(len(layers)), names, size=9)
     return _png(figure)
 
 
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
-    """Draw a panel for each curve of a name, its places, and the accuracy there."""
+    """Draw a panel for each curve: its name, positions, and accuracies."""
     figure = _figure(3.8 * len(curves), 2.8, 140)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
-    for axes, (name, at, accuracy) in zip(panels, curves, strict=True):
-        axes.plot(at, [100 * each for each in accuracy], marker="o", linewidth=1)
+    for axes, (name, positions, accuracy) in zip(panels, curves, strict=True):
+        axes.plot(positions, [100 * value for value in accuracy], marker="o", linewidth=1)
         axes.set_xlabel(name)
         axes.set_ylabel("right values, %")
         axes.grid(True, alpha=0.3)
@@ -268,17 +268,17 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """Draw the share of wrong cells over CA steps of several runs, by name: curves, and numbers of values."""
+    """Draw the share of wrong cells over CA steps; `curves` have a run's mismatches and number of values by name."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
-        axes.plot([100 * each / values for each in wrong], label=name, linewidth=1)
+        axes.plot([100 * count / values for count in wrong], label=name, linewidth=1)
     axes.set_ylim(bottom=0)
     axes.legend()
     return _png(figure)
 
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
-    """Draw wrong values over CA steps, small."""
+    """Draw mismatches over CA steps as a small diagram."""
     figure, axes = _diagram(3.8, 1.9, "CA step", text, dpi=140)
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)

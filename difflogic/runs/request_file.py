@@ -1,4 +1,4 @@
-"""`request.json`: the request of a run, by which a resumed run is trained.
+"""Read and write `request.json`: the request of a run, which a resumed run follows.
 
     {"format": 1, "config": {...}, "stop_when_solved": 1}
 

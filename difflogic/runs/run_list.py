@@ -1,4 +1,4 @@
-"""Runs on a disk: every run folder below a folder in brief, or why it cannot be read."""
+"""List runs on a disk: a summary of every run folder below a folder, or the reason why it cannot be read."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
-"""Files of which a run folder has one."""
+"""Files of which a run folder has at least one."""
 DEPTH = 4
-"""Levels of folders that are searched; nothing is searched inside a run folder."""
+"""Levels of folders to search; run folders are not searched."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One run, by its manifest and its metrics."""
+    """Summary of a run from its manifest and metrics."""
 
     path: Path
     name: str
@@ -36,19 +36,19 @@ class Entry:
     """Number of epochs in the metrics, which may be ahead of the manifest."""
     epochs: int
     soft_loss: float | None
-    """Loss of the last epoch, of a population the lowest; None if it is not finite."""
+    """Loss of the last epoch, the lowest one of a population; None if it is not finite."""
     hard_loss: int | None
-    """Wrong values of the best circuit so far."""
+    """Mismatches of the best circuit so far."""
     solved: int | None
-    """Number of models without a wrong value at their last evaluation, at least one if the best circuit has none.
-    None for a classifier, which is never solved."""
+    """Number of models without a mismatch at their last evaluation, at least one if the best circuit has none. None for
+    a classifier, which is never solved."""
     size: int
     """Bytes on the disk."""
     started: str
     """Time in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Last evaluation of the best agent, for agents, whose epochs are environment steps."""
+    """Last evaluation of the best agent, for runs of agents, whose epochs are environment steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -63,10 +63,10 @@ class Broken:
 
 
 def find(folder: Path) -> Iterator[Path]:
-    """Yield the run folders at and below `folder`, in order of their names. Raises RunFolderError without one."""
+    """Yield the run folders at and below `folder` by name. Raises NotFoundError if `folder` does not exist."""
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
-        raise NotFoundError(f"{folder} {what}: expected a folder with runs in it.")
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise NotFoundError(f"{folder} {problem}: expected a folder with runs in it.")
     return _search(folder, DEPTH)
 
 
@@ -105,16 +105,16 @@ def read(path: Path) -> Entry | Broken:
 
 
 def _entry_of_attempts(path: Path) -> Entry | Broken:
-    record, taken = attempts.read(path), read(chosen.run_folder(path))
-    if isinstance(taken, Broken):
-        return taken
+    record, entry = attempts.read(path), read(chosen.run_folder(path))
+    if isinstance(entry, Broken):
+        return entry
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
     # While an attempt runs, only its own metrics have its progress.
     own = read(path / last.folder)
     done = record.with_attempt(replace(last, epoch=own.epoch or last.epoch) if isinstance(own, Entry) else last)
     return replace(
-        taken,
+        entry,
         path=path,
         status="running" if folders.is_held(path) else status,
         epoch=round(done.effort / record.population) if has_budget else done.attempts[-1].epoch,
@@ -138,13 +138,13 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
-    # A list of many runs should not read checkpoints of populations: the metrics have the number of solved models.
-    last, wrong = [last_evaluated(each) for each in rows], checkpoint.fewest_wrong(path)
+    # Metrics have the number of solved models, so that a long list need not read checkpoints of populations.
+    last, wrong = [last_evaluated(member) for member in rows], checkpoint.fewest_wrong(path)
     right = sum(row is not None and row.hard_loss == 0 for row in last)
-    soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
+    soft = [member[-1].soft_loss for member in rows if member and member[-1].soft_loss == member[-1].soft_loss]
     return Entry(
         **_of_every_run(path, record),
-        epoch=min(len(each) for each in rows),
+        epoch=min(len(member) for member in rows),
         epochs=int(record["config"]["train"]["epochs"]),
         soft_loss=min(soft, default=None),
         hard_loss=wrong,
@@ -154,7 +154,7 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
 
 def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     status = str(record["status"])
-    # The system released the lock of a process that was killed.
+    # The operating system released the lock of a killed process.
     status = "killed" if status == "running" and not folders.is_held(path) else status
     return {
         "path": path,
@@ -171,7 +171,7 @@ def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
-    last = [each[-1] for each in scores if each]
+    latest = [scores_of_agent[-1] for scores_of_agent in scores if scores_of_agent]
     least = record["config"]["evaluation"].get("threshold")
     return Entry(
         **_of_every_run(path, record),
@@ -179,8 +179,8 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
         epochs=int(record["config"]["steps"]),
         soft_loss=None,
         hard_loss=None,
-        solved=None if least is None else sum(each >= least for each in last),
-        score=max(last, default=None),
+        solved=None if least is None else sum(scores_of_agent >= least for scores_of_agent in latest),
+        score=max(latest, default=None),
     )
 
 

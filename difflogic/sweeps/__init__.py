@@ -1,4 +1,4 @@
-"""Sweeps: many runs, the trials, that differ in some fields, with a table, a page and the best of them.
+"""Sweeps: many runs (trials) that differ in some fields, with a table, a page and the best one.
 
     described = Spec.of(preset="checkerboard-small", over={"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
 

@@ -1,8 +1,8 @@
 """Axes of a sweep: a field of the configuration, and its values.
 
-optimizer.lr=0.02:0.2:log     any number between, by its logarithm; without `:log` evenly, `:0.01` in such steps
+optimizer.lr=0.02:0.2:log     any number between, log-uniform; without `:log` uniform, `:0.01` in steps of 0.01
 model.kernels=4,8,16          one of these
-seed=0..31                    one of these whole numbers; `0..30..2` every second
+seed=0..31                    one of these integers; `0..30..2` every second
 """
 
 import re
@@ -15,7 +15,7 @@ from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"
-"""Axis that is never searched, since a setting is repeated with seeds."""
+"""Axis that is never searched, since seeds repeat a setting."""
 MOST_VALUES = 100_000
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -25,7 +25,7 @@ _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER})(?::(log|{_NUMBER}))?\s*")
 
 @dataclass(frozen=True)
 class Axis:
-    """Field by its path, and its values, or without any a range of numbers, ends included."""
+    """Field by its path, and its values, or without values a range of numbers, ends included."""
 
     path: str
     values: tuple[Any, ...] = ()
@@ -42,14 +42,14 @@ def axis(path: str, given: Any, base: Document) -> Axis:
     Raises UsageError for an unknown field, a range without numbers, and values that the field does not take.
     """
     kind, limits = _field(path, base)
-    if isinstance(given, str) and (found := _RANGE.fullmatch(given)):
-        low, high, third = float(found[1]), float(found[2]), found[3]
+    if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
+        low, high, third = float(match[1]), float(match[2]), match[3]
         step = None if third in (None, "log") else float(third)
-        made = Axis(path, (), low, high, step, third == "log", kind is int)
+        result = Axis(path, (), low, high, step, third == "log", kind is int)
         for number in (low, high, low if step is None else low + step):
             _taken(kind, limits, number, path)
-        _check_range(made, given)
-        return made
+        _check_range(result, given)
+        return result
     values = tuple(_taken(kind, limits, value, path) for value in _values(path, given))
     if len(set(map(repr, values))) < len(values):
         raise UsageError(f"{path} has a value twice: {given}.")
@@ -57,17 +57,17 @@ def axis(path: str, given: Any, base: Document) -> Axis:
 
 
 def _values(path: str, given: Any) -> list[Any]:
-    """Parse values between commas as TOML; other text is itself, since shells strip quotes."""
+    """Parse values between commas as TOML, or else as plain text, since shells strip quotes."""
     if not isinstance(given, str):
         values = list(given) if isinstance(given, list | tuple | range) else [given]
-    elif found := _COUNT.fullmatch(given):
-        first, last, step = int(found[1]), int(found[2]), int(found[3] or 1)
+    elif match := _COUNT.fullmatch(given):
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
         values = list(range(first, min(last, first + MOST_VALUES * max(1, step)) + 1, step)) if step else []
     else:
         try:
             values = parsed(f"value = [{given}]")["value"]
         except ConfigError:
-            values = [toml_value(each, path) for each in given.split(",") if each.strip()]
+            values = [toml_value(word, path) for word in given.split(",") if word.strip()]
     if not values:
         raise UsageError(
             f"{path} has no values: expected LOW..HIGH with LOW below HIGH, or a list, got {shown(given)}."
@@ -77,35 +77,35 @@ def _values(path: str, given: Any) -> list[Any]:
     return values
 
 
-def _check_range(found: Axis, given: str) -> None:
-    path, step = found.path, found.step
-    if not found.low < found.high:
+def _check_range(checked: Axis, given: str) -> None:
+    path, step = checked.path, checked.step
+    if not checked.low < checked.high:
         raise UsageError(f"The range of {path} is empty: expected LOW:HIGH with LOW below HIGH, got {given}.")
-    if found.is_log and found.low <= 0:
+    if checked.is_log and checked.low <= 0:
         raise UsageError(
-            f"The range of {path} begins at {found.low:g}: a logarithm needs numbers above 0, got {given}."
+            f"The range of {path} begins at {checked.low:g}: a logarithm needs numbers above 0, got {given}."
         )
-    if step is not None and not 0 < step <= found.high - found.low:
+    if step is not None and not 0 < step <= checked.high - checked.low:
         raise UsageError(f"The steps of {path} must be above 0 and fit into its range, got {given}.")
 
 
 def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
-    made = convert(kind, plain(value), path, limits)
-    if limits is not None and not limits.holds(made):
+    converted = convert(kind, plain(value), path, limits)
+    if limits is not None and not limits.holds(converted):
         raise UsageError(f"{path} must be {limits.words}, got {shown(value)}.")
-    return made
+    return converted
 
 
 def _field(path: str, base: Document) -> tuple[Any, Limits | None]:
-    known = {where: (kind, field.metadata.get("limits")) for where, kind, field in leaves(type(base))}
-    del known["name"]
-    if path in known:
-        return known[path]
-    if inside := [each for each in known if each.startswith(f"{path}.")]:
+    fields = {name: (kind, field.metadata.get("limits")) for name, kind, field in leaves(type(base))}
+    del fields["name"]
+    if path in fields:
+        return fields[path]
+    if inside := [name for name in fields if name.startswith(f"{path}.")]:
         raise UsageError(f"{path} is a section: sweep a field of it, say {inside[0]}.")
-    # `train.lr` was meant for the section that has an `lr`.
-    same = [each for each in known if each.rpartition(".")[2] == path.rpartition(".")[2]]
-    near = f" (did you mean {same[0]}?)" if same else hint(path, known)
+    # Someone who writes `train.lr` means the section that has an `lr`.
+    same = [name for name in fields if name.rpartition(".")[2] == path.rpartition(".")[2]]
+    near = f" (did you mean {same[0]}?)" if same else hint(path, fields)
     raise UsageError(f"There is no field {shown(path)} to sweep{near}: `difflogic presets NAME` lists all.")

@@ -1,8 +1,8 @@
-"""Search of a sweep: the choice of trials, their ranking, and their results so far.
+"""Run the search of a sweep: choose trials, rank them, and store their results.
 
-All decisions follow from the specification and from the results, in a fixed order. Results are stored, line by line, in
-`trials.jsonl`. To resume is to do it all again, with known results looked up and not trained, so that a sweep that was
-killed at any moment ends as one that never was.
+All decisions follow from the specification and the results, in a fixed order. Results are stored line by line in
+`trials.jsonl`. A resumed sweep repeats all decisions with the stored results, so that a sweep that was killed at any
+moment ends like one that was not.
 """
 
 import json
@@ -32,7 +32,7 @@ Ended = Literal["complete", "pruned", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """Trial that is over."""
+    """Ended trial."""
 
     number: int
     values: Mapping[str, Any]
@@ -55,33 +55,33 @@ class Sweep:
     path: Path
     spec: Spec
     trials: Sequence[Trial]
-    """Trials that are over, in order."""
+    """Ended trials, in order."""
     interrupted: Any = None
-    """Signal that stopped it early, or the reason that was given to its `Stop`."""
+    """Signal or reason that stopped it early."""
 
     @property
     def ranked(self) -> list[Trial]:
-        """Trials, the best first, of equals the earlier; those without a value last."""
+        """Trials from best to worst, of equals the earlier first; those without a value last."""
 
-        def rank(each: Trial) -> tuple[bool, float, int]:
-            return each.value is None, self.spec.sign * (each.value or 0.0), each.number
+        def rank(trial: Trial) -> tuple[bool, float, int]:
+            return trial.value is None, self.spec.sign * (trial.value or 0.0), trial.number
 
         return sorted(self.trials, key=rank)
 
     @property
     def best(self) -> Trial | None:
         """Best complete trial, if one has a value."""
-        return next((each for each in self.ranked if each.status == "complete" and each.value is not None), None)
+        return next((trial for trial in self.ranked if trial.status == "complete" and trial.value is not None), None)
 
 
 class SweepObserver:
     """Observer with methods to override."""
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Receive the begin, before the first trial; `known` results exist already."""
+        """Receive the beginning, before the first trial; `known` results exist already."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """Receive a trial that is over, in the order of ranking."""
+        """Receive an ended trial, in a fixed order."""
 
     def noticed(self, text: str) -> None:
         """Receive a sentence for people."""
@@ -95,20 +95,20 @@ class Workers(Protocol):
         """Number of trials at once."""
 
     def submit(self, rung: Rung) -> None:
-        """Train a trial once there is room, in the order of calls."""
+        """Queue a trial, in the order of calls."""
 
     def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
         """Return trials finished since the last call; block for at most `seconds`."""
 
     def put_away(self, trial: int) -> None:
-        """Move the run of a trial that is over into the folder of the sweep."""
+        """Move the run of an ended trial into the folder of the sweep."""
 
 
 @contextmanager
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
-    """Lock a sweep's folder: a new one, or without a description an earlier sweep's, with another number of trials.
+    """Lock a sweep's folder: a new one, or without a description an existing one, maybe with more trials.
 
-    Raises RunFolderError if it is not free, NotFoundError if it holds no sweep, UsageError.
+    Raises RunFolderError if it is in use, NotFoundError if it holds no sweep, UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -129,7 +129,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
 
 
 class Course:
-    """Choice and ranking of trials in one order."""
+    """Choice and ranking of trials in a fixed order."""
 
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer
@@ -137,9 +137,9 @@ class Course:
         is_grid = described.method == "grid"
         self._sampler = GridSampler(described) if is_grid else OptunaSampler(described, out)
         self._rungs = described.rungs()
-        # A grid and random trials do not wait for results: a few more than there are workers keep these busy. Others
-        # are chosen by results. With `ahead` = 8, trial 8 of `optuna` is chosen when the result of trial 0 is known and
-        # no other is, so that the choice does not depend on the number of workers.
+        # A grid and random trials do not wait for results: a few more than there are workers keep these busy. Other
+        # methods use results. With `ahead` = 8, `optuna` chooses trial 8 by the result of trial 0 alone, so that the
+        # choice does not depend on the number of workers.
         is_blind = described.method in ("grid", "random")
         self._ahead = None if is_blind else described.ahead
         self._over: list[Trial] = []
@@ -152,19 +152,19 @@ class Course:
 
     def go(self, stop: Stop) -> Sweep:
         """Train trials until all are over, or the sweep is stopped."""
-        asked, waiting = 0, deque[Rung]()
+        chosen, waiting = 0, deque[Rung]()
         while stop.reason is None:
-            while len(waiting) < (self._ahead or 4 * self._workers.size) and asked < self._spec.most:
-                waiting.append(self._begun(asked, self._sampler.ask(asked, self._ledger.values.get(asked)), 0))
-                asked += 1
+            while len(waiting) < (self._ahead or 4 * self._workers.size) and chosen < self._spec.most:
+                waiting.append(self._begun(chosen, self._sampler.ask(chosen, self._ledger.values.get(chosen)), 0))
+                chosen += 1
             if not waiting:
                 break
-            # The first in order, even if a later one is done: that order is always the same.
+            # The first in order, even if a later one is done, since the order must always be the same.
             first = waiting[0]
             if (outcome := self._ledger.outcomes.get((first.trial, first.until))) is None:
-                for each, known in self._workers.ended(POLL_S):
-                    # Stored at once, so that a kill loses nothing.
-                    self._ledger.keep(each, known)
+                for rung, result in self._workers.ended(POLL_S):
+                    # Store it at once, so that a kill loses nothing.
+                    self._ledger.keep(rung, result)
                 continue
             if (more := self._judged(waiting.popleft(), outcome)) is not None:
                 waiting.append(more)
@@ -172,7 +172,7 @@ class Course:
         return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _judged(self, rung: Rung, outcome: Outcome) -> Rung | None:
-        """Return the trial's next rung, unless it is over."""
+        """Rank the result of a rung, and return the trial's next rung unless it has ended."""
         number, values, metric = rung.trial, rung.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
@@ -194,7 +194,7 @@ class Course:
 
 
 class _Ledger:
-    """Results of rungs in `trials.jsonl`, as they came in."""
+    """Results of rungs in `trials.jsonl`, in the order of their arrival."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -202,17 +202,17 @@ class _Ledger:
         self.values: dict[int, dict[str, Any]] = {}
         lines = list(jsonl.objects(path))
         try:
-            for each in lines:
-                self.outcomes[each["trial"], each["until"]] = Outcome(**each["outcome"])
-                # JSON has lists for tuples.
-                self.values[each["trial"]] = {path: tuple(value) if isinstance(value, list) else value
-                                              for path, value in each["values"].items()}  # fmt: skip
+            for line in lines:
+                self.outcomes[line["trial"], line["until"]] = Outcome(**line["outcome"])
+                # JSON turned tuples into lists.
+                self.values[line["trial"]] = {path: tuple(value) if isinstance(value, list) else value
+                                              for path, value in line["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: use that version to continue it."
             ) from error
-        # Nothing may follow a line that was cut short by a kill.
-        files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
+        # Remove a line that was cut short by a kill, before others follow.
+        files.write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def keep(self, rung: Rung, outcome: Outcome) -> None:
         """Store a result, before it is ranked. Raises OSError."""

@@ -1,6 +1,6 @@
-"""Page of a sweep in one file: every trial as a line through its values, and as a row of a table.
+"""Draw the page of a sweep as one file: every trial as a line through its values, and as a row of a table.
 
-Without scripts the table is in the order of the metric, and complete.
+Without scripts the table is complete, in the order of the metric.
 """
 
 import math
@@ -21,7 +21,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Vertical axis of the drawing."""
+    """Vertical axis of the diagram."""
 
     name: str
     x: float
@@ -31,29 +31,29 @@ class Column:
     """Height of each value that occurs."""
 
 
-def html(found: Sweep, is_alone: bool = False) -> str:
-    """Return the page; with `is_alone` without links to trials."""
+def html(sweep: Sweep, is_alone: bool = False) -> str:
+    """Return the page as HTML; with `is_alone` without links to trials."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
     template = Environment(
         loader=ChoiceLoader(packages), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template("sweep.html")
-    rows = [(each, {**each.values, found.spec.metric: each.value}) for each in found.ranked]
-    drawn = [(each, values) for each, values in rows if each.status != "failed"]
-    columns = _columns(found, [values for _, values in drawn])
+    rows = [(trial, {**trial.values, sweep.spec.metric: trial.value}) for trial in sweep.ranked]
+    shown_rows = [(trial, values) for trial, values in rows if trial.status != "failed"]
+    columns = _columns(sweep, [values for _, values in shown_rows])
     lines = [
-        (each, " ".join(f"{column.x:.1f},{column.places[str(values[column.name])]:.1f}" for column in columns),
-         place * SHADES // len(drawn))
-        for place, (each, values) in enumerate(drawn)
+        (trial, " ".join(f"{column.x:.1f},{column.places[str(values[column.name])]:.1f}" for column in columns),
+         place * SHADES // len(shown_rows))
+        for place, (trial, values) in enumerate(shown_rows)
     ]  # fmt: skip
     return template.render(
-        sweep=found,
+        sweep=sweep,
         is_alone=is_alone,
-        name=found.spec.base.name,
-        rows=[(each, [*map(shown, values.values())]) for each, values in rows],
+        name=sweep.spec.base.name,
+        rows=[(trial, [*map(shown, values.values())]) for trial, values in rows],
         columns=columns,
-        lines=lines[::-1],  # the best is drawn last, above all
+        lines=lines[::-1],  # the best last, above the others
         width=WIDTH,
         height=HEIGHT,
         margin=MARGIN,
@@ -62,37 +62,37 @@ def html(found: Sweep, is_alone: bool = False) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text for people."""
+    """Format a value for people."""
     if isinstance(value, tuple):
         return str(list(value))
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _columns(found: Sweep, drawn: Sequence[Values]) -> list[Column]:
-    logs = {axis.path: axis.is_log for axis in found.spec.axes} | {found.spec.metric: False}
+def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
+    logs = {axis.path: axis.is_log for axis in sweep.spec.axes} | {sweep.spec.metric: False}
     gap = (WIDTH - 2 * MARGIN) / (len(logs) - 1)
     return [
-        _column(name, MARGIN + place * gap, [values[name] for values in drawn], is_log)
+        _column(name, MARGIN + place * gap, [values[name] for values in rows], is_log)
         for place, (name, is_log) in enumerate(logs.items())
     ]
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Place numbers by their size, and other values at equal distances."""
-    known = [value for value in values if value is not None]
+    """Place numbers by size, and other values at equal distances."""
+    numbers = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
-    if known and all(type(value) in (int, float) for value in known):
+    if numbers and all(type(value) in (int, float) for value in numbers):
         scale = math.log if is_log else float
-        least, most = scale(min(known)), scale(max(known))
+        least, most = scale(min(numbers)), scale(max(numbers))
         span = most - least or 1.0
-        places = {str(value): bottom - (bottom - top) * 0.9 * (scale(value) - least) / span for value in known}
-        marks = dict.fromkeys((min(known), max(known)))
+        places = {str(value): bottom - (bottom - top) * 0.9 * (scale(value) - least) / span for value in numbers}
+        marks = dict.fromkeys((min(numbers), max(numbers)))
         ticks = [(places[str(value)], shown(value)) for value in marks]
     else:
-        words = list(dict.fromkeys(str(value) for value in sorted(known, key=str)))
+        words = list(dict.fromkeys(str(value) for value in sorted(numbers, key=str)))
         places = {word: top + (bottom - top) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
         ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
-    if len(known) < len(values):  # None is below all others
+    if len(numbers) < len(values):  # None is at the bottom
         places[str(None)] = HEIGHT - 10.0
         ticks.append((places[str(None)], NONE))
     return Column(name, x, ticks, places)

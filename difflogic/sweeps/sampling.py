@@ -1,7 +1,7 @@
-"""Samplers choose the next trial's values: every point of a grid in turn, or by Optuna.
+"""Samplers of a trial's values: every point of a grid in turn, or by Optuna.
 
-Optuna receives results in the order of trials, and each trial has its own key, so that a sweep is the same on any
-number of workers, and when it is resumed.
+Optuna receives results in the order of trials, and each trial has its own key, so that a sweep does not depend on the
+number of workers, or on being resumed.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class GridSampler:
     """Sampler of every combination; the last axis changes first."""
 
     def __init__(self, spec: Spec) -> None:
-        self._paths = [each.path for each in spec.axes]
-        self._points = itertools.product(*(each.values for each in spec.axes))
+        self._paths = [axis.path for axis in spec.axes]
+        self._points = itertools.product(*(axis.values for axis in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """Return the values of the next trial, which are `known` if it was chosen before."""
+        """Return the values of the next trial, which are `known` if it was sampled before."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether a trial with this value should end after this rung, counted from 0."""
+        """Return whether to prune a trial with this value after this rung, from 0."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """Receive the end of a trial: complete, pruned or failed."""
+        """Receive the result of a trial: complete, pruned or failed."""
 
 
 class OptunaSampler(GridSampler):
     """Sampler by Optuna: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        """Make the study in the folder's `study.db` anew."""
+        """Create a new study in the folder's `study.db`."""
         import optuna
 
         def connected() -> sqlite3.Connection:
             connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
-            # Not flushed at each of a trial's ten changes, since the study can be made anew.
+            # Do not flush each of a trial's ten changes, since the study can be created again.
             connection.execute("PRAGMA synchronous=OFF")
             return connection
 
@@ -62,8 +62,8 @@ class OptunaSampler(GridSampler):
         self._optuna, self._spec = optuna, spec
         self._worst = spec.sign * math.inf
         self._trials: dict[int, Trial] = {}
-        self._seeds = next((each.values for each in spec.axes if each.path == SEED), ())
-        self._space = {each.path: self._distribution(each) for each in spec.searched}
+        self._seeds = next((axis.values for axis in spec.axes if axis.path == SEED), ())
+        self._space = {axis.path: self._distribution(axis) for axis in spec.searched}
         (folder / DATABASE).unlink(missing_ok=True)
         self._study: Study = optuna.create_study(
             storage=optuna.storages.RDBStorage("sqlite://", {"creator": connected}),
@@ -75,17 +75,17 @@ class OptunaSampler(GridSampler):
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
-        # The state of a sampler would be lost with the process, so that each trial has its own. Its key has the trial
-        # in the lower 20 bits and the sweep's seed above, cut to the 32 bits of a seed of NumPy's RandomState.
+        # A sampler's state would be lost with the process, so that each trial has its own. Its seed has the trial in
+        # the lower 20 bits and the sweep's seed above, truncated to the 32 bits of NumPy's RandomState.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)
         trial = self._trials[number] = self._study.ask(self._space)
-        drawn = {SEED: self._seeds[number % len(self._seeds)]} if self._seeds else {}
+        values = {SEED: self._seeds[number % len(self._seeds)]} if self._seeds else {}
         for axis in self._spec.searched:
             word = trial.params[axis.path]
-            drawn[axis.path] = axis.values[[*map(_word, axis.values)].index(word)] if axis.values else word
-        return {axis.path: drawn[axis.path] for axis in self._spec.axes}
+            values[axis.path] = axis.values[[*map(_word, axis.values)].index(word)] if axis.values else word
+        return {axis.path: values[axis.path] for axis in self._spec.axes}
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
         trial = self._trials[number]
@@ -109,7 +109,7 @@ class OptunaSampler(GridSampler):
 
 
 def _word(value: Any) -> Any:
-    """Return a list as text, since Optuna stores numbers, text and truth values."""
+    """Return a list as text, since Optuna stores only numbers, text and booleans."""
     return json.dumps(value) if isinstance(value, list | tuple) else value
 
 

@@ -1,4 +1,4 @@
-"""Specification of a sweep: a configuration, the axes along which trials differ from it, and their choice and ranking.
+"""Specification of a sweep: a configuration, the axes along which trials differ, and their choice and ranking.
 
 preset = "checkerboard-small"     # of `difflogic train` or `train-policy`; or config = "mine.toml"
 recipe = "robust"
@@ -34,16 +34,16 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""`halving` checks a trial after a ninth and after a third of its training, and continues about every third."""
+"""Halving checks a trial after a ninth and after a third of its training, and continues about every third."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
-"""Entries of a specification: those of the sweep, and those that all trials share."""
+"""Entries of a specification for all trials; ENTRIES are those of the sweep."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
 class Spec(SweepRequest, Document):
-    """Everything that the table of a sweep depends on. Make one with `of`, which sets usual values."""
+    """Specification of a sweep; make one with `of`, which sets defaults."""
 
     if TYPE_CHECKING:  # `of` sets them
         metric: str = ""
@@ -52,39 +52,44 @@ class Spec(SweepRequest, Document):
     asked: TrainRequest = field("The options and fields that all trials share", default=TrainRequest())
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
-        """Return the sweep of the entries of a file, and of `preset`; `config` may be a file or a configuration.
+    def of(cls, **entries: Any) -> Self:
+        """Make a specification from the entries of a file.
 
-        Raises UsageError, ConfigError.
+        Args:
+            entries: Such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.
+
+        Raises:
+            UsageError: An entry is missing, or entries contradict each other.
+            ConfigError: A field is unknown, or a value is out of range.
         """
-        given = {name: value for name, value in given.items() if value is not None}
-        preset = given.pop("preset", None)
-        base = base_of(preset, given.get("config"))
+        entries = {name: value for name, value in entries.items() if value is not None}
+        preset = entries.pop("preset", None)
+        base = base_of(preset, entries.get("config"))
         if preset is not None and isinstance(base, Config):
-            given.setdefault("recipe", recipes.usual(base))
+            entries.setdefault("recipe", recipes.usual(base))
         over = {path: plain(list(value) if isinstance(value, range) else value)
-                for path, value in by_path(_table(given.get("over", {}), "over")).items()}  # fmt: skip
+                for path, value in by_path(_table(entries.get("over", {}), "over")).items()}  # fmt: skip
         usual = {"metric": (OF_AGENTS if isinstance(base, PolicyConfig) else OF_AUTOMATA)[0]}
-        is_grid = "trials" not in given and all(axis(path, value, base).values for path, value in over.items())
+        is_grid = "trials" not in entries and all(axis(path, value, base).values for path, value in over.items())
         usual |= {"method": "grid" if is_grid else "random"}
-        known = {"config": base.to_dict(), "over": over, "set": by_path(_table(given.get("set", {}), "set"))}
-        return cls.from_dict(usual | given | known)
+        fixed = {"config": base.to_dict(), "over": over, "set": by_path(_table(entries.get("set", {}), "set"))}
+        return cls.from_dict(usual | entries | fixed)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read it like every document. Raises UsageError, ConfigError."""
+        """Make a specification from all its entries. Raises UsageError, ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         entries = {name: value for name, value in data.items() if name != "format"}
-        if unknown := [name for name in entries if name not in (*ENTRIES, *OF_TRIALS)]:
-            known = ", ".join((*ENTRIES, *OF_TRIALS))
-            raise ConfigError(f"Unknown entry {shown(unknown[0])}{hint(unknown[0], (*ENTRIES, *OF_TRIALS))}: {known}.")
-        asked = {name: entries.pop(name) for name in OF_TRIALS if name in entries}
-        made: Self = build(cls, entries | {"asked": TrainRequest.from_dict(asked)})
-        return made
+        known = (*ENTRIES, *OF_TRIALS)
+        if unknown := [name for name in entries if name not in known]:
+            raise ConfigError(f"Unknown entry {shown(unknown[0])}{hint(unknown[0], known)}: {', '.join(known)}.")
+        shared = {name: entries.pop(name) for name in OF_TRIALS if name in entries}
+        spec: Self = build(cls, entries | {"asked": TrainRequest.from_dict(shared)})
+        return spec
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries of a file, with everything that trials depend on."""
+        """Return the entries for a file, with everything that trials depend on."""
         entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
         return {"format": FORMAT} | entries | self.asked.to_dict()
 
@@ -92,7 +97,7 @@ class Spec(SweepRequest, Document):
     def load(cls, path: Path, **changed: Any) -> Self:
         """Read a specification, with some of its entries replaced. Raises UsageError, ConfigError."""
         data = document.read(path)
-        if isinstance(data.get("config"), str):  # beside the file that names it
+        if isinstance(data.get("config"), str):  # relative to the specification
             data["config"] = path.parent / data["config"]
         return cls.of(**data | {name: value for name, value in changed.items() if value is not None})
 
@@ -106,7 +111,7 @@ class Spec(SweepRequest, Document):
         self._check_request()
 
     def _check_method(self) -> None:
-        ranges = [each.path for each in self.axes if not each.values]
+        ranges = [axis.path for axis in self.axes if not axis.values]
         if self.method == "grid" and ranges:
             raise UsageError(
                 f"A grid needs values, but {ranges[0]} is the range {self.over[ranges[0]]}: list some, or give "
@@ -118,8 +123,8 @@ class Spec(SweepRequest, Document):
             raise UsageError(f"`method` {self.method} searches fields, but seed is the only axis: give `method` grid.")
         if self.method != "grid" and self.trials is None:
             raise UsageError(f"`method` {self.method} needs the number of trials: give `trials`.")
-        asked = self.asked
-        if self.method == "halving" and (asked.until_solved or asked.restarts):
+        request = self.asked
+        if self.method == "halving" and (request.until_solved or request.restarts):
             raise UsageError(
                 "`method` halving judges runs before they end, but trials of several attempts begin again: give "
                 "another method, or `restarts` 0 without `until_solved`."
@@ -131,53 +136,53 @@ class Spec(SweepRequest, Document):
             raise UsageError("Agents are swept without `until_solved`: drop it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
-        # Errors of all trials are reported here, and not by each of them.
+        # Report errors of all trials here, not in each of them.
         try:
             self.configured({})
-        except ConfigError:  # the fields of `set` may fit only with values of the axes: the first of each is tried
-            self.configured({each.path: each.values[0] if each.values else each.low for each in self.axes})
+        except ConfigError:  # `set` may fit only with values of the axes: try the first ones
+            self.configured({axis.path: axis.values[0] if axis.values else axis.low for axis in self.axes})
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """Configuration that trials start from."""
+        """Configuration that trials begin with."""
         return base_of(None, dict(self.config))
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        return tuple(axis(path, given, self.base) for path, given in self.over.items())
+        return tuple(axis(path, values, self.base) for path, values in self.over.items())
 
     @property
     def is_policy(self) -> bool:
-        """Whether trials are runs of agents."""
+        """True if trials are runs of agents."""
         return isinstance(self.base, PolicyConfig)
 
     @property
     def searched(self) -> list[Axis]:
-        """Axes but the seeds."""
-        return [each for each in self.axes if each.path != SEED]
+        """Axes other than the seed."""
+        return [axis for axis in self.axes if axis.path != SEED]
 
     @property
     def sign(self) -> int:
-        """Factor of the metric by which less is better."""
+        """Sign of the metric with which less is better."""
         return -1 if self.metric == "return" else 1
 
     @property
     def most(self) -> int:
         """Total number of trials."""
-        points = math.prod(len(each.values) for each in self.axes) if self.method == "grid" else math.inf
+        points = math.prod(len(axis.values) for axis in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Return the epochs, of agents steps, after which a trial is checked; the last one, None, is its end."""
+        """Return the epochs, or steps of agents, after which a trial is checked; the last one is None, its end."""
         if self.method != "halving":
             return [None]
-        # Of 1000 epochs: [112, 334, None].
+        # With 1000 epochs: [112, 334, None].
         config = self.configured({})
-        whole = config.train.epochs if isinstance(config, Config) else config.steps
-        return [*(math.ceil(whole / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
+        total = config.train.epochs if isinstance(config, Config) else config.steps
+        return [*(math.ceil(total / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """Return the configuration of a trial with these values, by their paths. Raises ConfigError."""
+        """Return the configuration of a trial with values by their paths. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -188,15 +193,15 @@ class Spec(SweepRequest, Document):
 
     @property
     def request(self) -> TrainRequest:
-        """Request of each trial: for agents their number, and whether a solution ends it."""
-        # A solution ends the time to a solution; fewer gates or values are found after it.
-        asked = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
-        # Halving compares unfinished runs, so that no recipe may restart them.
-        return replace(asked, restarts=0) if self.method == "halving" else asked
+        """Request of each trial, with its stop rule."""
+        # A solution ends a trial that measures the time to it; other metrics improve further.
+        request = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
+        # Halving compares unfinished runs, which no recipe may restart.
+        return replace(request, restarts=0) if self.method == "halving" else request
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
-    """Return a preset of automata or of agents, or the content of a file or table. Raises UsageError, ConfigError."""
+    """Return the configuration of a preset, file or table, of automata or agents. Raises UsageError, ConfigError."""
     if (preset is None) == (config is None):
         raise UsageError("Say what to sweep: `preset`, `config`, or a sweep's own file.")
     if isinstance(config, Config | PolicyConfig):
@@ -213,10 +218,10 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
     return presets.get(name)
 
 
-def _table(found: Any, name: str) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping):
-        raise UsageError(f"{name} must be a table of fields, got {shown(found)}.")
-    return found
+def _table(entry: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"{name} must be a table of fields, got {shown(entry)}.")
+    return entry
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Results of a sweep beside its trials: tables, a page, and the best run.
+"""Write the results of a sweep into its folder: tables, a page, and the best run.
 
 trials.csv  trials.json   a row for each trial
-settings.csv              a row for each setting, over all its seeds, with the rate of success
-index.html                how the metric depends on all fields together
+settings.csv              a row for each setting over all its seeds, with the success rate
+index.html                diagram of the metric and all fields
 best/                     a copy of the best trial's run folder
 """
 
@@ -28,21 +28,21 @@ BEST = "best"
 OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
-def trial_rows(found: Sweep) -> list[Row]:
-    """Return a row for each trial that is over; `seconds` is the only column that depends on time and machine."""
+def trial_rows(sweep: Sweep) -> list[Row]:
+    """Return a row for each ended trial; only its `seconds` depend on the machine."""
     return [
-        {"trial": each.number, "status": each.status, **plain(dict(each.values)), found.spec.metric: each.value}
-        | {name: getattr(each.outcome, name) for name in OF_OUTCOME}
-        for each in sorted(found.trials, key=lambda trial: trial.number)
+        {"trial": trial.number, "status": trial.status, **plain(dict(trial.values)), sweep.spec.metric: trial.value}
+        | {name: getattr(trial.outcome, name) for name in OF_OUTCOME}
+        for trial in sorted(sweep.trials, key=lambda trial: trial.number)
     ]
 
 
-def settings(found: Sweep) -> list[Row]:
-    """Return a row for each setting of the axes but the seed: its rate of success, and the metric of its trials."""
+def settings(sweep: Sweep) -> list[Row]:
+    """Return a row for each setting of the axes without the seed: success rate, and metric of its trials."""
     groups: dict[str, list[Trial]] = {}
-    for each in sorted(found.trials, key=lambda trial: trial.number):
-        groups.setdefault(repr(_setting(each)), []).append(each)
-    return [_row(found.spec.metric, group) for group in groups.values()]
+    for trial in sorted(sweep.trials, key=lambda trial: trial.number):
+        groups.setdefault(repr(_setting(trial)), []).append(trial)
+    return [_row(sweep.spec.metric, group) for group in groups.values()]
 
 
 def _setting(trial: Trial) -> Row:
@@ -50,18 +50,18 @@ def _setting(trial: Trial) -> Row:
 
 
 def _row(metric: str, group: Sequence[Trial]) -> Row:
-    ended = [each for each in group if each.status == "complete"]
-    models, solved = (sum(getattr(each.outcome, name) for each in ended) for name in ("models", "solved"))
+    ended = [trial for trial in group if trial.status == "complete"]
+    models, solved = (sum(getattr(trial.outcome, name) for trial in ended) for name in ("models", "solved"))
     low, high = wilson_interval(solved, models) if models else (None, None)
-    values = [each.value for each in ended if each.value is not None]
+    values = [trial.value for trial in ended if trial.value is not None]
     mean = sum(values) / len(values) if values else None
     if metric == "tts":
-        # Over several trials too: the total effort for each solution.
-        mean = sum(each.outcome.effort or 0.0 for each in ended) / solved if solved else None
+        # The total effort per solution, over all trials.
+        mean = sum(trial.outcome.effort or 0.0 for trial in ended) / solved if solved else None
     return dict(plain(_setting(group[0]))) | {
         "trials": len(group),
-        "failed": sum(each.status == "failed" for each in group),
-        "pruned": sum(each.status == "pruned" for each in group),
+        "failed": sum(trial.status == "failed" for trial in group),
+        "pruned": sum(trial.status == "pruned" for trial in group),
         "models": models,
         "solved": solved,
         "rate": solved / models if models else None,
@@ -71,31 +71,27 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
     }
 
 
-def write(found: Sweep) -> None:
+def write(sweep: Sweep) -> None:
     """Write the results so far. Raises OSError."""
-    rows, grouped = trial_rows(found), settings(found)
-    files.write_atomically(found.path / "trials.csv", _csv(rows))
-    files.write_atomically(found.path / "settings.csv", _csv(grouped))
-    document = {"metric": found.spec.metric, "trials": rows, "settings": grouped}
-    files.write_atomically(found.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
-    files.write_atomically(found.path / "index.html", page.html(found).encode())
-    if found.best is not None:
-        _copy_best(found.path, found.best.folder)
+    rows, grouped = trial_rows(sweep), settings(sweep)
+    files.write_atomically(sweep.path / "trials.csv", _csv(rows))
+    files.write_atomically(sweep.path / "settings.csv", _csv(grouped))
+    document = {"metric": sweep.spec.metric, "trials": rows, "settings": grouped}
+    files.write_atomically(sweep.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
+    files.write_atomically(sweep.path / "index.html", page.html(sweep).encode())
+    if sweep.best is not None:
+        _copy_best(sweep.path, sweep.best.folder)
 
 
 def _csv(rows: Sequence[Row]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for index, row in enumerate(rows):
-        if not index:
-            writer.writerow(row)
-        writer.writerow("" if value is None else value for value in row.values())
+    text, lines = io.StringIO(), [[*rows[0]], *([*row.values()] for row in rows)] if rows else []
+    csv.writer(text, lineterminator="\n").writerows(lines)  # None becomes an empty field
     return text.getvalue().encode()
 
 
 def _copy_best(path: Path, folder: str) -> None:
-    """Copy the best run as a whole, by way of a temporary folder."""
-    made = path / f"{BEST}{files.TEMPORARY}"
-    shutil.rmtree(made, ignore_errors=True)
-    shutil.copytree(path / folder, made, ignore=shutil.ignore_patterns(".lock"))
-    files.replace_folder(made, path / BEST)
+    """Copy the best run atomically, by way of a temporary folder."""
+    copy = path / f"{BEST}{files.TEMPORARY}"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(path / folder, copy, ignore=shutil.ignore_patterns(".lock"))
+    files.replace_folder(copy, path / BEST)

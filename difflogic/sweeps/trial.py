@@ -1,4 +1,4 @@
-"""Trials: each is a run in a folder of its own, which is begun or continued, and its result."""
+"""Train trials, each a run in a folder of its own, and measure their results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """Trial, up to where it is checked."""
+    """Part of a trial, up to a check."""
 
     spec: Spec
     trial: int
@@ -35,65 +35,65 @@ class Rung(NamedTuple):
     number: int
     """Number among the rungs of a trial, from 0."""
     until: int | None
-    """Epochs, of agents steps, after which it is checked, at the next evaluation; None: at its end."""
+    """Epochs, or steps of agents, after which it is checked, at the next evaluation; None: its end."""
 
 
 def folder_of(number: int) -> str:
-    """Return the run folder of a trial, in that of the sweep."""
+    """Return the run folder of a trial in that of the sweep."""
     return f"trials/{number:05}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a trial so far; what is unknown or absent is None."""
+    """Result of a trial so far; None for unknown values."""
 
     status: Status
-    """`paused`: before its end."""
+    """Status; `paused` is before its end."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
-    """Cost of all models, each up to its first solution: billions of gate evaluations, of agents environment steps."""
+    """Cost of all models, each up to its first solution, in billions of gate evaluations, or in environment steps."""
     wrong: float | None = None
-    """Mean over all models of the fewest wrong values."""
+    """Mean over all models of their fewest mismatches."""
     gates: float | None = None
     """Mean number of gates per cell over all solved models."""
     score: float | None = None
     """Mean over all agents of their last mean returns."""
     done: int = 0
-    """Epochs, of agents steps."""
+    """Number of epochs, or of steps of agents."""
     engine: str = ""
     error: str = ""
     seconds: float = 0.0
-    """Duration, the one number that depends on the machine and the time."""
+    """Duration, the only value that depends on the machine."""
 
     def value(self, metric: str) -> float | None:
         """Return the metric of the trial, or None, which is worse than any number."""
         if metric == "tts":
-            # The expected effort until one solution, if models are tried one after another.
+            # Expected effort until one solution, if models are tried in turn.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the number that compares it before its end, when few are solved."""
+        """Return the value to compare it by before its end, when few are solved."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
     """Train a trial in a folder, which may hold a part of it, until its end or the observer's stop.
 
-    `request` has its configuration. Raises what `run_request` raises.
+    `request` has the configuration. Raises as `run_request`.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # Killed between its end and the record of it: there is nothing to train.
+        # It was killed after its end, before that was recorded: there is nothing to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
-    last, made = trained.last, trained.attempts
+    last, series = trained.last, trained.attempts
     is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
     paused = observer.stop is not None and observer.stop.reason == PAUSED
     status: Status = "complete" if is_over else PAUSED if paused else "interrupted"
-    return _measured(status, trained.run, None if made is None else made.record)
+    return _measured(status, trained.run, None if series is None else series.record)
 
 
 def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Outcome:
@@ -101,10 +101,10 @@ def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Out
 
 
 def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
-    # A paused agent is compared by its last evaluation, at the end by fresh episodes.
-    last = [[row.score for row in each.metrics if row.score is not None][-1:] for each in run.members]
-    ended = [each.score.mean for each in run.members if each.score is not None]
-    scores = ended if run.complete else [score for each in last for score in each]
+    # Paused agents are compared by their last evaluation, ended ones by new episodes.
+    latest = [[row.score for row in member.metrics if row.score is not None][-1:] for member in run.members]
+    ended = [member.score.mean for member in run.members if member.score is not None]
+    scores = ended if run.complete else [score for member in latest for score in member]
     return Outcome(
         status,
         len(run.members),
@@ -119,19 +119,19 @@ def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
 def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
     config = run.config
     if record is not None:
-        # All attempts together give one solution.
+        # All attempts together count as one model.
         models, solved = 1, int(any(attempt.status == "solved" for attempt in record.attempts))
         spent, wrongs = record.effort, [run.wrong]
     else:
-        models, firsts = len(run.members), [each.first_solved for each in run.members]
+        models, firsts = len(run.members), [member.first_solved for member in run.members]
         solved = models - firsts.count(None)
-        spent = sum(schedule.effort(config, first or each.state.epoch)
-                    for first, each in zip(firsts, run.members, strict=True))  # fmt: skip
-        wrongs = [min((row.hard_loss for row in each.metrics if row.hard_loss is not None), default=None)
-                  for each in run.members]  # fmt: skip
-    kept = [run.circuit] if solved else []
-    right = kept if models == 1 else [each.circuit for each in run.members if each.solved]
-    # `spent` counts epochs of the whole task; one on a smaller grid is a fraction of it.
+        spent = sum(schedule.effort(config, first or member.state.epoch)
+                    for first, member in zip(firsts, run.members, strict=True))  # fmt: skip
+        wrongs = [min((row.hard_loss for row in member.metrics if row.hard_loss is not None), default=None)
+                  for member in run.members]  # fmt: skip
+    circuits = [run.circuit] if solved else []
+    right = circuits if models == 1 else [member.circuit for member in run.members if member.solved]
+    # `spent` counts epochs of the complete task; one on a smaller grid is a fraction of one.
     return Outcome(
         status,
         models,
