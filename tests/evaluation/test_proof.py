@@ -266,5 +266,5 @@ def test_each_of_a_few_samples_is_proved(tmp_path: Path, lies: bool) -> None:
     drawn = config.with_(task={"start": "random"})
     other = kept_run(tmp_path / "other", drawn, Circuit.initial(drawn.model, 1), samples)
     (other / dataset.NAME).write_bytes(samples.encode())
-    with pytest.raises(UsageError, match=r"^What samples become is proved of at most 64"):
+    with pytest.raises(UsageError, match=r"^A proof needs at most 64 samples"):
         difflogic.prove(other)
