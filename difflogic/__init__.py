@@ -99,9 +99,9 @@ if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type An
 
 
 def _page(circuit: object) -> str | None:
-    """Imported when a notebook shows a circuit, and not before."""
-    found: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
-    return found
+    """Return the page of a circuit for a notebook, by a module that is only imported then."""
+    html: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
+    return html
 
 
 _framed.page_of = _page

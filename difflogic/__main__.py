@@ -1,4 +1,4 @@
-"""`python -m difflogic`, and the command of that name: it hears Ctrl-C while the command line is still being loaded."""
+"""Entry point of `difflogic` and `python -m difflogic`: handles Ctrl-C even while the command line is being loaded."""
 
 import sys
 

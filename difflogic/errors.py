@@ -1,29 +1,29 @@
-"""Everything difflogic raises on purpose.
+"""Errors that difflogic raises on purpose.
 
     DifflogicError                  exit code 1
     +-- UsageError                  exit code 2: the request itself is wrong
-    |   +-- NotFoundError           a run, checkpoint, sweep or store that is not where the request says
+    |   +-- NotFoundError           a run, checkpoint, sweep or store that does not exist
     |   +-- ConfigError             a configuration field, preset or TOML file
     |   +-- CircuitError            logits, wires or their shapes
-    |   +-- DataError               x, y or masks handed to an engine
+    |   +-- DataError               x, y or masks of an engine
     |   +-- DeviceMismatchError     operands on two devices
     |   +-- ShapeError              operands of tensors whose shapes do not fit
     +-- DeviceError                 the GPU side
-    |   +-- NoAdapterError          no adapter, or none of the name asked for
-    |   +-- LimitError              the device cannot hold or run what was asked
+    |   +-- NoAdapterError          no adapter, or none of this name
+    |   +-- LimitError              the device lacks memory, or another of its limits is too low
     |   +-- KernelError             a WGSL file did not compile
     +-- ToolError               another program is missing or fails
     +-- MissingPackagesError    an extra that is not installed
-    +-- ExportError             an export does not compute what its circuit does
+    +-- ExportError             an export computes something else than its circuit
     +-- CheckpointError             a checkpoint that is corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
-    +-- FaultyTaskError         a task in Python that raises, or gives what no run can take
-    +-- FaultyEnvironmentError  an environment that raises, or gives what nothing can be learned from
+    +-- FaultyTaskError         a task in Python that raises, or returns unusable values
+    +-- FaultyEnvironmentError  an environment that raises, or returns unusable values
     +-- ServiceError            a server of the training service refused, or cannot be reached
     +-- StoreError                  the training service's store, its jobs and leases
 
-Each message says what was expected, what came, and what to do; the command line prints it as one
-sentence without a traceback.
+Each message says what was expected, what was given, and what to do. The command line prints it as one sentence
+without a traceback.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class DifflogicError(Exception):
 
 
 class UsageError(DifflogicError):
-    """The request cannot be carried out as it was put."""
+    """A request that cannot be carried out as it is."""
 
     exit_code = 2
 
 
 class NotFoundError(UsageError):
-    """The request names a run, a checkpoint, a sweep or a store that is not there."""
+    """A run, a checkpoint, a sweep or a store that does not exist."""
 
 
 class ConfigError(UsageError):
@@ -58,15 +58,15 @@ class DataError(UsageError):
 
 
 class DeviceMismatchError(UsageError):
-    """An operation got operands that lie on two devices."""
+    """An operation got operands on two devices."""
 
 
 class ShapeError(UsageError):
-    """An operation on tensors got shapes that do not fit each other or it."""
+    """An operation on tensors got shapes that do not fit."""
 
 
 class DeviceError(DifflogicError):
-    """The GPU side cannot do what was asked."""
+    """A device cannot carry out the request."""
 
 
 class NoAdapterError(DeviceError):
@@ -89,16 +89,16 @@ class MissingPackagesError(DifflogicError):
     """The request needs packages of an extra that is not installed."""
 
     @classmethod
-    def of(cls, what: str, extra: str, missing: str | None) -> MissingPackagesError:
-        """`what` needs the extra, of which the module `missing` is not there."""
+    def of(cls, subject: str, extra: str, missing: str | None) -> MissingPackagesError:
+        """Return the error of a subject that needs an extra, of which the module `missing` is not installed."""
         return cls(
-            f'{what} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" in '
-            "a folder with the sources of difflogic."
+            f'{subject} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" '
+            "in a folder with the sources of difflogic."
         )
 
 
 class ExportError(DifflogicError):
-    """An exported file differs from the circuit that it was made of."""
+    """An exported file differs from its circuit."""
 
 
 class CheckpointError(DifflogicError):
@@ -110,15 +110,15 @@ class RunFolderError(DifflogicError):
 
 
 class FaultyTaskError(DifflogicError):
-    """A task in Python raised, or gave samples, numbers or pictures that cannot be used."""
+    """A task in Python raised an error, or returned samples, numbers or images that cannot be used."""
 
 
 class FaultyEnvironmentError(DifflogicError):
-    """An environment raised, or gave numbers or episodes that no agent can learn from."""
+    """An environment raised an error, or returned numbers or episodes that no agent can learn from."""
 
 
 class ServiceError(DifflogicError):
-    """A server refused what a client asked, or cannot be reached; `status` is HTTP's, 0 without an answer."""
+    """A server refused a request, or cannot be reached; `status` is that of HTTP, 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -126,9 +126,9 @@ class ServiceError(DifflogicError):
 
 
 class StoreError(DifflogicError):
-    """The store of the training service cannot be used, or does not allow what was asked."""
+    """The store of the training service cannot be used, or does not allow the request."""
 
 
 def first_line(error: BaseException) -> str:
-    """An error's first line: driver messages go on for pages."""
+    """Return the first line of an error's message, since those of drivers are pages long."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

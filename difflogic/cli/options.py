@@ -197,7 +197,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
         name = name.removesuffix("s")
     elif limits is not None and limits.names:
         settings["type"] = click.Choice(list(map(str, limits.names)))
-    elif declared.brought or declared.here:
+    elif declared.is_file or declared.is_local:
         settings["type"] = PATH
     else:
         settings["type"] = _parser(kind) if hasattr(kind, "parse") else kind

@@ -28,11 +28,11 @@ def read(path: Path) -> list[tuple[int, list[str]]]:
     separator = max(",;\t", key=first.count)
     if declared := re.fullmatch(r"sep=(.)\s*", first):  # Excel's own first line
         separator, text = declared[1], text.replace(first, "", 1)
-    elif refusal := next((said for form, said in _OTHER_FILES.items() if re.match(form, first, re.IGNORECASE)), ""):
+    elif refusal := next((text for form, text in _OTHER_FILES.items() if re.match(form, first, re.IGNORECASE)), ""):
         raise DataError(f"{refusal}.")
     try:
-        read = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-        rows = [(read.line_num, [each.strip() for each in row]) for row in read if row]
+        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+        rows = [(reader.line_num, [value.strip() for value in row]) for row in reader if row]
     except csv.Error as error:
         raise DataError(f"It is not a table: {error}.") from error
     if not rows:

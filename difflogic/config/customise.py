@@ -47,7 +47,7 @@ class Configured(NamedTuple, Generic[Asked]):
 
 
 def configure(request: Asked) -> Configured[Asked]:
-    """Make the configuration of a request: another target or start, then its recipe, then its fields.
+    """Make the configuration of a request: another target or initial state, then its recipe, then its fields.
 
     The grid keeps its size if a whole configuration is given or a field sets a side. Raises ConfigError, DataError,
     UsageError.
@@ -66,8 +66,7 @@ def configure(request: Asked) -> Configured[Asked]:
         config = config.with_(name=str(request.rule).replace("/", "")[:100] if file is None else named(file))
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
-    made = replace(request, preset=None, config=config)
-    return Configured(made, config, base, changed, notices)
+    return Configured(replace(request, preset=None, config=config), config, base, changed, notices)
 
 
 def named(file: Path) -> str:
@@ -84,12 +83,12 @@ def _with_task(request: Asked) -> Asked:
     """Replace a task in Python by the configuration that it has with its settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
-        made, fields = registered.configure(config, request.set)
+        config, fields = registered.configure(config, request.set)
     elif preset is not None and config is None and registered.is_task(preset):
-        made, fields = registered.configure(preset, request.set)
+        config, fields = registered.configure(preset, request.set)
     else:
         return request
-    return replace(request, preset=None, config=made, set=fields)
+    return replace(request, preset=None, config=config, set=fields)
 
 
 def base_of(request: TrainRequest) -> Config:
@@ -108,15 +107,15 @@ def base_of(request: TrainRequest) -> Config:
 
 
 def _check(request: TrainRequest) -> None:
-    given = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
-    if len(given) > 1:
-        raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
-    pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
+    targets = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
+    if len(targets) > 1:
+        raise UsageError(f"There can be only one target: give {' or '.join(targets)}, not both.")
+    has_image = request.target is not None or (request.start is not None and request.start not in STARTS)
     for name in ("colors", "size", "threshold", "invert"):
-        if getattr(request, name) is not None and not pictures:
-            raise UsageError(f"`{name}` is for pictures: give `target` or `start` with it.")
+        if getattr(request, name) is not None and not has_image:
+            raise UsageError(f"`{name}` is for images: give `target` or `start` with it.")
     if request.padding and request.target is None:
-        raise UsageError("`padding` surrounds a picture: give `target` with it.")
+        raise UsageError("`padding` surrounds an image: give `target` with it.")
 
 
 def changes(
@@ -126,7 +125,7 @@ def changes(
 
     Args:
         config: Configuration before the change.
-        request: Request with the targets and starts.
+        request: Request with the target and the initial state.
         fixed: Height and width of a grid that must stay.
         channels: Channels of a cell.
     """
@@ -139,8 +138,8 @@ def changes(
         grid, notices = _room(request, picture.bits, fixed), picture.notices
         changed["task"] |= _picture_target(config, request.target, _centred(request.target, picture.bits, grid))
     elif request.rule is not None or request.rule_table is not None:
-        given = load_rule(request.rule_table) if request.rule_table is not None else str(request.rule)
-        _aim_at_rule(changed, config, given, fixed)
+        rule = load_rule(request.rule_table) if request.rule_table is not None else str(request.rule)
+        _aim_at_rule(changed, config, rule, fixed)
     elif request.data is not None and request.data.sha256 != config.data.sha256:
         changed["task"] |= {"picture": [], "start_picture": [], "rule": "", "start": "zeros", "stays": False}
         changed["pool"]["size"] = 0
@@ -171,11 +170,11 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
     return task | grows | ({"start": "seed"} if config.task.start == "boards" else {})
 
 
-def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int, int] | None) -> None:
+def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, int] | None) -> None:
     """Set one synchronous step on the grid of a rule; for cells of one bit from all 3x3 boards on a torus."""
-    rule, (_, is_periodic, size) = rules.parse(given).name, rules.bounds(given)
+    rule, (_, is_periodic, size) = rules.parse(text).name, rules.bounds(text)
     fixed = fixed or size
-    changed["task"]["rule"] = rule + rules.grid(given)
+    changed["task"]["rule"] = rule + rules.grid(text)
     neighbourhood = rules.parse(rule).neighbourhood or config.model.neighbourhood
     # A preset that learns a rule learns another rule on the same boards.
     if config.task.target == "rule" and neighbourhood == config.model.neighbourhood and size is None:
@@ -213,12 +212,12 @@ def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], 
         if start == "zeros":  # an empty torus looks the same from every cell
             changed["model"]["periodic"] = False
         return ()
-    # A word that is neither a kind of start nor a file is more likely misspelled than a missing image.
+    # A word that is neither a kind of initial state nor a file is more likely misspelled than a missing image.
     path = Path(start)
     if not path.suffix and not path.exists():
         words = [word for word in STARTS if word != "picture"]
         raise ConfigError(
-            f"`start` must be one of {', '.join(words)}, or a picture file, got {start!r}{hint(start, words)}."
+            f"`start` must be one of {', '.join(words)}, or an image file, got {start!r}{hint(start, words)}."
         )
     picture = _picture(path, request, channels)
     bits = _centred(path, picture.bits, (grid[0], grid[1]))
@@ -262,8 +261,8 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
             f"{path} is {width} cells wide and {height} high, but the grid is {columns} wide and {rows} high: "
             f"scale it down with `size` {columns}x{rows}, or give a larger grid."
         )
-    above, left = (rows - height) // 2, (columns - width) // 2
-    return np.pad(bits, ((above, rows - height - above), (left, columns - width - left), (0, 0)))
+    above, before = (rows - height) // 2, (columns - width) // 2
+    return np.pad(bits, ((above, rows - height - above), (before, columns - width - before), (0, 0)))
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:

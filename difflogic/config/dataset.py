@@ -39,7 +39,7 @@ Codes = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples of a task of your own: start grids, what they should become after which steps, and which values count.
+    """Samples of a custom task: initial states, their targets after some steps, and which values count.
 
     `of` and `of_frames` make one of any arrays, and check them.
 
@@ -64,11 +64,11 @@ class Dataset:
     def of(
         cls, x: npt.ArrayLike, y: npt.ArrayLike, steps: int | Sequence[int] = 1, mask: npt.ArrayLike | None = None
     ) -> Dataset:
-        """Samples from arrays of 0 and 1.
+        """Return samples from arrays of 0 and 1.
 
         Args:
-            x: Start grids `[N, H, W, C_in]`. With one channel, its axis may be left out, here and in `y`.
-            y: What they should become, `[N, H, W, C_out]`, or `[N, J, H, W, C_out]` by judged step.
+            x: Initial states `[N, H, W, C_in]`. With one channel, its axis may be left out, here and in `y`.
+            y: Targets `[N, H, W, C_out]`, or `[N, J, H, W, C_out]` for each of the J compared steps.
             steps: The step, or steps, after which `y` is compared.
             mask: 1 where a value counts: of the shape of `y`, without its channels, or `[H, W]`. None: everywhere.
 
@@ -81,21 +81,21 @@ class Dataset:
         starts, targets = as_bits("x", x), as_bits("y", y)
         if starts.ndim == 3:
             starts, targets = starts[..., None], targets[..., None]
-        judged = (steps,) if isinstance(steps, int) else tuple(int(step) for step in steps)
+        compared = (steps,) if isinstance(steps, int) else tuple(int(step) for step in steps)
         if starts.ndim != 4 or not starts.size:
             raise DataError(f"x must be samples [N, H, W, C], got {list(np.shape(x))}.")
         if targets.ndim == 4:
             targets = targets[:, None]
-        if not judged or judged[0] < 1 or any(a >= b for a, b in itertools.pairwise(judged)):
-            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(judged)}.")
+        if not compared or compared[0] < 1 or any(a >= b for a, b in itertools.pairwise(compared)):
+            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(compared)}.")
         grids = (len(starts), *starts.shape[1:3])
         if (
             targets.ndim != 5
             or (len(targets), *targets.shape[2:4]) != grids
-            or targets.shape[1] not in (1, len(judged))
+            or targets.shape[1] not in (1, len(compared))
         ):
             raise DataError(
-                f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(judged)} judged steps "
+                f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(compared)} compared steps "
                 f"behind the samples or none, got {list(np.shape(y))}."
             )
         codes = targets.astype(np.int8)
@@ -103,11 +103,11 @@ class Dataset:
             codes[~_counted(mask, targets.shape)] = -1
         if not (codes >= 0).any():
             raise DataError("mask is 0 everywhere: it must be 1 where a value counts.")
-        return cls(np.ascontiguousarray(starts), np.ascontiguousarray(codes), judged)
+        return cls(np.ascontiguousarray(starts), np.ascontiguousarray(codes), compared)
 
     @classmethod
     def of_frames(cls, frames: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> Dataset:
-        """Samples from films: each begins with its first frame and shows the others, step by step.
+        """Return samples from recordings: each begins with its first frame, and its targets are the others.
 
         Args:
             frames: `[N, T+1, H, W, C]`, 0 and 1.
@@ -119,12 +119,14 @@ class Dataset:
         Raises:
             DataError: The arrays do not fit each other, or hold something else than 0 and 1.
         """
-        films = as_bits("frames", frames)
-        if films.ndim == 4:
-            films = films[..., None]
-        if films.ndim != 5 or films.shape[1] < 2:
-            raise DataError(f"frames must be films [N, T+1, H, W, C] of at least 2 frames, got {list(films.shape)}.")
-        return cls.of(films[:, 0], films[:, 1:], range(1, films.shape[1]), mask)
+        states = as_bits("frames", frames)
+        if states.ndim == 4:
+            states = states[..., None]
+        if states.ndim != 5 or states.shape[1] < 2:
+            raise DataError(
+                f"frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got {list(states.shape)}."
+            )
+        return cls.of(states[:, 0], states[:, 1:], range(1, states.shape[1]), mask)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -132,10 +134,10 @@ class Dataset:
     @cached_property
     def sha256(self) -> str:
         """Hash of the samples and steps, which does not depend on the file."""
-        told = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
+        digest = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
         for bits in (self.x, self.y > 0, self.y >= 0):
-            told.update(np.packbits(bits).tobytes())
-        return told.hexdigest()
+            digest.update(np.packbits(bits).tobytes())
+        return digest.hexdigest()
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
         """Return the samples for training and those held out, the same for every seed; all in both if none is."""
@@ -186,19 +188,19 @@ class Dataset:
         sizes = {"samples": len(self), "channels": channels, "targets": self.y.shape[1]}
         return {"task": task, "data": {"sha256": self.sha256, **sizes}}
 
-    def check(self, config: Config, what: str = "The samples") -> None:
-        """Raise DataError unless these are the samples that the configuration names."""
+    def check(self, config: Config, subject: str = "The samples") -> None:
+        """Raise DataError, about this subject, unless these are the samples that the configuration names."""
         if self.sha256 != config.data.sha256:
-            raise DataError(f"{what} are not those of the configuration: their SHA-256 is not data.sha256.")
+            raise DataError(f"{subject} are not those of the configuration: their SHA-256 is not data.sha256.")
 
     def encode(self) -> bytes:
         """Return the content of a file that `load` reads."""
-        made = io.BytesIO()
+        file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": (self.y > 0).astype(np.uint8), "steps": np.array(self.steps)}
         if (self.y < 0).any():
             arrays["mask"] = (self.y >= 0).astype(np.uint8)
-        np.savez_compressed(made, **arrays)
-        return made.getvalue()
+        np.savez_compressed(file, **arrays)
+        return file.getvalue()
 
 
 def held_out_samples(samples: int, share: float) -> int:
@@ -230,7 +232,7 @@ def as_bits(name: str, values: npt.ArrayLike) -> Bits:
 
 def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Broadcast a mask with fewer axes to `[N, J, H, W, C]`."""
-    given = as_bits("mask", mask).astype(bool)
+    counted = as_bits("mask", mask).astype(bool)
     samples, _, *cells, channels = shape
     # Axes that a mask lacks are inserted with length 1.
     for own, axes in (
@@ -240,18 +242,18 @@ def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool
         ((samples, *cells), (1, 4)),
         (tuple(cells), (0, 1, 4)),
     ):
-        if given.shape == own:
-            return np.broadcast_to(np.expand_dims(given, axes), shape)
-    raise DataError(f"mask must have the shape of y, {list(shape)}, or {cells} cells, got {list(given.shape)}.")
+        if counted.shape == own:
+            return np.broadcast_to(np.expand_dims(counted, axes), shape)
+    raise DataError(f"mask must have the shape of y, {list(shape)}, or {cells} cells, got {list(counted.shape)}.")
 
 
 def of_run(config: Config, folder: Path) -> Dataset | None:
     """Return the samples of a run, or None if its task has none. Raises DataError."""
     if config.task.target != "data":
         return None
-    found = load(folder / NAME)
-    found.check(config, f"The samples in {folder / NAME}")
-    return found
+    samples = load(folder / NAME)
+    samples.check(config, f"The samples in {folder / NAME}")
+    return samples
 
 
 def load(path: Path | IO[bytes]) -> Dataset:
@@ -280,10 +282,10 @@ def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     """Return one step, a range, or one for each target; 1 if the file does not say."""
-    given = arrays.get("steps", np.array(1))
-    if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
-        raise DataError(f"steps must be a whole number, or several, got {given.dtype} of shape {list(given.shape)}.")
-    numbers: list[int] = given.reshape(-1).tolist()
+    steps = arrays.get("steps", np.array(1))
+    if steps.dtype.kind not in "iu" or steps.ndim > 1 or not steps.size:
+        raise DataError(f"steps must be a whole number, or several, got {steps.dtype} of shape {list(steps.shape)}.")
+    numbers: list[int] = steps.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
     # Two numbers may mean both: 5 and 20 are two steps for two targets, else the sixteen from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:

@@ -65,12 +65,12 @@ class Document(Section):
             ConfigError: A field is unknown, or a value is beyond its limits.
         """
         # Through plain data, so that changes in code are checked like those in a file.
-        given, data, here = plain(sections), self.to_dict(), vars(self)
-        for path in by_path(given):
+        changes, data, fields = plain(sections), self.to_dict(), vars(self)
+        for path in by_path(changes):
             require(path not in REMOVED, f"The field {path} was removed: leave it out.")
         # Sections that do not change were checked when they were made.
-        kept = {name: here[name] for name in data.keys() - given.keys() if isinstance(here.get(name), Section)}
-        return self.from_dict(merged(data, given) | kept)
+        same = {name: fields[name] for name in data.keys() - changes.keys() if isinstance(fields.get(name), Section)}
+        return self.from_dict(merged(data, changes) | same)
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.to_dict())
@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def toml_value(text: str, owner: str) -> Any:
-    """Parse a TOML value; other text is itself, since shells strip quotes. Raises ConfigError, UsageError."""
+    """Parse a TOML value, or return other text as it is, since shells strip quotes. Raises ConfigError, UsageError."""
     try:
         data = toml(f"value = {text}", owner)
     except tomllib.TOMLDecodeError:

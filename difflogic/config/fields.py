@@ -23,7 +23,7 @@ from difflogic.system.brief import brief
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Types in a reader's words."""
-# Files come from anybody: an error message that quotes a value must not be as long as the value.
+# A file may hold values of any length: an error message that quotes one must be short.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
@@ -45,11 +45,11 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
-def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, what: str = "CA steps") -> None:
+def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, noun: str = "CA steps") -> None:
     """Raise ConfigError unless the numbers ascend, each between `least` and `most`."""
     require(
         all(a < b for a, b in itertools.pairwise(numbers)) and all(least <= number <= most for number in numbers),
-        f"{name} must be ascending {what} between {least} and {most}, got {list(numbers)}.",
+        f"{name} must be ascending {noun} between {least} and {most}, got {list(numbers)}.",
     )
 
 
@@ -71,14 +71,14 @@ class Section:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a field is beyond its limits."""
-        for each in dataclasses.fields(self):
-            given = getattr(self, each.name)
-            limits, value = each.metadata.get("limits"), native(given)
-            if value is not given:
-                object.__setattr__(self, each.name, value)
+        for field in dataclasses.fields(self):
+            original = getattr(self, field.name)
+            limits, value = field.metadata.get("limits"), native(original)
+            if value is not original:
+                object.__setattr__(self, field.name, value)
             if limits is not None and value is not None and not limits.allows(value):
                 meant = hint(value, limits.names) if isinstance(value, str) else ""
-                raise ConfigError(f"{self.called(each.name)} must be {limits.words}, got {shown(value)}{meant}.")
+                raise ConfigError(f"{self.called(field.name)} must be {limits.words}, got {shown(value)}{meant}.")
 
 
 def field(
@@ -162,12 +162,12 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
 def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
     """Yield the fields of a section and of those inside it: path, type and field."""
     kinds = typing.get_type_hints(cls)
-    for each in dataclasses.fields(cls):
-        kind = kinds[each.name]
+    for field in dataclasses.fields(cls):
+        kind = kinds[field.name]
         if dataclasses.is_dataclass(kind):
-            yield from leaves(typing.cast(type, kind), f"{path}{each.name}.")
+            yield from leaves(typing.cast(type, kind), f"{path}{field.name}.")
         else:
-            yield f"{path}{each.name}", kind, each
+            yield f"{path}{field.name}", kind, field
 
 
 @cache
@@ -182,7 +182,7 @@ REMOVED = ("train.precision",)
 
 def build(cls: type, data: Any, where: str = "") -> Any:
     """Make a dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
-    if not isinstance(data, dict):  # not `require`: what came is put into words only where it is refused
+    if not isinstance(data, dict):  # not `require`, which would describe valid data too
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}
     # Unknown names come before missing ones: a missing name is most often misspelled.
@@ -212,15 +212,15 @@ def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
 def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
     sections = [f"[{where}{name}]" for name in names if dataclasses.is_dataclass(hints[name])]
     singles = [f"{where}{name}" for name in names if not dataclasses.is_dataclass(hints[name])]
-    parts = [f"{noun}{'s' if len(found) > 1 else ''} {', '.join(found)}"
-             for noun, found in (("field", singles), ("section", sections)) if found]  # fmt: skip
+    parts = [f"{noun}{'s' if len(words) > 1 else ''} {', '.join(words)}"
+             for noun, words in (("field", singles), ("section", sections)) if words]  # fmt: skip
     return f"Missing {' and '.join(parts)}: `difflogic init` writes a file with all of them."
 
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
     """Convert plain data to the type of a field; `limits` gives messages their words. Raises ConfigError."""
     value = native(value)
-    if isinstance(kind, types.UnionType):  # `int | None`: what may be left out may be null in JSON
+    if isinstance(kind, types.UnionType):  # `int | None`: an optional value may be null in JSON
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
             return value
         kind = kind.__args__[0]
@@ -228,8 +228,8 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
         require(isinstance(value, str), f"{where} must be text, got {shown(value)}.")
         return kind.parse(value)
     if dataclasses.is_dataclass(kind):
-        made = isinstance(value, typing.cast(type, kind))
-        return value if made else build(typing.cast(type, kind), value, f"{where}.")
+        is_built = isinstance(value, typing.cast(type, kind))
+        return value if is_built else build(typing.cast(type, kind), value, f"{where}.")
     kind = Table if typing.get_origin(kind) is Mapping else kind
     # The only other generic type is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
     if isinstance(kind, types.GenericAlias):

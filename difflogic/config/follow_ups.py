@@ -1,4 +1,4 @@
-"""Requests for jobs that are made of another job; the first line of each is its help, with JOB for the other job."""
+"""Requests for post-processing jobs; the first line of each docstring is its help, with JOB for the job it follows."""
 
 from difflogic.config.choices import EXPORTS
 from difflogic.config.fields import section
@@ -20,7 +20,7 @@ class SimplifyRequest(Request):
     """Queue a job that makes the circuit of JOB smaller, proved to be the same."""
 
     from_start: bool = option(
-        "Only keep the behaviour from the task's start, on any grid and for ever. This is proved",
+        "Only keep the behaviour from the task's initial state, on any grid and for ever. This is proved",
         default=False, group="simplify",
     )  # fmt: skip
     size: Size | None = option(
@@ -42,7 +42,7 @@ class ProveRequest(Request):
     """Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original."""
 
     every_start: bool = option(
-        "If JOB is a training: prove that every start ends in the task's target", default=False, group="prove"
+        "If JOB is a training: prove that all initial states end in the task's target", default=False, group="prove"
     )
 
 
@@ -62,7 +62,9 @@ class ExportRequest(Request):
 class EvaluateRequest(Request):
     """Queue a job that tests the circuit of JOB far beyond its training."""
 
-    quick: bool = option("Use fewer starts, and make long tests a tenth as long", default=True, group="evaluate")
+    quick: bool = option(
+        "Use fewer initial states, and make long tests a tenth as long", default=True, group="evaluate"
+    )
 
 
 REQUESTS: dict[str, type[Request]] = {

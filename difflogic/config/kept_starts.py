@@ -25,16 +25,18 @@ PLACES = 1024
 def load(path: Path, config: Config) -> Grids:
     """Read grids `[N, H, W, C]` of 0 and 1 from an `.npy` file, which may hold a single one. Raises DataError.
 
-    Raises ConfigError unless the configuration's own starts are random bits.
+    Raises ConfigError unless the configuration's own initial states are random bits.
     """
     task = config.task
     if task.start != "random" or task.target == "rule":
-        raise ConfigError(f"`starts` needs a task with random starts and one target, and {config.name} has none.")
+        raise ConfigError(
+            f"`starts` needs a task with random initial states and one target, and that of {config.name} is another."
+        )
     grid = (task.height, task.width, config.model.channels)
     array = bits_in(path, "starts", "[H, W, C]", "[N, H, W, C]")
     grids = array[None] if array.ndim == len(grid) else array
     if grids.shape[1:] != grid or not len(grids):
-        raise DataError(f"The starts in {path} must have shape {list(grid)} or [N, ...], got {list(array.shape)}.")
+        raise DataError(f"The grids in {path} must have shape {list(grid)} or [N, ...], got {list(array.shape)}.")
     return grids
 
 
@@ -44,11 +46,11 @@ def digest(grids: Grids) -> str:
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """Return the configuration that trains on these starts too. Raises ConfigError if it has another pool."""
+    """Return the configuration that also trains on these grids. Raises ConfigError if it has another pool."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
-        raise ConfigError(f"`starts` keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
-    # Each sample draws from its part of the pool, a power of two, of which every second grid is a saved start.
+        raise ConfigError(f"`starts` needs a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
+    # Each sample draws from its part of the pool, a power of two, of which every second grid is one of these states.
     part = 2
     while part * batch < max(PLACES, 2 * len(grids)):
         part *= 2
@@ -66,13 +68,13 @@ def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> 
         )
     if config.pool.starts:
         raise ConfigError(
-            f"The configuration keeps start grids of a file, pool.starts, which {who} does not get: train it on your "
-            'own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
+            f"The configuration needs the initial states of a file, pool.starts, which {who} does not get: train it on "
+            'your own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
         )
 
 
 def pool_of(random: Grids, grids: Grids) -> Grids:
-    """Return the pool `random [size, H, W, C]` with a saved start at every second place, in turn."""
+    """Return the pool `random [size, H, W, C]` with one of the grids at every second place, in turn."""
     pool = random.copy()
     pool[1::2] = grids[np.arange(len(pool) // 2) % len(grids)]
     return pool

@@ -41,8 +41,8 @@ def one_of(names: Sequence[Any]) -> Limits:
 
 def matching(words: str, pattern: str) -> Limits:
     """Return limits of texts that match a whole pattern."""
-    found = re.compile(pattern)
-    return Limits(words, lambda value: found.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
+    form = re.compile(pattern)
+    return Limits(words, lambda value: form.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
 
 
 MOST = 2**31

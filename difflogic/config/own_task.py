@@ -56,8 +56,8 @@ def setting(
         6
 
     Args:
-        default: Its value where nobody gives one.
-        about: What it is for, in one sentence without its full stop.
+        default: Its default value.
+        about: Its meaning, in one sentence without its full stop.
         least: The smallest whole number.
         most: The largest whole number.
         among: The words that it may be.
@@ -115,11 +115,11 @@ class Task(Section):
         """Draw samples.
 
         Args:
-            rng: The only source of chance.
-            count: How many.
+            rng: The only source of randomness.
+            count: The number of samples.
 
         Returns:
-            Start grids, what they should show after which steps, and which values count.
+            The samples: initial states, targets after some steps, and which values count.
         """
         raise NotImplementedError
 
@@ -148,25 +148,25 @@ class Task(Section):
 class OwnTask:
     """Task with its name, by which errors in its code are reported in one sentence."""
 
-    def __init__(self, name: str, made: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Check the class `made`, and take its settings, also those among the fields `task` of [task].
+    def __init__(self, name: str, cls: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """Make the task of a class from its settings, also from those among the fields `task` of [task].
 
         Raises ConfigError for settings that the task does not take, FaultyTaskError for a class that is no task.
         """
         self.name = name
         # A class without its own decorator would silently take no settings.
-        if not (inspect.isclass(made) and issubclass(made, Task) and "__dataclass_fields__" in vars(made)):
+        if not (inspect.isclass(cls) and issubclass(cls, Task) and "__dataclass_fields__" in vars(cls)):
             raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
-        self.takes = frozenset(each.name for each in dataclasses.fields(made))
-        if taken := sorted({each.name for each in dataclasses.fields(TaskConfig)} & self.takes):
+        self.takes = frozenset(field.name for field in dataclasses.fields(cls))
+        if taken := sorted({field.name for field in dataclasses.fields(TaskConfig)} & self.takes):
             raise self._faulty(f"has a setting {taken[0]!r}, which is a field of every task: it needs another name")
-        version: Any = made.version
+        version: Any = cls.version
         if not isinstance(version, str) or not version:
             raise self._faulty('has no version: expected a text, say version = "1"')
-        given = {**settings, **{each: task[each] for each in self.takes & set(task)}}
+        own = {name: task[name] for name in self.takes & set(task)}
         with self._guarded("could not take its settings", ConfigError):
-            self.task: Task = build(made, given, "task.")
-        self.settings = Table({each: plain(getattr(self.task, each)) for each in sorted(self.takes)})
+            self.task: Task = build(cls, {**settings, **own}, "task.")
+        self.settings = Table({name: plain(getattr(self.task, name)) for name in sorted(self.takes)})
 
     @property
     def about(self) -> str:
@@ -201,11 +201,11 @@ class OwnTask:
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
-        each = (few.x.nbytes + few.y.nbytes) // FEW
-        if memory is not None and MEMORY_SHARE * each * count > memory:
+        size = (few.x.nbytes + few.y.nbytes) // FEW
+        if memory is not None and MEMORY_SHARE * size * count > memory:
             raise LimitError(
-                f"{count} samples of the task {self.name} take {each * count / 1e9:.1f} GB, more than this machine has "
-                f"room for: set data.samples to at most {memory // (MEMORY_SHARE * each)}."
+                f"{count} samples of the task {self.name} take {size * count / 1e9:.1f} GB, more than this machine has "
+                f"room for: set data.samples to at most {memory // (MEMORY_SHARE * size)}."
             )
         return self._drawn(count, stream, seed)
 
@@ -217,41 +217,41 @@ class OwnTask:
             raise self._faulty(f"was asked for a difflogic.Dataset of {count} samples and gave {got}")
         return samples
 
-    def judged(self, states: Bits, samples: Dataset) -> dict[str, float]:
+    def evaluated(self, states: Bits, samples: Dataset) -> dict[str, float]:
         """Return the task's own numbers of a circuit. Raises FaultyTaskError."""
-        with self._guarded("could not judge"):
-            found = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
-        for name, value in found.items():
+        with self._guarded("failed in `judge`"):
+            numbers = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
+        for name, value in numbers.items():
             if not math.isfinite(value):
-                raise self._faulty(f"judged {name} to be {value}: expected a finite number")
-        return found
+                raise self._faulty(f"returned {value} for {name} from `judge`: expected a finite number")
+        return numbers
 
     def drawings(self, film: Bits, samples: Dataset) -> dict[str, npt.NDArray[np.uint8]]:
         """Return the task's own images, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
-        with self._guarded("could not draw its pictures"):
-            found: dict[Any, Any] = dict(self.task.pictures(film, samples))
-        for name, picture in found.items():
+        with self._guarded("failed in `pictures`"):
+            images: dict[Any, Any] = dict(self.task.pictures(film, samples))
+        for name, image in images.items():
             if not isinstance(name, str) or not FILE_NAME.holds(name) or name.startswith("."):
-                raise self._faulty(f"named a picture {name!r}: expected {FILE_NAME.words}, and no dot in front")
-            array = np.asarray(picture)
+                raise self._faulty(f"named an image {name!r}: expected {FILE_NAME.words}, and no dot in front")
+            array = np.asarray(image)
             if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not 0 < array.size <= MOST_PIXELS:
                 raise self._faulty(
                     f"drew {name} as {array.dtype} {list(array.shape)}: expected uint8 [H, W, 3] of at most "
                     f"{MOST_PIXELS} values"
                 )
-        return found
+        return images
 
-    def _faulty(self, what: str) -> FaultyTaskError:
-        return FaultyTaskError(f"The task {self.name} {what}.")
+    def _faulty(self, problem: str) -> FaultyTaskError:
+        return FaultyTaskError(f"The task {self.name} {problem}.")
 
     @contextmanager
-    def _guarded(self, what: str, *passed: type[Exception]) -> Iterator[None]:
+    def _guarded(self, problem: str, *passed: type[Exception]) -> Iterator[None]:
         try:
             yield
         except passed:
             raise
         except Exception as error:
-            raise self._faulty(f"{what}: {type(error).__name__}: {one_line(error)}") from error
+            raise self._faulty(f"{problem}: {type(error).__name__}: {one_line(error)}") from error
 
 
 @lru_cache(maxsize=2)

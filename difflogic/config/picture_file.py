@@ -70,24 +70,24 @@ def load(
     """
     if threshold is not None and colors == COLORS[-1]:
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
-    picture, notices = upright(path), list[str]()
-    sides = picture.size
+    image, notices = upright(path), list[str]()
+    sides = image.size
     if size is not None or max(sides) > MAX_SIDE:
         from PIL.Image import Resampling
 
-        picture.thumbnail(size or USUAL_SIZE, Resampling.LANCZOS)
-    if picture.size != sides:
-        notices.append(f"The picture is scaled down from {_sides(sides)} pixels to {_sides(picture.size)} cells.")
-    pixels = np.asarray(picture)
+        image.thumbnail(size or USUAL_SIZE, Resampling.LANCZOS)
+    if image.size != sides:
+        notices.append(f"The image is scaled down from {_sides(sides)} pixels to {_sides(image.size)} cells.")
+    pixels = np.asarray(image)
     number = colors or _own_colors(pixels, channels)
     invert = False if invert is None and patterns.is_pattern(path) else invert  # its states are no lightness
     bits, changed = _cells(path, pixels, number, THRESHOLD if threshold is None else threshold, invert)
     # A drawing in white alone has identical channels.
     if colors is None and number > 2 and (bits == bits[..., :1]).all():
         bits = bits[..., :1]
-    before, after = (len(np.unique(each[_opaque(pixels)], axis=0)) for each in (pixels, bits))
+    before, after = (len(np.unique(cells[_opaque(pixels)], axis=0)) for cells in (pixels, bits))
     if before > after:
-        changed.append(f"The picture's {before} colours become {after}.")
+        changed.append(f"The image's {before} colours become {after}.")
     return Picture(bits, (*notices, *changed))
 
 
@@ -98,7 +98,7 @@ def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool
     bits = _bits(rgb, opaque, colors, threshold)
     if invert is None and opaque.all() and is_dark_on_light(bits):
         invert = True
-        notices.append("The picture is dark on light and is inverted: set `invert` to false to learn its background.")
+        notices.append("The image is dark on light and is inverted: set `invert` to false to learn its background.")
     if invert:
         rgb = rgb + 1 - rgb.max(axis=-1, keepdims=True) - rgb.min(axis=-1, keepdims=True)
         bits = _bits(rgb, opaque, colors, threshold)
@@ -110,7 +110,7 @@ def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool
             f"What is opaque is on: {counted(int(dark.sum()), 'dark cell')} in {'blue' if has_white else 'white'}."
         )
     elif dropped := int((rgb[dark].max(axis=-1) > threshold / 2).sum()):
-        notices.append(f"{counted(dropped, 'faint cell')} of the picture off: `threshold` is {threshold:g}.")
+        notices.append(f"{counted(dropped, 'faint cell')} of the image off: `threshold` is {threshold:g}.")
     if not bits.any():
         too = "light" if invert else "dark"
         raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
@@ -123,9 +123,9 @@ def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
 
 def _own_colors(pixels: Bits, channels: int) -> int:
     """Return the number of colours for an image: 64 if it has exactly some of these, otherwise 8, within `channels`."""
-    seen = pixels[_opaque(pixels)][:, :3]
-    most = 8 if (seen % 85).any() or not (seen % 255).any() else 64
-    return max(each for each in COLORS if CHANNELS[each] <= channels and each <= most)
+    rgb = pixels[_opaque(pixels)][:, :3]
+    most = 8 if (rgb % 85).any() or not (rgb % 255).any() else 64
+    return max(number for number in COLORS if CHANNELS[number] <= channels and number <= most)
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
@@ -144,7 +144,7 @@ def _drawn(path: Path, most: int) -> Image.Image:
     return Image.fromarray((levels[..., 0, :] * 170 + levels[..., 1, :] * 85).astype(np.uint8)).convert("RGBA")
 
 
-def saved(given: Any) -> Path:
+def saved(source: Any) -> Path:
     """Save an image of Pillow or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a file, and return its path.
 
     An array without a value above 1 is of bits or shares of full brightness. The file lasts as long as this process.
@@ -153,19 +153,20 @@ def saved(given: Any) -> Path:
     from PIL import Image
 
     try:
-        if not isinstance(given, Image.Image):
-            array = np.asarray(given, dtype=np.float32)
+        image = source
+        if not isinstance(image, Image.Image):
+            array = np.asarray(image, dtype=np.float32)
             array = array.squeeze(-1) if array.shape[-1] == 1 else array
-            given = Image.fromarray((array * (255 if array.max() <= 1 else 1)).round().astype(np.uint8))
-        picture = _rgba(given)
+            image = Image.fromarray((array * (255 if array.max() <= 1 else 1)).round().astype(np.uint8))
+        image = _rgba(image)
     except (TypeError, ValueError, IndexError) as error:
         raise DataError(
             f"`target` must be an image: the path of a file, an image of Pillow, or an array [H, W], [H, W, 3] or "
-            f"[H, W, 4], got an object of type {type(given).__name__}."
+            f"[H, W, 4], got an object of type {type(source).__name__}."
         ) from error
     folder = Path(tempfile.mkdtemp(prefix="difflogic-image-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    picture.save(folder / "target.png")
+    image.save(folder / "target.png")
     return folder / "target.png"
 
 
@@ -192,19 +193,21 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
     from PIL import Image, ImageOps
 
     if path.is_dir() or (path.exists() and not path.is_file()):
-        raise DataError(f"{path} is not a file: expected a picture ({', '.join(FORMATS)}).")
+        raise DataError(f"{path} is not a file: expected an image ({', '.join(FORMATS)}).")
     if patterns.is_pattern(path):
         return _drawn(path, most)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what matters in a damaged file is an error
-            with Image.open(path, formats=FORMATS) as picture:
-                _check_still(path, picture, most)
-                return _rgba(ImageOps.exif_transpose(picture))
+            warnings.simplefilter("ignore")  # damage that matters raises an error
+            with Image.open(path, formats=FORMATS) as image:
+                _check_pixels(path, image.size, most)
+                if image.format != "MPO" and getattr(image, "is_animated", False):
+                    raise DataError(f"{path} is animated: expected a still image, save one of its frames as PNG.")
+                return _rgba(ImageOps.exif_transpose(image))
     except OSError as error:
         # The system's errors have a text of their own, Pillow's do not.
         if error.strerror:
-            raise DataError(f"Cannot read the picture {path}: {error.strerror}.") from error
+            raise DataError(f"Cannot read the image {path}: {error.strerror}.") from error
         raise _unreadable(path) from error
     except Image.DecompressionBombError as error:
         raise DataError(f"{path} unpacks to far more than {most:,} pixels: scale it down first.") from error
@@ -214,8 +217,8 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
 
 def _unreadable(path: Path) -> DataError:
     if path.stat().st_size == 0:
-        return DataError(f"{path} is empty: expected a picture ({', '.join(FORMATS)}).")
-    return DataError(f"{path} is not a picture that can be read, expected {', '.join(FORMATS)}, undamaged.")
+        return DataError(f"{path} is empty: expected an image ({', '.join(FORMATS)}).")
+    return DataError(f"{path} is not an image that can be read, expected {', '.join(FORMATS)}, undamaged.")
 
 
 def _check_pixels(path: Path, size: tuple[int, int], most: int) -> None:
@@ -223,21 +226,15 @@ def _check_pixels(path: Path, size: tuple[int, int], most: int) -> None:
         raise DataError(f"{path} is {_sides(size)} pixels, more than {most:,}: scale it down first.")
 
 
-def _check_still(path: Path, picture: Image.Image, most: int) -> None:
-    _check_pixels(path, picture.size, most)
-    if picture.format != "MPO" and getattr(picture, "is_animated", False):
-        raise DataError(f"{path} is animated: expected a still picture, save one of its frames as PNG.")
-
-
-def _rgba(picture: Image.Image) -> Image.Image:
+def _rgba(image: Image.Image) -> Image.Image:
     from PIL import Image
 
-    if picture.mode == "F":
+    if image.mode == "F":
         raise ValueError("pixels without a known white")
     # Pillow would clip 16 bits a pixel at 255.
-    if picture.mode.startswith("I"):
-        picture = Image.fromarray((np.asarray(picture, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
-    return picture.convert("RGBA")
+    if image.mode.startswith("I"):
+        image = Image.fromarray((np.asarray(image, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
+    return image.convert("RGBA")
 
 
 def _sides(size: tuple[int, int]) -> str:

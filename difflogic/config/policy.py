@@ -2,7 +2,7 @@
 
     [logic]        an actor of logic gates                [evaluation]  when and how the actor is tested
     [automaton]    an automaton of gates                  [mlp]         a dense actor, the baseline
-    [environment]  of agents: which one, how many copies  [ppo]         proximal policy optimisation
+    [environment]  of agents: its name, and its copies    [ppo]         proximal policy optimisation
     [critic]       the dense network that values states   [sac]         soft actor-critic
     [table]        of a classifier: rows with labels
 
@@ -154,9 +154,9 @@ class TableConfig(Section, path="table."):
     features: tuple[str, ...] = field("The names of the columns that are read")
     classes: tuple[str, ...] = field("The values of the label, in the order of their numbers")
     test: int = field("Rows of the test set, its last; 0: a share of the rows is held out instead", WHOLE, default=0)
-    held_out: float = field("Share of each class's rows that are not looked at before the end", BELOW_ONE, default=0.2)
+    held_out: float = field("Share of each class's rows that are only evaluated at the end", BELOW_ONE, default=0.2)
     validation: float = field(
-        "Share of the other rows that choose the best of a population; 0: those that are learned do",
+        "Share of the other rows that choose the best of a population; 0: the training rows do",
         BELOW_ONE,
         default=0.1,
     )
@@ -252,16 +252,16 @@ class EvaluationConfig(IntervalConfig):
 class PolicyConfig(Document):
     """Training of an actor: what configurations of agents and of classifiers have in common."""
 
-    name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
-    policy: str = field("What it is made of", one_of(ACTORS), default="logic")
+    name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)
+    policy: str = field("Kind of the actor", one_of(ACTORS), default="logic")
     steps: int = field("Environment steps in all, over all copies; of a classifier rows", COUNT, default=100_000)
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())
-    evaluation: IntervalConfig = field("When and how it is evaluated", default=IntervalConfig())
+    evaluation: IntervalConfig = field("Evaluations", default=IntervalConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
     kind, unit, algorithm = CLASSIFIER, "row", "supervised"
-    """What a file begins with, the unit of progress, and the algorithm, which is a field of agents."""
+    """First field of a file, unit of progress, and algorithm, which is a field of agents."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -301,16 +301,16 @@ class PolicyConfig(Document):
         """Number of the actor's gates; of an automaton those of a cell's rule."""
         if self.policy == "mlp":
             return 0
-        hidden, given = sum(self.gates.widths) + self.gates.memory, self.automaton
-        return hidden + given.channels + given.kernels * PERCEPTION[-1] if self.policy == "automaton" else hidden
+        grid, gates = self.automaton, sum(self.gates.widths) + self.gates.memory
+        return gates + grid.channels + grid.kernels * PERCEPTION[-1] if self.policy == "automaton" else gates
 
     @property
     def made_of(self) -> str:
         """Kind of the actor in words."""
         grid, widths = self.automaton, ", ".join(map(str, self.logic.widths))
-        kept = f", {self.logic.memory} bits of memory" if self.logic.memory else ""
+        memory = f", {self.logic.memory} bits of memory" if self.logic.memory else ""
         return {
-            "logic": f"{self.gates.bits} thresholds a number, layers of {widths} gates{kept}",
+            "logic": f"{self.gates.bits} thresholds a number, layers of {widths} gates{memory}",
             "automaton": f"{self.gates.bits} thresholds a number, {grid.side}x{grid.side} cells of {grid.channels} "
             f"bits, {grid.steps} steps a decision",
             "mlp": f"dense layers of {', '.join(map(str, self.mlp.widths))}",
@@ -360,13 +360,13 @@ class PolicyConfig(Document):
 class AgentConfig(PolicyConfig):
     """Training of an agent: environment, actor, algorithm, budget, name and seed."""
 
-    environment: EnvironmentConfig = field("What the agent acts in", kw_only=True)
+    environment: EnvironmentConfig = field("Environment of the agent", kw_only=True)
     kind, unit = POLICY, "step"
-    algorithm: str = field("How it learns", one_of(ALGORITHMS), default="ppo")
+    algorithm: str = field("Algorithm of training", one_of(ALGORITHMS), default="ppo")
     critic: DenseConfig = field("The dense network that estimates the value of a state", default=DenseConfig())
     ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
     sac: SACConfig = field("Soft actor-critic", default=SACConfig())
-    evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
+    evaluation: EvaluationConfig = field("Evaluations", default=EvaluationConfig())
 
 
 @section

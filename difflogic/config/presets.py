@@ -168,7 +168,7 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
 
 
 def heart_persistent() -> Config:
-    """Return a 10x10 heart that is stable after step 12, since epochs begin with the last states of earlier ones."""
+    """Return a 10x10 heart that is stable after step 12, since epochs begin from the last states of earlier ones."""
     return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
@@ -229,12 +229,12 @@ PRESETS = {
     "checkerboard": Preset(checkerboard, "a board, from noise"),
     "checkerboard-small": Preset(lambda: checkerboard(small=True), "the same, with half of the gates"),
     "checkerboard-async": Preset(checkerboard_async, "the same, each step updating a part of the cells"),
-    "lizard": Preset(lizard, "a picture, from one cell on a torus"),
-    "colored-g": Preset(colored_g, "a letter in colours, from nothing but the border"),
+    "lizard": Preset(lizard, "an image, from one cell on a torus"),
+    "colored-g": Preset(colored_g, "a letter in colours, from the border of an empty grid"),
     "checkerboard-healing": Preset(checkerboard_healing, "the small board, damaged on the way"),
-    "heart-persistent": Preset(heart_persistent, "a picture that stays, by a sample pool"),
-    "heart-steady": Preset(heart_steady, "a picture that stays, by several losses"),
-    "image": Preset(image, "your picture: it stays, and returns after damage"),
+    "heart-persistent": Preset(heart_persistent, "an image that stays, by a sample pool"),
+    "heart-steady": Preset(heart_steady, "an image that stays, by several losses"),
+    "image": Preset(image, "your image: it stays, and returns after damage"),
 }
 """Presets of automata by the names that `difflogic train` takes."""
 

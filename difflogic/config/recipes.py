@@ -83,17 +83,17 @@ class Recipe:
 
 def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[str, dict[str, Any]]:
     """Return those fields that the configuration leaves as the paper has them, or has to set."""
-    found: dict[str, dict[str, Any]] = {}
+    usual_fields: dict[str, dict[str, Any]] = {}
     for name, fields in sections.items():
         # The paper's images have their own learning rate.
-        section, of_pictures = getattr(config, name), getattr(presets.lizard(), name)
-        usual = {each.name: (each.default, getattr(of_pictures, each.name)) for each in dataclasses.fields(section)}
-        found[name] = {
+        section, of_images = getattr(config, name), getattr(presets.lizard(), name)
+        usual = {f.name: (f.default, getattr(of_images, f.name)) for f in dataclasses.fields(section)}
+        usual_fields[name] = {
             key: value
             for key, value in fields.items()
             if usual[key][0] is dataclasses.MISSING or getattr(section, key) in usual[key]
         }
-    return found
+    return usual_fields
 
 
 def _has_room_all_round(model: ModelConfig) -> bool:

@@ -24,7 +24,7 @@ from difflogic.errors import ConfigError, FaultyTaskError
 
 GROUP = "difflogic.tasks"
 NONE: Mapping[str, Any] = MappingProxyType({})
-TASK_FIELDS = frozenset(each.name for each in dataclasses.fields(TaskConfig))
+TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 
 def is_task(name: str) -> bool:
@@ -44,20 +44,20 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
     """
     installed = _installed()
     distribution, _, own = name.rpartition(":")
-    found = installed.get(f"{_normalised(distribution)}:{own}")
-    if found is None:
+    entry = installed.get(f"{_normalised(distribution)}:{own}")
+    if entry is None:
         known = f"those that are here are {', '.join(installed)}" if installed else "none is here"
         raise ConfigError(
             f"There is no task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of a task that an "
             f"installed distribution registers, and {known}."
         )
     try:
-        made = found.load()
+        cls = entry.load()
     except (Exception, SystemExit) as error:
         raise FaultyTaskError(
             f"The task {name} could not be loaded: {type(error).__name__}: {one_line(error)}."
         ) from error
-    return OwnTask(f"{_normalised(distribution)}:{own}", made, settings, task)
+    return OwnTask(f"{_normalised(distribution)}:{own}", cls, settings, task)
 
 
 def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
@@ -70,31 +70,31 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
         raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
     plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
     # A value that is no table is refused when the configuration is built.
-    left = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
-    task, data = (left[name] if isinstance(left.get(name), dict) else {} for name in ("task", "data"))
+    others = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
+    task, data = (others[name] if isinstance(others.get(name), dict) else {} for name in ("task", "data"))
     own = find(plugin.name, plugin.settings, task)
     for name in list(task):
         if name not in own.takes | TASK_FIELDS:
             raise ConfigError(
                 f"Unknown field task.{name}{hint(name, own.takes)}: {own.name} takes "
-                f"{', '.join(sorted(own.takes)) or 'no settings'}, beside the fields of every task."
+                f"{', '.join(sorted(own.takes)) or 'no settings'} and the fields of every task."
             )
     settings, count = [task.pop(name) for name in own.takes & set(task)], data.pop("samples", None)
     if isinstance(source, str):
-        return own.config(count), left
+        return own.config(count), others
     # A configuration with a hash means these samples; one of `difflogic init` leaves them open.
     if source.data.sha256 and not settings and count is None:
-        return source, left
+        return source, others
     samples = own.drawn(source.data.samples if count is None else count)
-    return source.with_(**own.derived(samples)), left
+    return source.with_(**own.derived(samples)), others
 
 
 def given(task: Task) -> OwnTask:
     """Return a task that code made, named as a distribution registers its class, or by the class."""
-    made = type(task)
-    value = f"{made.__module__}:{made.__qualname__}"
-    name = next((each for each, entry in _installed().items() if entry.value == value), made.__name__)
-    return OwnTask(name, made, {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}, NONE)
+    cls = type(task)
+    value = f"{cls.__module__}:{cls.__qualname__}"
+    name = next((known for known, entry in _installed().items() if entry.value == value), cls.__name__)
+    return OwnTask(name, cls, {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}, NONE)
 
 
 def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
@@ -108,11 +108,8 @@ def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
 
 
 def _installed() -> dict[str, EntryPoint]:
-    found = {}
-    for each in entry_points(group=GROUP):
-        if each.dist is not None:
-            found[f"{_normalised(each.dist.name)}:{each.name}"] = each
-    return dict(sorted(found.items()))
+    points = [point for point in entry_points(group=GROUP) if point.dist is not None]
+    return dict(sorted((f"{_normalised(point.dist.name)}:{point.name}", point) for point in points if point.dist))
 
 
 def _normalised(distribution: str) -> str:

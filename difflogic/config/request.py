@@ -46,17 +46,17 @@ class Option:
     flag: Any = None
     """Its value if the command line has the option without one."""
     of_agents: bool = True
-    """Whether it applies to agents too."""
+    """True if it applies to agents too."""
     of_trials: bool = False
-    """Whether it is the same for all trials of a sweep, and an entry of its file."""
-    brought: bool = False
-    """Whether it is a file: a command reads it where it runs, and a form uploads it."""
-    here: bool = False
-    """Whether it is for training on this machine alone, and is never sent."""
+    """True if it is the same for all trials of a sweep, and an entry of its file."""
+    is_file: bool = False
+    """True if it is a file, which a command reads on its machine and a form uploads."""
+    is_local: bool = False
+    """True if it is only for training on this machine, and never sent to a server."""
     sent: Limits | None = None
     """Limits in a request to a server, if others apply on this machine: no path is ever sent."""
     needs: str | None = None
-    """Option without which it has no effect."""
+    """Option that it requires."""
     implies: str | None = None
     """Flag that it sets."""
     excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -68,13 +68,13 @@ class Option:
 
     @property
     def usual_words(self) -> str | None:
-        """What holds where it is left out."""
-        tells_nothing = self.default is False or self.default in (None, (), {}, dataclasses.MISSING)
-        return self.usual or (None if tells_nothing else str(self.default))
+        """Its default in words; None if that is nothing."""
+        is_empty = self.default is False or self.default in (None, (), {}, dataclasses.MISSING)
+        return self.usual or (None if is_empty else str(self.default))
 
     @property
     def words(self) -> str:
-        """Its meaning and its default, as every reader sees it."""
+        """Its meaning and its default, as the help of a command shows them."""
         return f"{self.about}{f' [{self.usual_words}]' if self.usual_words else ''}."
 
     def is_in(self, request: Any) -> bool:
@@ -84,8 +84,8 @@ class Option:
 
 def option(about: str, limits: Limits | None = None, *, default: Any = None, **more: Any) -> Any:
     """Declare a field of a request with the fields of `Option`."""
-    made = Option(about, limits, **more)
-    return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
+    declared = Option(about, limits, **more)
+    return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": declared})
 
 
 _target, _sweep = partial(option, group="target", of_agents=False), partial(option, group="sweep")
@@ -99,13 +99,13 @@ def options(cls: type) -> list[Option]:
 @cache  # a store reads thousands of requests when it is opened
 def _options(cls: type) -> list[Option]:
     kinds = hints_of(cls)
-    found = []
-    for each in dataclasses.fields(cls):
-        kind = kinds[each.name]
+    declared = []
+    for field in dataclasses.fields(cls):
+        kind = kinds[field.name]
         kind = kind.__args__[0] if isinstance(kind, types.UnionType) else kind
-        if "option" in each.metadata:
-            found.append(replace(each.metadata["option"], name=each.name, kind=kind, default=each.default))
-    return found
+        if "option" in field.metadata:
+            declared.append(replace(field.metadata["option"], name=field.name, kind=kind, default=field.default))
+    return declared
 
 
 class Request(Section):
@@ -116,34 +116,33 @@ class Request(Section):
 
     def __post_init__(self) -> None:
         """Raise ConfigError if an option is beyond its limits, UsageError if options contradict each other."""
-        known = {each.name: each for each in options(type(self))}
-        for name, each in known.items():
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, coerced(name, each.kind, given))
+        declared = {option.name: option for option in options(type(self))}
+        for name, option in declared.items():
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, coerced(name, option.kind, value))
         super().__post_init__()
-        implied = {each.implies: each.name for each in known.values()
-                   if each.implies and each.is_in(self) and not getattr(self, each.implies)}  # fmt: skip
+        implied = {option.implies: name for name, option in declared.items()
+                   if option.implies and option.is_in(self) and not getattr(self, option.implies)}  # fmt: skip
         for name in implied:
             object.__setattr__(self, name, True)
-        for each in known.values():
-            if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
-                raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
-            for other, why in each.excludes.items():
-                # An option that is false or 0 asks for nothing; what it excludes counts even if it was set to 0.
-                if getattr(self, each.name) and known[other].is_in(self):
-                    name = implied.get(each.name, each.name)
+        for name, option in declared.items():
+            if option.needs is not None and option.is_in(self) and not getattr(self, option.needs):
+                raise UsageError(f"`{name}` is only for `{option.needs}`: give that too.")
+            for other, why in option.excludes.items():
+                # An option that is false or 0 requests nothing, but an excluded one counts even if it is set to 0.
+                if getattr(self, name) and declared[other].is_in(self):
+                    name = implied.get(name, name)
                     raise UsageError(f"`{name}` and `{other}` do not go together: {why}. Drop one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Make a part of what `to_dict` returns. Raises ConfigError, UsageError."""
-        made: Self = build(cls, data)
-        return made
+        request: Self = build(cls, data)
+        return request
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as JSON holds them."""
-        said = {each.name: getattr(self, each.name) for each in options(type(self)) if each.is_in(self)}
-        return {name: _plain(value) for name, value in said.items()}
+        return {o.name: _plain(getattr(self, o.name)) for o in options(type(self)) if o.is_in(self)}
 
 
 @section
@@ -157,12 +156,12 @@ class SweepRequest(Request):
         default=dataclasses.MISSING, metavar="FIELD=VALUES",
     )  # fmt: skip
     metric: str | None = _sweep(
-        "What compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, active gates of solved "
-        "trials; return, the mean return of agents",
+        "Metric that compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, active gates of "
+        "solved trials; return, the mean return of agents",
         one_of(METRICS),
         usual="tts; for agents return",
     )
-    method: str | None = _sweep("How trials are chosen", one_of(METHODS), usual="grid where all values are listed")
+    method: str | None = _sweep("How to choose trials", one_of(METHODS), usual="grid if all values are listed")
     trials: int | None = _sweep(
         "Trials in total, including those before a sweep was resumed", COUNT, metavar="N", usual="the whole grid"
     )
@@ -174,12 +173,12 @@ TRAIN_FIELDS = ("epochs", "batch", "eval_interval")
 """Fields of `train` that are options of commands and functions too."""
 
 
-def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise UsageError, with the nearest known name, for an unknown argument."""
-    known = list(known)
-    for name in given:
-        if name not in known:
-            raise UsageError(f"There is no option `{name}`{hint(name, known)}: expected {', '.join(known)}.")
+def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
+    """Raise UsageError, with the nearest expected name, for an unknown argument."""
+    expected = list(expected)
+    for name in names:
+        if name not in expected:
+            raise UsageError(f"There is no option `{name}`{hint(name, expected)}: expected {', '.join(expected)}.")
 
 
 JOB_ID = "[a-z2-7]{16}"
@@ -210,35 +209,33 @@ class TrainRequest(Request):
         one_of(RECIPES), group="what", usual="robust; with a configuration paper", of_agents=False, of_trials=True,
     )  # fmt: skip
 
-    target: Path | None = _target("Grow this picture, of at most 128x128 cells", metavar="PICTURE", brought=True)
+    target: Path | None = _target("Grow this image, of at most 128x128 cells", metavar="IMAGE", is_file=True)
     rule: str | None = _target(
         "Learn one step of this rule: life-like, or elementary by number, like 110",
         matching("text of 1 to 200 characters", ".{1,200}"), metavar="B3/S23",
     )  # fmt: skip
     rule_table: Path | None = _target(
-        "Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy", metavar="FILE", brought=True
+        "Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy", metavar="FILE", is_file=True
     )
     data: Dataset | None = _target(
         "Learn these samples: .npz, or a folder of .npy, with x and y, or frames. mask and steps are optional",
-        metavar="FILE|DIR", here=True,
+        metavar="FILE|DIR", is_local=True,
     )  # fmt: skip
     start: str | None = _target(
-        "The start of each sample: one of these words, or a picture file",
-        metavar="random|boards|seed|zeros|PICTURE", usual="the preset's",
+        "The initial state of each sample: one of these words, or an image file",
+        metavar="random|boards|seed|zeros|IMAGE", usual="the preset's",
         sent=one_of([word for word in STARTS if word != "picture"]),
     )  # fmt: skip
     colors: int | None = _target(
-        "The colours of a picture, in 1, 3 or 6 channels", one_of(COLORS), usual="the picture's own, or 8"
+        "The colours of an image, in 1, 3 or 6 channels", one_of(COLORS), usual="the image's own, or 8"
     )
     size: Size | None = _target(
-        "Scale pictures down to fit into this many cells",
+        "Scale images down to fit into this many cells",
         Limits("WIDTHxHEIGHT of 1 to 128 cells each", lambda size: all(1 <= side <= 128 for side in size)),
         metavar="WIDTHxHEIGHT",
     )
-    threshold: float | None = _target("The brightness above which a cell of a picture is on", BELOW_ONE, usual="0.26")
-    invert: bool | None = _target(
-        "Invert the lightness of pictures, so that what is light is off", usual="if dark on light"
-    )
+    threshold: float | None = _target("The brightness above which a cell of an image is on", BELOW_ONE, usual="0.26")
+    invert: bool | None = _target("Invert the lightness of images, so that light is off", usual="if dark on light")
     padding: int = _target("Empty cells on each side of a target", between(0, 64), default=0)
 
     engine: str | None = option(
@@ -247,103 +244,105 @@ class TrainRequest(Request):
         group="run", metavar="auto|gpu[:INDEX|:NAME]|cpu|reference", usual="auto",
     )  # fmt: skip
     population: int = option(
-        "Train so many seeds at once, beginning with the configuration's", COUNT, default=1, group="run", metavar="M",
-        of_trials=True,
+        "Train this number of seeds at once, beginning with the configuration's", COUNT, default=1, group="run",
+        metavar="M", of_trials=True,
     )  # fmt: skip
     stop_when_solved: int = option(
-        "Stop at the first evaluation at which so many models have no wrong value, or agents reach the threshold; 0: "
-        "never", WHOLE, default=0, group="until", metavar="[N]", flag=1,
+        "Stop at the first evaluation at which this number of models have no wrong cell, or of agents reach the "
+        "threshold; 0: never", WHOLE, default=0, group="until", metavar="[N]", flag=1,
     )  # fmt: skip
     restarts: int | None = option(
-        "Restart with different wiring when a run stalls, at most so often. All attempts share the epochs. An epoch on "
-        "a smaller grid counts as its share, and one of a population as many as there are models",
+        "Restart with different wiring when a run stalls, at most this number of times. All attempts share the epochs. "
+        "An epoch on a smaller grid counts as its share, and one of a population as many as there are models",
         WHOLE, group="until", metavar="N", usual="recipe robust: as often as is useful; otherwise 0",
         of_agents=False, of_trials=True,
         excludes={"init_from": _OTHER_WIRING, "starts": _ONE_RUN},
     )  # fmt: skip
     until_solved: bool = option(
-        "Restart until a circuit is right on fresh starts, after more steps, and on a larger grid, or an agent reaches "
-        "its threshold in 100 fresh episodes",
+        "Restart until a circuit is right on fresh initial states, after more steps, and on a larger grid, or an agent "
+        "reaches its threshold in 100 fresh episodes",
         default=False, group="until", of_trials=True,
         excludes={"restarts": "the one restarts without a limit, the other sets one", "init_from": _OTHER_WIRING,
                   "starts": _ONE_RUN},
     )  # fmt: skip
     within: Within | None = option(
-        "Train until solved, and give up after 60s, 5m or 2h of training, or 2000 epochs of all attempts together",
+        "Train until solved, but at most for 60s, 5m or 2h, or for 2000 epochs of all attempts together",
         group="until", metavar="LIMIT", implies="until_solved", of_trials=True,
     )  # fmt: skip
     init_from: str | Path | None = option(
-        "Start from the logits and wiring of another run; of a request to a server, of a job",
+        "Start from the logits and wiring of another run; in a request to a server, of a job",
         group="run", metavar="RUN|JOB", usual="a new one", sent=matching("the id of a job", JOB_ID),
     )  # fmt: skip
     starts: Path | None = option(
-        "Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples",
-        group="run", metavar="FILE", here=True, of_agents=False,
+        "Also train on the initial states in this .npy file, in half of all samples. `prove` writes such "
+        "counterexamples",
+        group="run", metavar="FILE", is_local=True, of_agents=False,
     )  # fmt: skip
     decide: bool = option(
         "Set the unconverged gates of a solved model to their most probable functions: what `harden` requests",
-        default=False, group="harden", here=True,
+        default=False, group="harden", is_local=True,
     )  # fmt: skip
     table: LabelledTable | None = None
     """Samples of a classifier: `label` of a command."""
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
+    def of(cls, **arguments: Any) -> Self:
         """Return the request for arguments of a Python function: options, `seed` and TRAIN_FIELDS; None is left out.
 
         Raises UsageError for an unknown name, and the errors of a request.
         """
-        check_names(given, [*(each.name for each in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
-        given = {name: value for name, value in given.items() if value is not None}
-        if (test := given.pop("test", None)) is not None:
-            if "table" not in given:
+        check_names(arguments, [*(field.name for field in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
+        arguments = {name: value for name, value in arguments.items() if value is not None}
+        if (test := arguments.pop("test", None)) is not None:
+            if "table" not in arguments:
                 raise UsageError("`test` is the test set of a `table`: give that too.")
-            given["table"] = given["table"].with_test(test)
-        train = {name: given.pop(name) for name in TRAIN_FIELDS if name in given}
-        seed = {"seed": given.pop("seed")} if "seed" in given else {}
+            arguments["table"] = arguments["table"].with_test(test)
+        train = {name: arguments.pop(name) for name in TRAIN_FIELDS if name in arguments}
+        seed = {"seed": arguments.pop("seed")} if "seed" in arguments else {}
         if fields := seed | ({"train": train} if train else {}):
-            given["set"] = merged(given.get("set", {}), fields)
-        return cls(**given)
+            arguments["set"] = merged(arguments.get("set", {}), fields)
+        return cls(**arguments)
 
     def check_kind(self, of_agents: bool) -> None:
         """Raise UsageError for an option that agents do not have, if agents are trained."""
-        for each in options(type(self)) if of_agents else []:
-            if not each.of_agents and each.is_in(self):
-                raise UsageError(f"`{each.name}` is for automata, and this trains agents: drop it.")
+        for option in options(type(self)) if of_agents else []:
+            if not option.of_agents and option.is_in(self):
+                raise UsageError(f"`{option.name}` is for automata, and this trains agents: drop it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a request as JSON holds it: limits and sizes as texts, no files. Raises ConfigError, UsageError."""
-        sent = [each.name for each in options(cls) if not each.brought and not each.here]
+        expected = [option.name for option in options(cls) if not option.is_file and not option.is_local]
         for name in data:
-            if name not in sent:
-                raise ConfigError(f"Unknown field {shown(name)}{hint(name, sent)}: expected {', '.join(sent)}.")
-        given = dict(data)
-        config = given.pop("config", None)
-        if isinstance(given.get("set"), Mapping):
-            given["set"] = in_tables(given["set"])
-        made: Self = build(cls, given)
-        for each in options(cls):
-            if each.sent is not None and each.is_in(made) and not each.sent.holds(getattr(made, each.name)):
-                raise ConfigError(f"`{each.name}` must be {each.sent.words}, got {shown(getattr(made, each.name))}.")
+            if name not in expected:
+                raise ConfigError(f"Unknown field {shown(name)}{hint(name, expected)}: expected {', '.join(expected)}.")
+        fields = dict(data)
+        config = fields.pop("config", None)
+        if isinstance(fields.get("set"), Mapping):
+            fields["set"] = in_tables(fields["set"])
+        request: Self = build(cls, fields)
+        for option in options(cls):
+            value = getattr(request, option.name)
+            if option.sent is not None and option.is_in(request) and not option.sent.holds(value):
+                raise ConfigError(f"`{option.name}` must be {option.sent.words}, got {shown(value)}.")
         if config is None:
-            return made
+            return request
         from difflogic.config.policy import any_config
 
-        return replace(made, config=any_config(config))
+        return replace(request, config=any_config(config))
 
     def configured(self, config: Document) -> Self:
-        """Return the request for this configuration, instead of what it was made from."""
-        made_from = {each.name: each.default for each in options(type(self)) if each.group in ("what", "target")}
-        return replace(self, **made_from | {"config": config})
+        """Return the request for this configuration, instead of a preset, a target and their options."""
+        defaults = {option.name: option.default for option in options(type(self)) if option.group in ("what", "target")}
+        return replace(self, **defaults | {"config": config})
 
     @property
     def resumable(self) -> Self:
-        """Request that is saved with a run, without what a resumed run reads from its folder or is given anew."""
+        """Request that is saved with a run, without values that a resumed run reads from its folder or receives."""
         # A limit of time begins again when a run is resumed, one of epochs counts all of them.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
-        made = self.configured(self.whole)
-        return replace(made, engine=None, init_from=None, starts=None, table=None, within=within)
+        request = self.configured(self.whole)
+        return replace(request, engine=None, init_from=None, starts=None, table=None, within=within)
 
     @property
     def whole(self) -> Config | PolicyConfig:

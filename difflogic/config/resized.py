@@ -40,12 +40,12 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
         return rows
     if len(rows) > height or len(rows[0]) > width:
         raise ConfigError(
-            f"The run's {name} picture has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
+            f"The run's {name} image has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
             f"got {width}x{height}."
         )
     # An image of 4 rows on a grid of 9 has two blank rows above and three below, so that its row 2 becomes row 4.
-    blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
-    inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
+    blank, above, before = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
+    inside = [blank * before + row + blank * (width - before - len(row)) for row in rows]
     return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
 
 

@@ -47,20 +47,20 @@ class Config(Document):
         ConfigError: A value is beyond its limits, or two fields contradict each other.
     """
 
-    name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
+    name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     model: ModelConfig = field("The circuit's shape")
-    task: TaskConfig = field("What the automaton should do")
+    task: TaskConfig = field("Task of the automaton")
     train: TrainConfig = field("The budget of training; one epoch is one optimiser step")
     optimizer: OptimizerConfig = field("AdamW, and the clipping before it", default=OptimizerConfig())
-    schedule: ScheduleConfig = field("How the learning rate falls", default=ScheduleConfig())
+    schedule: ScheduleConfig = field("Schedule of the learning rate", default=ScheduleConfig())
     initial: InitialConfig = field("The logits before the first epoch", default=InitialConfig())
     hardening: HardeningConfig = field("A growing share of hard gates in training", default=HardeningConfig())
     growth: GrowthConfig = field("Smaller grids that are trained on first, one per list entry", default=GrowthConfig())
     search: SearchConfig = field("A search over hard circuits at the end", default=SearchConfig())
     pool: PoolConfig = field("The sample pool: epochs start from the last states of earlier ones", default=PoolConfig())
     data: DataConfig = field('The samples of the target "data"', default=DataConfig())
-    plugin: PluginConfig = field("The task in Python that draws the samples, where one does", default=PluginConfig())
-    seed: int = field("The seed of wiring, starts, fire masks and probes", between(0, 2**32 - 1), default=23)
+    plugin: PluginConfig = field("The task in Python that draws the samples, if any", default=PluginConfig())
+    seed: int = field("The seed of wiring, initial states, fire masks and probes", between(0, 2**32 - 1), default=23)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,7 +74,7 @@ class Config(Document):
             f'A grid of one row needs model.neighbourhood "line", got "{self.model.neighbourhood}".',
         )
         self._check_rule()
-        # How many bits a character may hold depends on the model's channels.
+        # The number of bits that a character may hold depends on the model's channels.
         if self.task.start_picture:
             try:
                 text_picture.decode(self.task.start_picture, min(self.model.channels, text_picture.MAX_BITS))
@@ -82,27 +82,24 @@ class Config(Document):
                 raise ConfigError(f"start_picture: {error}") from error
         require(
             not self.search.begin or self.can_be_searched,
-            "A search judges fresh starts that nothing damages, and may change every gate: set search.begin to 0, or "
-            "leave out pool, damage and held channels.",
+            "A search evaluates fresh initial states without damage, and may change every gate: set search.begin to 0, "
+            "or leave out pool, damage and held channels.",
         )
         self._check_pool()
         self._check_growth()
         self._check_data()
 
     def _check_channels(self) -> None:
-        model, wanted = self.model, max(self.task.loss_channels, self.data.channels)
+        model, needed = self.model, max(self.task.loss_channels, self.data.channels)
+        message = f"loss_channels is {needed}, but a cell has {counted(model.channels, 'channel')}."
         if self.task.target == "data":
-            inputs = wanted * (1 + model.perceive.widths[-1] * model.kernels)
-            require(
-                wanted <= model.channels,
-                f"The samples have {counted(wanted, 'channel')}, but a cell has {model.channels}: leave out the "
-                f"preset, then a circuit is made for them; or set model.channels to {wanted}, and model.update.widths "
-                f"so that it begins with {inputs} and ends with {wanted}.",
+            inputs = needed * (1 + model.perceive.widths[-1] * model.kernels)
+            message = (
+                f"The samples have {counted(needed, 'channel')}, but a cell has {model.channels}: leave out the "
+                f"preset, then a circuit is made for them; or set model.channels to {needed}, and model.update.widths "
+                f"so that it begins with {inputs} and ends with {needed}."
             )
-        require(
-            wanted <= model.channels,
-            f"loss_channels is {wanted}, but a cell has {counted(model.channels, 'channel')}.",
-        )
+        require(needed <= model.channels, message)
 
     @property
     def epochs(self) -> int:
@@ -114,7 +111,7 @@ class Config(Document):
 
     @property
     def can_be_searched(self) -> bool:
-        """Whether a search may follow training."""
+        """True if a search may follow training."""
         return not (self.pool.size or self.task.disturbed or self.model.held)
 
     def _check_rule(self) -> None:
@@ -134,7 +131,7 @@ class Config(Document):
             return
         require(
             self.task.target != "rule",
-            "A rule is judged against fresh starts, but a pool keeps later states: set pool.size to 0, "
+            "A rule needs fresh initial states, but a pool stores later states: set pool.size to 0, "
             f'or another target than "rule", got pool.size {size}.',
         )
         # A power of two, so that a place in a part is some low bits of one random word.
@@ -146,7 +143,7 @@ class Config(Document):
         require(reset <= batch, f"pool.reset must be at most the batch, {batch}, got {reset}.")
         require(
             not self.pool.starts or part > 1,
-            f"Of a pool every second grid is a start that is kept: pool.size must be at least {2 * batch}, got {size}.",
+            f"With pool.starts every second grid is from a file: pool.size must be at least {2 * batch}, got {size}.",
         )
 
     def _check_growth(self) -> None:
@@ -155,7 +152,7 @@ class Config(Document):
             return
         require(
             task.can_grow and not self.pool.size,
-            "A grid grows only with a random start, and without picture, loss_steps, damage and pool.",
+            "A grid grows only with a random initial state, and without picture, loss_steps, damage and pool.",
         )
         for name, numbers, least, most in (
             ("growth.sides", growth.sides, MIN_SIDE, task.shortest_side),
@@ -177,7 +174,7 @@ class Config(Document):
         require(data.channels >= 1, f"data.channels must be at least 1, got {data.channels}.")
         require(
             data.targets in (1, len(task.judged_steps)),
-            f"The samples have {data.targets} targets each, but {len(task.judged_steps)} steps are judged.",
+            f"The samples have {data.targets} targets each, but {len(task.judged_steps)} steps are compared.",
         )
         require(
             not (self.pool.size or self.search.begin),
@@ -185,7 +182,7 @@ class Config(Document):
         )
         require(
             data.samples > 1 or not data.held_out,
-            f"Of {data.samples} sample nothing can be held out: give more, or set data.held_out to 0.",
+            "A single sample cannot be held out: give more samples, or set data.held_out to 0.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,11 +192,11 @@ class Config(Document):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
         """Make a configuration of what `to_dict` returns. Raises ConfigError for wrong fields or another format."""
-        if isinstance(data, dict):  # anything else is refused when a configuration is built of it
+        if isinstance(data, dict):  # anything else is refused by `build`
             if data.get("kind") == POLICY:
                 raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
             data = dict(data)
-            # A file that is written by hand need not have it.
+            # A file that is written by hand may lack it.
             written = data.pop("format", FORMAT)
             if type(written) is not int or written != FORMAT:
                 raise ConfigError(

@@ -103,14 +103,14 @@ class LabelledTable:
     @cached_property
     def sha256(self) -> str:
         """Hash of the rows, labels and names, which does not depend on the file."""
-        told = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
+        digest = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
         for first in range(0, len(self), _HASHED):
-            told.update(self.x[first : first + _HASHED].astype("<f8").tobytes())
-        told.update(self.y.astype("<i8").tobytes())
-        return told.hexdigest()
+            digest.update(self.x[first : first + _HASHED].astype("<f8").tobytes())
+        digest.update(self.y.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     def fields(self) -> dict[str, Any]:
-        """Return what the section `table` of a configuration says of it."""
+        """Return the fields of the section `table` of a configuration for it."""
         return {"sha256": self.sha256, "rows": len(self), "test": self.tests, "label": self.label,
                 "features": list(self.features), "classes": list(self.classes)}  # fmt: skip
 
@@ -136,7 +136,7 @@ class LabelledTable:
         rarest = self.classes[int(counts.argmin())]
         if len(counts) == 1:
             raise DataError(
-                f"The label {self.label} is {rarest} in all {len(self)} rows: a classifier tells two apart, or more."
+                f"The label {self.label} is {rarest} in all {len(self)} rows: a classifier needs two classes or more."
             )
         if len(counts) > MOST_CLASSES or counts.min() < LEAST_ROWS:
             raise DataError(
@@ -151,14 +151,14 @@ class LabelledTable:
         """Return the rows to learn, to choose among seeds, and to hold out: the same share of each class."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
         others = len(self) - shares.test
-        found: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
+        parts: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
         for place in range(len(self.classes)):
             rows = random.permutation(np.flatnonzero(self.y[:others] == place))
             held = held_out_samples(len(rows), shares.held_out)
             chosen = held_out_samples(len(rows) - held, shares.validation)
-            for part, some in zip(found, np.split(rows, [len(rows) - held - chosen, len(rows) - held]), strict=True):
+            for part, some in zip(parts, np.split(rows, [len(rows) - held - chosen, len(rows) - held]), strict=True):
                 part.append(some)
-        return Parts(*(np.sort(np.concatenate(part)) for part in found))
+        return Parts(*(np.sort(np.concatenate(part)) for part in parts))
 
     def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
         """Return at most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
@@ -179,38 +179,34 @@ class LabelledTable:
 
     def encode(self) -> bytes:
         """Return the content of a file that `of_run` reads."""
-        made = io.BytesIO()
+        file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": self.y, "label": np.array(self.label)}
-        np.savez_compressed(made, features=np.array(self.features), classes=np.array(self.classes), **arrays)
-        return made.getvalue()
+        np.savez_compressed(file, features=np.array(self.features), classes=np.array(self.classes), **arrays)
+        return file.getvalue()
 
 
 def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """Return the table of a run, or None if agents learn in an environment. Raises DataError."""
     if not isinstance(config, ClassifierConfig):
         return None
-    found = decoded(folder / NAME)
-    if found.sha256 != config.table.sha256:
+    table = decoded(folder / NAME)
+    if table.sha256 != config.table.sha256:
         raise DataError(f"The rows in {folder / NAME} are not those of the run: their SHA-256 is not table.sha256.")
-    return found
+    return table
 
 
 def decoded(source: Path | IO[bytes]) -> LabelledTable:
-    """Return the table of a file with the content that `encode` returns, whoever wrote it.
-
-    Raises:
-        DataError: The file cannot be read, or holds anything else.
-    """
+    """Return the table of a file with the content that `encode` returns. Raises DataError for any other file."""
     arrays = array_files.read_arrays(source)
     try:
-        features, classes = ([str(name) for name in arrays[each].tolist()] for each in ("features", "classes"))
-        found, y = LabelledTable.of(arrays["x"], arrays["y"], features, str(arrays["label"])), arrays["y"]
+        features, classes = ([str(text) for text in arrays[name].tolist()] for name in ("features", "classes"))
+        table, y = LabelledTable.of(arrays["x"], arrays["y"], features, str(arrays["label"])), arrays["y"]
     except (KeyError, TypeError) as error:
         raise DataError(f"{source} has no {error}, and is no table of a run.") from error
     is_index = y.dtype.kind in "iu" and y.min() >= 0 and y.max() < len(classes)
-    if not is_index or found.features != tuple(features) or _words(classes, "class") != tuple(classes):
+    if not is_index or table.features != tuple(features) or _words(classes, "class") != tuple(classes):
         raise DataError(f"{source} has labels without a name, or names that no table of a run has.")
-    return replace(found, y=y.astype(np.int64), classes=tuple(classes))
+    return replace(table, y=y.astype(np.int64), classes=tuple(classes))
 
 
 def load_table(path: Path | str, label: str = "label") -> LabelledTable:
@@ -340,10 +336,10 @@ def _thresholds(column: npt.NDArray[np.float64], bits: int) -> list[float]:
     values = np.unique(column)
     between = values[:-1] / 2 + values[1:] / 2
     if len(between) > bits:
-        wanted = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
-        between = between[np.unique(np.minimum(np.searchsorted(between, wanted), len(between) - 1))]
-    found: list[float] = np.unique(between).tolist()
-    return found
+        quantiles = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
+        between = between[np.unique(np.minimum(np.searchsorted(between, quantiles), len(between) - 1))]
+    thresholds: list[float] = np.unique(between).tolist()
+    return thresholds
 
 
 def _text(label: Any) -> str:

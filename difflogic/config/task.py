@@ -34,7 +34,7 @@ class TaskConfig(Section):
 
     target: str = field(
         "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
-        "rule below from the start, in channel 0; data: that of each sample, see [data]",
+        "rule below from the initial state, in channel 0; data: that of each sample, see [data]",
         one_of(TARGETS),
     )
     height: int = field("Rows of the grid, H", ROWS)
@@ -70,7 +70,7 @@ class TaskConfig(Section):
         default=0,
     )
     damage_steps: tuple[int, ...] = field(
-        "CA steps before which the damage is done, ascending, 0 (the start itself) to T-1", default=()
+        "CA steps before which the damage is done, ascending, 0 (the initial state) to T-1", default=()
     )
     flip: float = field("Probability that a bit of a cell flips before a CA step, per sample", UP_TO_ONE, default=0.0)
     stuck_cells: float = field(
@@ -95,10 +95,10 @@ class TaskConfig(Section):
         super().__post_init__()
         # An unused value is refused, not silently ignored.
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
-            given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
-            require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
+            is_given, is_needed = bool(getattr(self, name)), used == name.removeprefix("start_")
+            require(is_given or not is_needed, f"{name} is missing: {_user_of(name)} needs it.")
             is_source = (name, used) == ("rule", "data")
-            require(needed or is_source or not given, f"{name} is given, but only {_user_of(name)} uses it.")
+            require(is_needed or is_source or not is_given, f"{name} is given, but only {_user_of(name)} uses it.")
         self._check_pictures()
         self._check_rule()
         self._check_steps()
@@ -109,9 +109,9 @@ class TaskConfig(Section):
             "stays = false, or other steps.",
         )
         for cell in self.stuck_list:
-            found = _CELL.fullmatch(cell)
+            match = _CELL.fullmatch(cell)
             require(
-                found is not None and int(found[1]) < self.height and int(found[2]) < self.width,
+                match is not None and int(match[1]) < self.height and int(match[2]) < self.width,
                 f'stuck_list takes cells of the {self.width}x{self.height} grid as "ROW,COLUMN=VALUE", got {cell!r}.',
             )
 
@@ -178,28 +178,28 @@ class TaskConfig(Section):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the target is the same for every start."""
+        """True if the target is the same for all initial states."""
         return self.target not in ("rule", "data")
 
     @property
     def stuck_listed(self) -> list[tuple[int, int, int]]:
         """Row, column and value of the cells in `stuck_list`."""
-        parts = (each.replace("=", ",").split(",") for each in self.stuck_list)
+        parts = (cell.replace("=", ",").split(",") for cell in self.stuck_list)
         return [(int(row), int(column), int(value)) for row, column, value in parts]
 
     @property
     def faulty(self) -> bool:
-        """Whether faults change states on the way: bit flips, or stuck cells."""
+        """True if faults change states on the way: bit flips, or stuck cells."""
         return bool(self.flip or self.stuck_cells or self.stuck_list)
 
     @property
     def disturbed(self) -> bool:
-        """Whether damage or faults change states on the way."""
+        """True if damage or faults change states on the way."""
         return bool(self.damage_steps) or self.faulty
 
     @property
     def can_grow(self) -> bool:
-        """Whether smaller grids can prepare it: an image has one size, and events belong to its own steps."""
+        """True if smaller grids can prepare it: an image has one size, and events belong to its own steps."""
         is_plain = not self.loss_steps and not self.disturbed
         return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 

@@ -19,23 +19,23 @@ def commented(config: Document, opening: str, task: Section | None = None) -> st
     `opening` is its first comment; `task` the task in Python whose settings `config` has, which are all explained.
     """
     about = "The form of this file, by which later versions know how to read it."
-    known = {each.name for each in dataclasses.fields(config)}
-    form = {name: value for name, value in config.to_dict().items() if name not in known}
+    fields = {field.name for field in dataclasses.fields(config)}
+    form = {name: value for name, value in config.to_dict().items() if name not in fields}
     lines = [*_comment(opening), "", *_comment(about), tomli_w.dumps(form).rstrip("\n"), *_table(config, "", task)]
     return "\n".join(lines) + "\n"
 
 
 def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
     # In TOML a value after `[model.update]` would be a field of that table, so that a table's values come first.
-    fields = [each for each in dataclasses.fields(section) if getattr(section, each.name) != each.default]
-    tables = [each for each in fields if isinstance(getattr(section, each.name), Section | Table)]
-    for each in fields:
-        if each not in tables:
-            yield from _value(each, getattr(section, each.name))
-    for each in tables:
-        name = f"{path}{each.name}"
-        yield from ["", *_comment(f"{each.metadata['about']}."), f"[{name}]"]
-        inside = getattr(section, each.name)
+    fields = [field for field in dataclasses.fields(section) if getattr(section, field.name) != field.default]
+    tables = [field for field in fields if isinstance(getattr(section, field.name), Section | Table)]
+    for field in fields:
+        if field not in tables:
+            yield from _value(field, getattr(section, field.name))
+    for table in tables:
+        name = f"{path}{table.name}"
+        yield from ["", *_comment(f"{table.metadata['about']}."), f"[{name}]"]
+        inside = getattr(section, table.name)
         if isinstance(inside, Section):
             yield from _table(inside, f"{name}.", task)
         elif task is not None:

@@ -50,7 +50,7 @@ class OptimizerConfig(Section):
     clip: float = field("Bound of the gradients, see clip_by", NOT_NEGATIVE, default=100.0)
     clip_by: str = field(
         "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
-        "model are scaled down together where their norm, the root of the sum of squares, is beyond clip",
+        "model are scaled down together if their norm, the root of the sum of squares, is beyond clip",
         one_of(CLIPS),
         default="element",
     )
@@ -58,7 +58,7 @@ class OptimizerConfig(Section):
     def __post_init__(self) -> None:
         super().__post_init__()
         # A clip of 0 makes every gradient 0; by norm it would divide by it.
-        require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
+        require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 if clip_by is "norm", got 0.')
 
 
 @section
@@ -74,7 +74,7 @@ class ScheduleConfig(Section, path="schedule."):
         # A share of 1 never falls, so that begin and end may stay 0.
         require(
             self.share == 1 or self.begin < self.end,
-            f"schedule.end must be later than schedule.begin, {self.begin}, where schedule.share is below 1, "
+            f"schedule.end must be later than schedule.begin, {self.begin}, if schedule.share is below 1, "
             f"got {self.end}.",
         )
 

@@ -29,14 +29,14 @@ class Within:
     @classmethod
     def parse(cls, text: str) -> Within:
         """Parse `60s`, `5m`, `2h`, `2000 epochs`, or one of each as in `60s or 2000 epochs`. Raises UsageError."""
-        one, both, other = text.partition(" or ")
+        before, both, after = text.partition(" or ")
         if both:
-            first, second = cls.parse(one), cls.parse(other)
+            first, second = cls.parse(before), cls.parse(after)
             if (first.epochs is None) != (second.epochs is None):
                 return cls(first.seconds or second.seconds, first.epochs or second.epochs)
-        found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(s|m|min|h|epochs?)?\s*", text)
-        if found is not None:
-            number, unit = float(found[1]), found[2] or ""
+        match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(s|m|min|h|epochs?)?\s*", text)
+        if match is not None:
+            number, unit = float(match[1]), match[2] or ""
             if unit.startswith("epoch") and number.is_integer() and number >= 1:
                 return cls(epochs=int(number))
             if unit in _UNITS and number > 0:
@@ -45,13 +45,13 @@ class Within:
 
     def __str__(self) -> str:
         """Return the limit in the form that `parse` reads."""
-        told = [] if self.epochs is None else [f"{self.epochs} epochs"]
+        parts = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
             # 60s, 5m and 48h, but 90s: the largest unit of which there are at least two, without a rest.
-            sizes = ((size, unit) for unit, size in (("h", 3600.0), ("m", 60.0)) if not self.seconds % size)
-            size, unit = next((each for each in sizes if self.seconds >= 2 * each[0]), (1.0, "s"))
-            told.insert(0, f"{self.seconds / size:.15g}{unit}")
-        return " or ".join(told)
+            fits = ((3600.0, "h"), (60.0, "m"), (1.0, "s"))
+            size, unit = next(u for u in fits if u[1] == "s" or (self.seconds >= 2 * u[0] and not self.seconds % u[0]))
+            parts.insert(0, f"{self.seconds / size:.15g}{unit}")
+        return " or ".join(parts)
 
 
 class Size(NamedTuple):
@@ -63,10 +63,10 @@ class Size(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Size:
         """Parse `24x24`. Raises UsageError."""
-        found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
-        if found is None:
+        match = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
+        if match is None:
             raise UsageError(f"A size is WIDTHxHEIGHT in cells, say 24x24, got {text[:80]!r}.")
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
         """Return the size in the form that `parse` reads."""

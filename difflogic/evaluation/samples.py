@@ -129,7 +129,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     parts = enumerate(job.in_parts(samples, AT_ONCE))
     states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
     count = int(np.count_nonzero(job.differing(samples, states).any(axis=(0, 2, 3, 4))))
-    numbers = own.judged(states.swapaxes(0, 1), samples)
+    numbers = own.evaluated(states.swapaxes(0, 1), samples)
     words = [
         f"{count} samples are wrong" if count else "exact",
         *(f"{key} {value:.4g}" for key, value in numbers.items()),

@@ -49,7 +49,7 @@ def test_checkers_and_formats_are_those_of_their_modules() -> None:
 @pytest.mark.parametrize(
     ("command", "name", "owned"),
     [
-        ("train", "--start", {*task.STARTS} - {"picture"} | {"PICTURE"}),
+        ("train", "--start", {*task.STARTS} - {"picture"} | {"IMAGE"}),
         ("render", "--start", {*task.STARTS} - {"boards", "picture"} | {"FILE"}),
         ("simulate", "--start", {*task.STARTS} - {"boards"} | {"FILE"}),
         ("simulate", "--engine", {*engines.NAMES} - {"gpu"} | {"gpu[:INDEX", ":NAME]"}),

@@ -168,7 +168,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "film.gif", "--start", "picture"], "The run has no start picture of its own"),
         (["-o", "film.gif", "--start", "noise"], "A start is random, boards, seed, zeros, picture, or a file"),
         (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
-        (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
+        (["-o", "film.gif", "--start", "no.png"], "Cannot read the image no.png"),
         (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
         (["-o", "film.gif", "--start", "words.npy"], "must be numbers of shape [H, W] or [H, W, C], got <U"),
         (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this circuit from one initial state are the same"),

@@ -219,10 +219,10 @@ BAD_INPUT = [
         "--colors 2, or a preset with more channels."),
     (["train", "tiny", "--target", "large.png"],
         "A grid has at least 3x3 cells: put some around large.png with --padding 1."),
-    (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
-    (["train", "tiny", "--invert"], "--invert is for pictures: give --target or --start with it."),
+    (["train", "tiny", "--target", "nowhere.png"], "Cannot read the image nowhere.png: No such file or directory."),
+    (["train", "tiny", "--invert"], "--invert is for images: give --target or --start with it."),
     (["train", "tiny", "--rule", "B3"], f"'B3' is not a rule: {rules.GRAMMAR}."),
-    (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
+    (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or an image file, got "
         "'ones'."),
     (["train", "tiny", "--size", "0x9"], "--size must be WIDTHxHEIGHT of 1 to 128 cells each, got 0x9."),
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],

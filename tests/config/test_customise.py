@@ -162,14 +162,14 @@ def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
 def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
     path, lizard = picture(tmp_path, 2, 2), presets.lizard()
     refused("There can be only one target: give `target` or `rule`, not both.", lizard, target=path, rule="B3/S23")
-    refused("`size` is for pictures: give `target` or `start` with it.", lizard, size=(9, 9), start="zeros")
-    refused("`colors` is for pictures: give `target` or `start` with it.", lizard, colors=8)
-    refused("`threshold` is for pictures: give `target` or `start` with it.", lizard, threshold=0.0)
-    refused("`padding` surrounds a picture: give `target` with it.", lizard, padding=1)
+    refused("`size` is for images: give `target` or `start` with it.", lizard, size=(9, 9), start="zeros")
+    refused("`colors` is for images: give `target` or `start` with it.", lizard, colors=8)
+    refused("`threshold` is for images: give `target` or `start` with it.", lizard, threshold=0.0)
+    refused("`padding` surrounds an image: give `target` with it.", lizard, padding=1)
     refused("`padding` makes the grid of the target's size, but the grid's size is given: drop one.", lizard, (9, 9),
             target=path, padding=1)  # fmt: skip
     refused(f"A grid has at least 3x3 cells: put some around {path} with `padding` 1.", lizard, target=path)
-    refused("`start` must be one of random, boards, seed, zeros, or a picture file, got 'sed' (did you mean seed?).",
+    refused("`start` must be one of random, boards, seed, zeros, or an image file, got 'sed' (did you mean seed?).",
             lizard, start="sed")  # fmt: skip
     refused(f"'B3' is not a rule: {rules.GRAMMAR}.", lizard, rule="B3")
 

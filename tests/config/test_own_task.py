@@ -151,11 +151,11 @@ class Faulty(Task):
         ("list", "was asked for a difflogic.Dataset of 2 samples and gave a list."),
         ("fields", "asks for a configuration that cannot be: ConfigError: batch must be|train.batch must be"),
         ("section", "could not say which fields suit it: TypeError"),
-        ("nan", "judged share to be nan: expected a finite number."),
-        ("text", "could not judge: ValueError"),
-        ("none", "could not judge: AttributeError"),
+        ("nan", "returned nan for share from `judge`: expected a finite number."),
+        ("text", "failed in `judge`: ValueError"),
+        ("none", "failed in `judge`: AttributeError"),
         ("grey", r"drew a as uint8 \[3, 3\]: expected uint8 \[H, W, 3\]"),
-        ("path", "named a picture '../a'"),
+        ("path", "named an image '../a'"),
     ],
 )
 def test_whatever_a_task_does_wrong_is_one_sentence_with_its_name(how: str, message: str) -> None:
@@ -164,7 +164,7 @@ def test_whatever_a_task_does_wrong_is_one_sentence_with_its_name(how: str, mess
         config = own.config(2)
         samples = own.drawn(2)
         states = np.zeros((2, 1, 3, 3, config.model.channels), dtype=np.uint8)
-        own.judged(states, samples)
+        own.evaluated(states, samples)
         own.drawings(states, samples)
 
 

@@ -53,9 +53,9 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
         ([CLEAR, BLACK, GREEN], ".72", ["What is opaque is on: 1 dark cell in white."]),
         ([CLEAR, BLACK, WHITE], ".47", ["What is opaque is on: 1 dark cell in blue."]),
         ([CLEAR, BLACK, BLACK], ".11", ["What is opaque is on: 2 dark cells in white."]),
-        ([RED, (80, 0, 0, 255), BLACK], "11.", ["The picture's 3 colours become 2."]),
-        ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the picture off: `threshold` is 0.26.",
-                                                    "The picture's 3 colours become 2."]),
+        ([RED, (80, 0, 0, 255), BLACK], "11.", ["The image's 3 colours become 2."]),
+        ([WHITE, (60, 60, 60, 255), BLACK], "1..", ["1 faint cell of the image off: `threshold` is 0.26.",
+                                                    "The image's 3 colours become 2."]),
         ([(255, 170, 85, 255), BLACK], "h.", []),
     ],
     ids=["white", "opacity", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
@@ -108,7 +108,7 @@ def test_picture_beyond_128_cells_a_side_is_scaled_down(tmp_path: Path) -> None:
     assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).bits.shape == (128, 128, 1)
     picture = picture_file.load(save(tmp_path / "b.png", np.full((2, 129), 255)))
     assert picture.bits.shape == (1, 24, 1)
-    assert picture.notices == ("The picture is scaled down from 129x2 pixels to 24x1 cells.",)
+    assert picture.notices == ("The image is scaled down from 129x2 pixels to 24x1 cells.",)
 
 
 def header_of(width: int, height: int) -> bytes:
@@ -130,7 +130,7 @@ def test_a_picture_that_would_fill_the_memory(sides: tuple[int, int], tmp_path: 
 def test_an_animation(name: str, tmp_path: Path) -> None:
     frames = [Image.new("L", (4, 4), shade) for shade in (0, 255)]
     frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
-    with pytest.raises(DataError, match=r"is animated: expected a still picture, save one of its frames as PNG\.$"):
+    with pytest.raises(DataError, match=r"is animated: expected a still image, save one of its frames as PNG\.$"):
         picture_file.load(tmp_path / name, 2)
 
 
@@ -142,12 +142,12 @@ def test_what_is_no_picture(tmp_path: Path) -> None:
     (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2])
     known = "PNG, GIF, JPEG, BMP, WEBP, PPM"
     for name, words in (
-        ("nowhere.png", "Cannot read the picture {}: No such file or directory."),
-        ("", "{} is not a file: expected a picture (" + known + ")."),
-        ("empty.png", "{} is empty: expected a picture (" + known + ")."),
-        ("text.png", "{} is not a picture that can be read, expected " + known + ", undamaged."),
-        ("half.png", "{} is not a picture that can be read, expected " + known + ", undamaged."),
-        ("a.tiff", "{} is not a picture that can be read, expected " + known + ", undamaged."),
+        ("nowhere.png", "Cannot read the image {}: No such file or directory."),
+        ("", "{} is not a file: expected an image (" + known + ")."),
+        ("empty.png", "{} is empty: expected an image (" + known + ")."),
+        ("text.png", "{} is not an image that can be read, expected " + known + ", undamaged."),
+        ("half.png", "{} is not an image that can be read, expected " + known + ", undamaged."),
+        ("a.tiff", "{} is not an image that can be read, expected " + known + ", undamaged."),
     ):
         with pytest.raises(DataError) as raised:
             picture_file.load(tmp_path / name, 2)

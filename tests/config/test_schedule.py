@@ -54,7 +54,7 @@ def test_a_growth_that_cannot_be_is_one_sentence(growth: dict[str, Any], sentenc
 
 
 def test_neither_a_picture_nor_a_pool_grows() -> None:
-    sentence = "A grid grows only with a random start, and without picture, loss_steps, damage and pool."
+    sentence = "A grid grows only with a random initial state, and without picture, loss_steps, damage and pool."
     for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
         with pytest.raises(ConfigError) as refused:
             config.with_(growth=GROWTH, pool={"size": pool})

@@ -167,8 +167,8 @@ def test_damage_is_left_behind():
 @pytest.mark.parametrize(
     ("height", "width", "text"),
     [
-        (4, 2, "The run's target picture has 3x4 cells: the grid must be at least as large, got 2x4."),
-        (3, 9, "The run's target picture has 3x4 cells"),
+        (4, 2, "The run's target image has 3x4 cells: the grid must be at least as large, got 2x4."),
+        (3, 9, "The run's target image has 3x4 cells"),
     ],
 )
 def test_grids_too_small_for_a_picture(height, width, text):

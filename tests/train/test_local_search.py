@@ -110,7 +110,7 @@ def test_costs_rise_every_sixteen_rounds_where_little_is_mended() -> None:
 
 @pytest.mark.parametrize("name", ["a pool", "damage"])
 def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"^A search judges fresh starts .*: set search\.begin to 0"):
+    with pytest.raises(ConfigError, match=r"^A search evaluates fresh initial states .*: set search\.begin to 0"):
         task_config(name, search={"begin": 1})
 
 

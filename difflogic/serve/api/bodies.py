@@ -25,7 +25,7 @@ Submitted = tuple[Any, Mapping[str, UploadFile]]
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-FILES = (*(option.name for option in options(TrainRequest) if option.brought), "start_picture", "data", "labels")
+FILES = (*(option.name for option in options(TrainRequest) if option.is_file), "start_picture", "data", "labels")
 """Fields of a form that are files: two images, a rule, samples or a recording or a table, and the labels of an IDX
 file of images."""
 
@@ -128,7 +128,7 @@ def schema_of(part: type) -> dict[str, Any]:
     """Return the JSON Schema of a request, or of a part of one."""
     properties, required = {}, []
     for option in options(part):
-        if option.brought or option.here:
+        if option.is_file or option.is_local:
             continue
         about: dict[str, Any] = {"description": option.words}
         if issubclass(kind := get_origin(option.kind) or option.kind, SweepRequest):

@@ -95,7 +95,7 @@ def _options(part: type, path: str = "") -> list[dict[str, Any]]:
     for option in options(part):
         if option.kind is SweepRequest:
             listed += _options(SweepRequest, f"{option.name}.")
-        elif not (option.brought or option.here):
+        elif not (option.is_file or option.is_local):
             limits = option.sent or option.limits
             kind = KINDS.get(option.kind, "list" if get_origin(option.kind) is tuple else "text")
             listed.append({
