@@ -18,12 +18,8 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
     """Return the agents' configuration of a request, or None for automata. Raises ConfigError, UsageError."""
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
-        base = of_table(
-            request.table,
-            base if isinstance(base, PolicyConfig) else None,
-            request.population,
-            request.set.get("steps"),
-        )
+        own = base if isinstance(base, PolicyConfig) else None
+        base = of_table(request.table, own, request.population, request.set.get("steps"))
     if not isinstance(base, PolicyConfig):
         return None
     request.check_kind(of_agents=True)

@@ -9,10 +9,7 @@ _SIZES = ("id", "label", "bits", "thresholds", "widths", "memory", "side", "chan
 
 
 def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return how the shape of two configurations differs, as the end of a sentence, or None if an agent can be reused.
-
-    `theirs` may be the configuration of automata.
-    """
+    """Return the difference in shape of two configurations, also of automata, as the end of a sentence, or None."""
     for name in _FIELDS:
         own, other = (
             {size: value[size] for size in _SIZES if value.get(size)} if isinstance(value, dict) else value

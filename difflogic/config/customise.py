@@ -157,14 +157,8 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
             f"{path} reads as one colour everywhere, so that there is nothing to learn: expected an image of at least "
             f"two, or another `threshold` than {picture_file.THRESHOLD}, or `padding` around it."
         )
-    task = {
-        "target": "picture",
-        "picture": plain(text_picture.encode(bits)),
-        "rule": "",
-        "height": height,
-        "width": width,
-        "loss_channels": loss_channels,
-    }
+    rows, grid = plain(text_picture.encode(bits)), {"height": height, "width": width}
+    task = {"target": "picture", "picture": rows, "rule": "", **grid, "loss_channels": loss_channels}
     # An alarm crosses the longer side.
     grows = {"steps": max(config.task.steps, height, width)} if config.task.stays else {}
     return task | grows | ({"start": "seed"} if config.task.start == "boards" else {})
@@ -183,21 +177,10 @@ def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, 
     smallest = (1 if neighbourhood == "line" else MIN_SIDE), MIN_SIDE
     height, width = fixed or (smallest if config.model.channels == 1 else (config.task.height, config.task.width))
     boards = config.model.channels == 1 and height * width <= MAX_BOARD_CELLS
-    changed["task"] |= {
-        "target": "rule",
-        "picture": [],
-        "start": "boards" if boards else "random",
-        "start_picture": [],
-        "height": height,
-        "width": width,
-        "steps": 1,
-        "loss_channels": 1,
-        "loss_steps": [],
-        "damage_side": 0,
-        "damage_steps": [],
-        "stuck_list": [],
-        "stays": False,
-    }
+    unused = {"picture": [], "start_picture": [], "loss_steps": [], "damage_steps": [], "stuck_list": []}
+    sizes = {"height": height, "width": width, "steps": 1, "loss_channels": 1, "damage_side": 0}
+    start = "boards" if boards else "random"
+    changed["task"] |= {"target": "rule", "start": start, **sizes, **unused, "stays": False}
     changed["model"]["periodic"] = is_periodic
     changed["train"]["fire_rate"] = 1.0
     changed["pool"]["size"] = 0

@@ -89,11 +89,8 @@ class Dataset:
         if not compared or compared[0] < 1 or any(a >= b for a, b in itertools.pairwise(compared)):
             raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(compared)}.")
         grids = (len(starts), *starts.shape[1:3])
-        if (
-            targets.ndim != 5
-            or (len(targets), *targets.shape[2:4]) != grids
-            or targets.shape[1] not in (1, len(compared))
-        ):
+        fits = targets.ndim == 5 and (len(targets), *targets.shape[2:4]) == grids
+        if not fits or targets.shape[1] not in (1, len(compared)):
             raise DataError(
                 f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(compared)} compared steps "
                 f"behind the samples or none, got {list(np.shape(y))}."
@@ -164,10 +161,7 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Return a sentence if equal neighbourhoods have different next values, else an empty text.
-
-        Of many samples only the first are compared.
-        """
+        """Return a sentence if equal neighbourhoods of the first samples have different next values, else ""."""
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))
@@ -176,17 +170,13 @@ class Dataset:
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return what a configuration says of the samples, by section."""
         height, width, channels = self.x.shape[1:]
-        last = self.steps[-1]
-        task = {
-            "target": "data",
-            "height": height,
-            "width": width,
-            "steps": last,
-            "loss_steps": [] if len(self.steps) == 1 else list(self.steps),
-            "loss_channels": self.y.shape[-1],
-        }
+        steps = [] if len(self.steps) == 1 else list(self.steps)
+        grid = {"target": "data", "height": height, "width": width, "steps": self.steps[-1]}
         sizes = {"samples": len(self), "channels": channels, "targets": self.y.shape[1]}
-        return {"task": task, "data": {"sha256": self.sha256, **sizes}}
+        return {
+            "task": {**grid, "loss_steps": steps, "loss_channels": self.y.shape[-1]},
+            "data": {"sha256": self.sha256, **sizes},
+        }
 
     def check(self, config: Config, subject: str = "The samples") -> None:
         """Raise DataError, about this subject, unless these are the samples that the configuration names."""

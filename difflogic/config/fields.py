@@ -11,7 +11,7 @@ import itertools
 import reprlib
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -192,14 +192,14 @@ def build(cls: type, data: Any, where: str = "") -> Any:
             raise ConfigError(
                 f"Unknown field {where}{name}{_nearest(name, where, hints)}: expected {', '.join(hints)}."
             )
-    fields = dataclasses.fields(cls)
-    missing = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in data]
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    missing = [name for name, f in fields.items() if f.default is dataclasses.MISSING and name not in data]
     if missing:
-        raise ConfigError(_missing(missing, where, hints))
+        named = [f"[{where}{name}]" if dataclasses.is_dataclass(hints[name]) else f"{where}{name}" for name in missing]
+        raise ConfigError(f"Missing: {', '.join(named)}. `difflogic init` writes a file with all fields and sections.")
     # Limits only give messages their words here; the section checks them.
-    limits = {f.name: f.metadata.get("limits") for f in fields}
-    values = {name: convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
-    return cls(**values)
+    return cls(**{name: convert(hints[name], value, f"{where}{name}", fields[name].metadata.get("limits"))
+                  for name, value in data.items()})  # fmt: skip
 
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
@@ -207,14 +207,6 @@ def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
-
-
-def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
-    sections = [f"[{where}{name}]" for name in names if dataclasses.is_dataclass(hints[name])]
-    singles = [f"{where}{name}" for name in names if not dataclasses.is_dataclass(hints[name])]
-    parts = [f"{noun}{'s' if len(words) > 1 else ''} {', '.join(words)}"
-             for noun, words in (("field", singles), ("section", sections)) if words]  # fmt: skip
-    return f"Missing {' and '.join(parts)}: `difflogic init` writes a file with all of them."
 
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:

@@ -42,7 +42,7 @@ class ProveRequest(Request):
     """Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original."""
 
     every_start: bool = option(
-        "If JOB is a training: prove that all initial states end in the task's target", default=False, group="prove"
+        "If JOB is a training: prove that all initial states end in its target", default=False, group="prove"
     )
 
 
@@ -62,9 +62,7 @@ class ExportRequest(Request):
 class EvaluateRequest(Request):
     """Queue a job that tests the circuit of JOB far beyond its training."""
 
-    quick: bool = option(
-        "Use fewer initial states, and make long tests a tenth as long", default=True, group="evaluate"
-    )
+    quick: bool = option("Use fewer initial states, and shorten long tests to a tenth", default=True, group="evaluate")
 
 
 REQUESTS: dict[str, type[Request]] = {

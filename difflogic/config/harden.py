@@ -3,19 +3,12 @@
 from difflogic.config.schema import Config
 from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig
 
-SHARE_OF_EPOCHS = 0.25
-"""Default share of the run's epochs."""
-GROWS_FOR = 0.8
-"""Share of these epochs in which hardening grows to all gates."""
-LR = 0.5
-"""Share of the run's learning rate."""
+SHARE_OF_EPOCHS, LR, GROWS_FOR = 0.25, 0.5, 0.8
+"""Shares of the run's epochs and of its learning rate, and of the new epochs in which hardening grows to all gates."""
 
 
 def hardening(config: Config, search: bool = False, epochs: int | None = None, interval: int | None = None) -> Config:
-    """Return a run's configuration with a schedule of hardening, or of a search of its hard circuit.
-
-    `epochs` are by default a share of the run's, with an evaluation every `interval` of them.
-    """
+    """Return a run's configuration with a schedule of hardening, or of a search, with an evaluation each `interval`."""
     epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs)) if epochs is None else epochs
     interval = min(10, config.train.eval_interval) if interval is None else interval
     # A run of 1000 epochs gets 250 more: hardening grows to all gates over 200, and 50 train the circuit as it is used.

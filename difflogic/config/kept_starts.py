@@ -23,10 +23,7 @@ PLACES = 1024
 
 
 def load(path: Path, config: Config) -> Grids:
-    """Read grids `[N, H, W, C]` of 0 and 1 from an `.npy` file, which may hold a single one. Raises DataError.
-
-    Raises ConfigError unless the configuration's own initial states are random bits.
-    """
+    """Read grids `[N, H, W, C]` from an `.npy` file. Raises DataError, ConfigError for a task without random bits."""
     task = config.task
     if task.start != "random" or task.target == "rule":
         raise ConfigError(

@@ -40,9 +40,7 @@ class ModelConfig(Section):
     perceive: NetworkConfig = field("A perception kernel: from the 9 cells of a patch to its outputs")
     update: NetworkConfig = field("From the cell and the C * outputs * K perception outputs to the cell's new C bits")
     periodic: bool = field("Whether the grid is a torus; else there is 0 outside it", default=False)
-    wiring_per_kernel: bool = field(
-        "Whether each perception kernel has its own wiring, not as the paper", default=False
-    )
+    wiring_per_kernel: bool = field("Whether each kernel has its own wiring, unlike the paper", default=False)
     all_round: bool = field(
         "Whether the first outputs of the first four kernels read each neighbour, and half of the channels pass "
         "signals straight on, so that they get everywhere; needs wiring_per_kernel",
@@ -91,10 +89,8 @@ class ModelConfig(Section):
         )
         if self.all_round:
             require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
-            require(
-                self.kernels >= wiring.ALL_ROUND_KERNELS,
-                f"all_round needs {wiring.ALL_ROUND_KERNELS} kernels or more, got {self.kernels}.",
-            )
+            least = wiring.ALL_ROUND_KERNELS
+            require(self.kernels >= least, f"all_round needs {least} kernels or more, got {self.kernels}.")
             # The first layer must have each neighbour, and a gate of a later layer becomes an OR.
             schemes = self.perceive.connections
             require(

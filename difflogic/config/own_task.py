@@ -45,6 +45,7 @@ MEMORY_SHARE = 16
 """Divisor of the machine's memory for samples of a byte a value, since several copies exist while they are drawn."""
 MOST_PIXELS = 1 << 24
 """Largest number of values of an image."""
+TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 
 def setting(
@@ -158,7 +159,7 @@ class OwnTask:
         if not (inspect.isclass(cls) and issubclass(cls, Task) and "__dataclass_fields__" in vars(cls)):
             raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
         self.takes = frozenset(field.name for field in dataclasses.fields(cls))
-        if taken := sorted({field.name for field in dataclasses.fields(TaskConfig)} & self.takes):
+        if taken := sorted(TASK_FIELDS & self.takes):
             raise self._faulty(f"has a setting {taken[0]!r}, which is a field of every task: it needs another name")
         version: Any = cls.version
         if not isinstance(version, str) or not version:

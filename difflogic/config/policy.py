@@ -38,8 +38,7 @@ from difflogic.errors import ConfigError
 FORMAT = 1
 FORWARDS = ("hard", "soft")
 PERCEPTION = (PATCH, PATCH - 1)
-"""Widths of an automaton's perception kernel: the cell against each neighbour. Few layers: each step goes through all
-of them."""
+"""Widths of an automaton's perception kernel: the cell against each neighbour, in one layer since steps repeat it."""
 
 POSITIVE = Limits("a number above 0, at most 1e+30", lambda value: 0 < value <= 1e30)
 _NAME = Limits("text of 1 to 200 characters", lambda value: 0 < len(value) <= 200 and value.isprintable())
@@ -74,19 +73,13 @@ class LogicConfig(Section, path="logic."):
     """`[logic]`: observations as thermometer bits, layers of two-input gates, and bits that are counted per action."""
 
     bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
-    spread: float = field(
-        "Factor of thresholds, Gaussian quantiles of what a random policy sees", POSITIVE, default=2.0
-    )
+    spread: float = field("Factor of thresholds: Gaussian quantiles of random observations", POSITIVE, default=2.0)
     random_steps: int = field("Steps of a random policy that thresholds are found from", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
         "Rising rows of `bits` thresholds for each number of an observation; empty: found by random steps", default=()
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
-    candidates: int = field(
-        "As in [model]: inputs among which each input of a gate is chosen; 1: fixed wiring",
-        one_of(CANDIDATES),
-        default=1,
-    )
+    candidates: int = field("As in [model]: candidates of a gate's inputs; 1: fixed", one_of(CANDIDATES), default=1)
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
@@ -166,10 +159,7 @@ class TableConfig(Section, path="table."):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            not (self.test and self.held_out),
-            f"{self.path}held_out must be 0 if there is a test set, got {self.held_out}.",
-        )
+        require(not (self.test and self.held_out), f"table.held_out must be 0 with a test set, got {self.held_out}.")
 
     @property
     def pass_rows(self) -> int:

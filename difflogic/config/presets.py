@@ -1,7 +1,4 @@
-"""Presets of automata: the paper's experiments, and small ones that show other features.
-
-Values: the authors' notebook (`diffLogic_CA.ipynb`), one hyperparameter dict per experiment.
-"""
+"""Presets of automata: the paper's experiments, from the authors' `diffLogic_CA.ipynb`, and small ones."""
 
 import math
 from collections.abc import Callable
@@ -43,8 +40,7 @@ LIZARD = (
     "....................",
 )
 """20x20, 120 ones, as the paper's. Origin: the lizard (U+1F98E) of the font Noto Color Emoji 2.042, SIL Open Font
-License 1.1, scaled to 20x20, on where red, green or blue is above 0.26. Eight cells of head, toes and tail were changed
-so that the paper's recipe reaches a hard loss of 0 at seed 23."""
+License 1.1, scaled to 20x20, with eight cells changed so that the paper's recipe solves it at seed 23."""
 
 LETTER_G = (
     "................",

@@ -58,8 +58,9 @@ class Recipe:
         # A configuration that decides gates itself has a schedule, which is not mixed with another.
         if not (config.hardening.share or config.search.begin):
             if self.hardened is not None:
-                share = HARDENED if self.searched is None else SEARCHED
-                sections["hardening"] = {"share": share, **_epochs(self.hardened, config)}
+                final = HARDENED if self.searched is None else SEARCHED
+                begin, end = (round(share * config.train.epochs) for share in self.hardened)
+                sections["hardening"] = {"share": final, "begin": begin, "end": max(end, begin + 1)}
             # Shares and not epochs: a third of the epochs runs the same schedule in a third of the time.
             if self.searched is not None:
                 sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
@@ -97,9 +98,9 @@ def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[st
 
 
 def _has_room_all_round(model: ModelConfig) -> bool:
-    schemes = model.perceive.connections
-    enough = model.kernels >= wiring.ALL_ROUND_KERNELS and model.neighbourhood == "moore"
-    return enough and schemes[0] == "first_kernel" and len(schemes) > 1
+    first, *others = model.perceive.connections
+    is_large = model.kernels >= wiring.ALL_ROUND_KERNELS and model.neighbourhood == "moore"
+    return is_large and first == "first_kernel" and bool(others)
 
 
 def is_other_rule(task: TaskConfig) -> bool:
@@ -118,11 +119,6 @@ def _steps_of_picture(config: Config) -> int:
     if task.steps != own.steps or task.loss_steps or task.damage_steps:
         return 0
     return math.ceil(own.steps * max(task.height, task.width) / max(own.height, own.width))
-
-
-def _epochs(shares: tuple[float, float], config: Config) -> dict[str, int]:
-    begin, end = (round(share * config.train.epochs) for share in shares)
-    return {"begin": begin, "end": max(end, begin + 1)}
 
 
 _BOARD_FIELDS: dict[str, dict[str, Any]] = {

@@ -17,14 +17,13 @@ from types import MappingProxyType
 from typing import Any
 
 from difflogic.config.fields import hint, shown
-from difflogic.config.own_task import OwnTask, Task, one_line
+from difflogic.config.own_task import TASK_FIELDS, OwnTask, Task, one_line
 from difflogic.config.schema import Config
-from difflogic.config.task import PluginConfig, TaskConfig
+from difflogic.config.task import PluginConfig
 from difflogic.errors import ConfigError, FaultyTaskError
 
 GROUP = "difflogic.tasks"
 NONE: Mapping[str, Any] = MappingProxyType({})
-TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 
 def is_task(name: str) -> bool:

@@ -162,9 +162,7 @@ class SweepRequest(Request):
         usual="tts; for agents return",
     )
     method: str | None = _sweep("How to choose trials", one_of(METHODS), usual="grid if all values are listed")
-    trials: int | None = _sweep(
-        "Trials in total, including those before a sweep was resumed", COUNT, metavar="N", usual="the whole grid"
-    )
+    trials: int | None = _sweep("Trials, including those before a resume", COUNT, metavar="N", usual="the whole grid")
     sampler_seed: int = _sweep("The seed of all random choices of the sweep, not of a run", SEED, default=0)
     ahead: int = _sweep("Trials that optuna and halving start before the first result", between(1, 1000), default=8)
 
@@ -197,9 +195,7 @@ class TrainRequest(Request):
     """
 
     preset: str | None = option("A preset of automata or agents", group="what")
-    config: Document | None = option(
-        "A whole configuration instead of a preset; its grid keeps its size whatever the target", group="what"
-    )
+    config: Document | None = option("A configuration instead of a preset; its grid keeps its size", group="what")
     set: Mapping[str, Any] = option(
         "Fields of the configuration by their paths, say optimizer.lr; they go before all else",
         default=Table(), group="what",
@@ -227,7 +223,7 @@ class TrainRequest(Request):
         sent=one_of([word for word in STARTS if word != "picture"]),
     )  # fmt: skip
     colors: int | None = _target(
-        "The colours of an image, in 1, 3 or 6 channels", one_of(COLORS), usual="the image's own, or 8"
+        "The colours of an image, in 1, 3 or 6 channels", one_of(COLORS), usual="its own, or 8"
     )
     size: Size | None = _target(
         "Scale images down to fit into this many cells",
@@ -287,10 +283,7 @@ class TrainRequest(Request):
 
     @classmethod
     def of(cls, **arguments: Any) -> Self:
-        """Return the request for arguments of a Python function: options, `seed` and TRAIN_FIELDS; None is left out.
-
-        Raises UsageError for an unknown name, and the errors of a request.
-        """
+        """Return the request for arguments of a Python function; None is left out. Raises UsageError, ConfigError."""
         check_names(arguments, [*(field.name for field in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
         arguments = {name: value for name, value in arguments.items() if value is not None}
         if (test := arguments.pop("test", None)) is not None:

@@ -50,8 +50,5 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
 
 
 def knows_larger_grids(task: TaskConfig) -> bool:
-    """Return whether the target is known on a larger grid: a board, or an image that grows from its middle.
-
-    Zeros place an image by the border, and noise places none.
-    """
+    """Return whether the target is defined on a larger grid, as a board or an image that grows from its middle is."""
     return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))

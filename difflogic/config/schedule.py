@@ -45,10 +45,7 @@ def _grids(config: Config) -> list[tuple[int, int, int]]:
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
-    """Return the last epoch before each stage with a description of the stage; none if there is a single stage.
-
-    Losses of different stages cannot be compared.
-    """
+    """Return the last epoch before each stage, whose losses differ, with a description; none for a single stage."""
     stages: list[tuple[int, str]] = []
     if config.growth.until:
         words = [f"{width}x{height}, {steps} steps" for height, width, steps in _grids(config)]

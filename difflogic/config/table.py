@@ -115,11 +115,7 @@ class LabelledTable:
                 "features": list(self.features), "classes": list(self.classes)}  # fmt: skip
 
     def with_test(self, test: LabelledTable) -> LabelledTable:
-        """Return this table with the rows of another one as its test set.
-
-        Raises:
-            DataError: The test set lacks a column, or has a class that this table has not.
-        """
+        """Return this table with a test set. Raises DataError if that lacks a column, or has another class."""
         x, y = test.as_known(self.features, self.classes)
         if (y < 0).any():
             unknown = next(name for name in test.classes if name not in self.classes)
@@ -127,8 +123,7 @@ class LabelledTable:
                 f"The test set has rows of {unknown}, but the label {self.label} is learned as one of "
                 f"{', '.join(self.classes[:8])}: leave those rows out."
             )
-        rows = np.concatenate([self.x, x]), np.concatenate([self.y, y])
-        return replace(self, x=rows[0], y=rows[1], tests=len(test))
+        return replace(self, x=np.concatenate([self.x, x]), y=np.concatenate([self.y, y]), tests=len(test))
 
     def require_learnable(self) -> None:
         """Raise DataError if there is nothing to distinguish, or too little to learn and test a class."""
@@ -165,10 +160,7 @@ class LabelledTable:
         return [_thresholds(self.x[rows, column].astype(np.float64), bits) for column in range(self.x.shape[1])]
 
     def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
-        """Return the features in this order, and the labels as indices of `classes`, or -1 for one that is unknown.
-
-        Raises DataError if a feature is missing.
-        """
+        """Return these features, and labels as indices of `classes` or -1. Raises DataError if a feature is missing."""
         if missing := [name for name in features if name not in self.features]:
             raise DataError(
                 f"The table has no column {missing[0]}, which is read{hint(missing[0], self.features)}: expected "
@@ -365,10 +357,7 @@ def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
 
 
 def _word(name: str, stem: str) -> str:
-    """Return a name that other programming languages allow: `petal length (cm)` is petal_length_cm, and 3 is class_3.
-
-    It depends on the name alone, so that it is the same in another table.
-    """
+    """Return a name that other programming languages allow: petal_length_cm for `petal length (cm)`, class_3 for 3."""
     text = re.sub(r"^-(?=[\d.])", "minus ", name)
     word = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
     word = word if word[:1].isalpha() else f"{stem}_{word}".rstrip("_")

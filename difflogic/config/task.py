@@ -60,18 +60,14 @@ class TaskConfig(Section):
         "its grid, as B3/S23:P30,20; of data the rule that made them, of any number of states",
         default="",
     )
-    loss_steps: tuple[int, ...] = field(
-        "CA steps whose losses are summed, ascending, the last one T; empty: T alone", default=()
-    )
+    loss_steps: tuple[int, ...] = field("CA steps whose losses are summed, ascending to T; empty: T alone", default=())
     damage_side: int = field(
         "Damage: a square of this side is zeroed in all channels, clipped at the border, its corner a random cell for "
         "each sample; 0: none",
         between(0, MAX_SIDE),
         default=0,
     )
-    damage_steps: tuple[int, ...] = field(
-        "CA steps before which the damage is done, ascending, 0 (the initial state) to T-1", default=()
-    )
+    damage_steps: tuple[int, ...] = field("Ascending CA steps, 0 to T-1, before which the damage is done", default=())
     flip: float = field("Probability that a bit of a cell flips before a CA step, per sample", UP_TO_ONE, default=0.0)
     stuck_cells: float = field(
         "Share of cells, random for each sample, that are stuck in all channels before every CA step",
@@ -128,7 +124,6 @@ class TaskConfig(Section):
                 (height, width) == (self.height, self.width),
                 f"{name} has {width}x{height} cells, but the grid has {self.width}x{self.height}.",
             )
-
         require(
             self.target != "data" or self.start in ("random", "zeros"),
             f"start only fills the channels that samples leave free: it must be random or zeros, got {self.start!r}.",
@@ -137,10 +132,8 @@ class TaskConfig(Section):
     def _check_rule(self) -> None:
         if self.target == "rule":
             rules.table(self.rule)
-            require(
-                self.loss_channels == 1,
-                f"A rule only sets channel 0: loss_channels must be 1, got {self.loss_channels}.",
-            )
+            channels = self.loss_channels
+            require(channels == 1, f"A rule only sets channel 0: loss_channels must be 1, got {channels}.")
         if self.start == "boards":
             # A board's number has a bit for each cell: 16 cells are 65536 boards.
             cells = self.height * self.width

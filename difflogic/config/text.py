@@ -52,20 +52,13 @@ def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
     if not isinstance(value, tuple):
         notes.append(f"preset: {text.partition(' = ')[2]}")
     yield from _comment(about + (f" ({'; '.join(notes)})." if notes else "."))
-    if "picture" in field.name:
+    if "picture" in field.name or "\n" not in text:
         yield text
-    elif value and isinstance(value, tuple) and isinstance(value[0], tuple):
+    elif isinstance(value, tuple) and isinstance(value[0], tuple):
         yield from [f"{field.name} = [", *(f"    {list(row)}," for row in value), "]"]  # rows of numbers
     else:
-        yield _packed(text)
-
-
-def _packed(text: str) -> str:
-    if "\n" not in text:
-        return text
-    first, *items, last = map(str.strip, text.splitlines())
-    together = f"{first}{' '.join(items).removesuffix(',')}{last}"
-    return textwrap.fill(together, WIDTH, subsequent_indent="    ")
+        first, *items, last = map(str.strip, text.splitlines())
+        yield textwrap.fill(f"{first}{' '.join(items).removesuffix(',')}{last}", WIDTH, subsequent_indent="    ")
 
 
 def _comment(text: str) -> list[str]:

@@ -86,10 +86,7 @@ class Agents(Session[Member, AgentRun]):
         cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer, folder: RunFolder,
         file: Path,
     ) -> Agents:  # fmt: skip
-        """Return a session that continues the run in `folder` from `file`; only `steps` of its `config` may differ.
-
-        Raises CheckpointError, ConfigError.
-        """
+        """Continue the run in `folder` from `file`; only `steps` may change. Raises CheckpointError, ConfigError."""
         saved, device, table = checkpoint.read_agents(file), _device(placement), tables.of_run(config, folder.path)
         if saved.config.with_epochs(config.epochs) != config:
             raise ConfigError(f"The run in {folder.path} has another configuration: only steps may change on resume.")
@@ -246,10 +243,7 @@ def _device(placement: Placement) -> Device:
 
 
 def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
-    """Return the state of the best agent of a run, from which an agent of this configuration can start.
-
-    Raises CheckpointError, or ConfigError if the two have different shapes.
-    """
+    """Return the state of a run's best agent. Raises CheckpointError, ConfigError if `config` has another shape."""
     saved = checkpoint.read_agents(chosen.run_folder(path))
     if (difference := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
         raise ConfigError(f"--init-from needs a run of agents of the same shape: {difference}.")

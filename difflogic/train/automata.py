@@ -26,10 +26,7 @@ from difflogic.train.start import Start
 
 
 class Automata(Session[Replica, Run]):
-    """Session of one model or a population, on one engine or after an engine benchmark of two.
-
-    The best circuit so far is saved next to the last state.
-    """
+    """Session of one model or a population, which saves the best circuit so far next to the last state."""
 
     config: Config
 
@@ -197,15 +194,15 @@ class Automata(Session[Replica, Run]):
             self.folder.keep_best(Checkpoint((self.best,)))
 
     def finish(self) -> None:
-        self._finish()
+        self._run_passes()
 
     def _leave(self) -> None:
         super()._leave()
         # A part of the time is reserved for this: see `difflogic.train.restarts`.
         if str(self.stop.reason).startswith(OVER):
-            self.complete = self._finish(prune=False)
+            self.complete = self._run_passes(prune=False)
 
-    def _finish(self, prune: bool = True) -> bool:
+    def _run_passes(self, prune: bool = True) -> bool:
         """Finish the best circuit, or else one of the last ones, and return whether the task is solved."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
@@ -236,8 +233,11 @@ class Automata(Session[Replica, Run]):
         if self.folder is not None:
             has_images = self.observer.wants_pictures()
             results.write(self.folder, engine, self.members, shown, text, has_images)
-            if has_images and best is not None:
-                self._draw(best)
+            if has_images and best is not None and self._own is not None:
+                try:
+                    results.draw(self.folder, self.placement.engine, self._own, best)
+                except FaultyTaskError as error:
+                    self.observer.noticed(f"{error} The run is complete without them.")
         self.write_end(text)
         return Run(
             path=None if self.folder is None else self.folder.path,
@@ -255,15 +255,6 @@ class Automata(Session[Replica, Run]):
             accepted=any(self.accepted),
             data=self._data,
         )
-
-    def _draw(self, best: ModelState) -> None:
-        """Write the images of a custom task; an error in its code is reported, and does not fail the run."""
-        if self._own is None or self.folder is None:
-            return
-        try:
-            results.draw(self.folder, self.placement.engine, self._own, best)
-        except FaultyTaskError as error:
-            self.observer.noticed(f"{error} The run is complete without them.")
 
 
 def _seeds(seeds: Sequence[int]) -> str:

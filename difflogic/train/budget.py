@@ -6,7 +6,6 @@ from difflogic.config import schedule
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.config.values import Within
 from difflogic.devices.cost import cost_of
 from difflogic.errors import UsageError
 from difflogic.train import stalled
@@ -14,17 +13,23 @@ from difflogic.train import stalled
 
 def check(request: TrainRequest) -> None:
     """Raise UsageError if the budget is too small for all attempts of a request to be useful."""
-    config, population, restarts = request.whole, request.population, request.restarts or 0
+    config, population, restarts, within = request.whole, request.population, request.restarts or 0, request.within
     if isinstance(config, PolicyConfig):
         config.require_episodes()
-        _check_agents(request)
-        return
-    if request.until_solved:
-        _check_until_solved(config, population, request.within)
+        if not request.until_solved:
+            raise UsageError("`restarts` is for automata: agents restart with `until_solved`.")
+        if within is not None and within.epochs is not None:
+            raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: their steps limit each attempt.")
         return
     epochs = config.epochs
-    useful = math.ceil(schedule.effort(config, stalled.first_look(config, epochs)))
-    most = stalled.most_restarts(config, epochs)
+    useful, most = math.ceil(_effort_of_first_look(config)), stalled.most_restarts(config, epochs)
+    if request.until_solved:
+        if within is not None and within.epochs is not None and within.epochs // population < useful:
+            raise UsageError(
+                f"Within {within.epochs} epochs no attempt can be tested: one takes {useful * population}. Give a "
+                "larger `within`, or a smaller population."
+            )
+        return
     if restarts > most:
         raise UsageError(
             f"{restarts} restarts share {epochs} epochs, but no attempt stops early before epoch {useful}: "
@@ -37,32 +42,16 @@ def check(request: TrainRequest) -> None:
         )
 
 
-def _check_agents(request: TrainRequest) -> None:
-    if not request.until_solved:
-        raise UsageError("`restarts` is for automata: agents restart with `until_solved`.")
-    if request.within is not None and request.within.epochs is not None:
-        raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: their steps limit each attempt.")
-
-
-def _check_until_solved(config: Config, population: int, within: Within | None) -> None:
-    useful = math.ceil(schedule.effort(config, stalled.first_look(config, config.train.epochs)))
-    if within is not None and within.epochs is not None and within.epochs // population < useful:
-        raise UsageError(
-            f"Within {within.epochs} epochs no attempt can be tested: one takes {useful * population}. Give a larger "
-            "`within`, or a smaller population."
-        )
+def _effort_of_first_look(config: Config) -> float:
+    return schedule.effort(config, stalled.first_look(config, config.epochs))
 
 
 def notice(request: TrainRequest) -> str | None:
-    """Return a warning if the limit of time may end training before the first evaluation for early stopping.
-
-    It is an estimate, so that the request is not refused.
-    """
+    """Return a warning if the limit of time seems too short to see whether an attempt makes progress."""
     config, within = request.whole, request.within
     if within is None or within.seconds is None or isinstance(config, PolicyConfig):
         return None
-    share = schedule.effort(config, stalled.first_look(config, config.train.epochs)) / config.train.epochs
-    seconds = share * cost_of(config, request.population).seconds
+    seconds = _effort_of_first_look(config) / config.epochs * cost_of(config, request.population).seconds
     if seconds <= within.seconds:
         return None
     return (

@@ -1,7 +1,4 @@
-"""Live display of a training in a notebook: a progress bar, the current automaton, and the curves.
-
-IPython is only used if it is already running, in the kernel of a notebook.
-"""
+"""Live display of a training in a notebook, where IPython runs already: progress bar, current automaton, and curves."""
 
 from __future__ import annotations
 
@@ -76,24 +73,21 @@ class LiveDisplay(Observer):
     def wants_states(self) -> bool:
         return time.monotonic() >= self._next_images
 
-    def shown(self, members: Sequence[Replica]) -> None:
-        self._draw(members)
-
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         if not isinstance(members[0], Replica):
             return
         self._members = cast("Sequence[Replica]", members)
         if self.wants_states():
-            self._draw(self._members)
+            self.shown(self._members)
 
     def ending(self) -> None:
         if self._members:
-            self._draw(self._members)
+            self.shown(self._members)
 
     def noticed(self, text: str) -> None:
         self._ipython.display(text)
 
-    def _draw(self, members: Sequence[Replica]) -> None:
+    def shown(self, members: Sequence[Replica]) -> None:
         began = time.monotonic()
         self._images = in_html(results.images(self._engine, members, members[best_of(members)].checkpoint(0.0)), "")
         self._show()

@@ -27,10 +27,7 @@ Classes = npt.NDArray[np.int64]
 
 @lru_cache(64)  # the form of a page requests it with each change
 def notice(config: Config) -> str | None:
-    """Return a warning if cells must stay wrong for lack of steps, with the number of steps that suffices.
-
-    Raises ConfigError if no number of steps suffices.
-    """
+    """Return a warning if cells must stay wrong for lack of steps. Raises ConfigError if no number of them suffices."""
     task = config.task
     target = _target(config)
     if target is None:

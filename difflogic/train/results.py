@@ -36,8 +36,8 @@ def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict
     # A finished circuit has a configuration of its own.
     is_own = best.config.model != member.job.config.model
     job = jobs.make_job(best.config, circuit) if is_own else member.job
-    damage = job.damage_of_probes(1)
-    states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
+    steps, damage = job.config.task.steps, job.damage_of_probes(1)
+    states = engine.rollout(circuit, job.probes[:1], steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
     recording = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
     config = member.job.config

@@ -133,11 +133,8 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
     if saved.epoch < epochs:
         # The last epoch is always evaluated. Say the schedule is 1, 10, 20 and the run ended at 12: a run that trains
         # to 20 without a stop has no evaluation at 12, and neither may this one.
-        interval = config.train.eval_interval
-        rows = [
-            [row if schedule.is_evaluated(row.epoch, interval) else row.unevaluated() for row in of_member]
-            for of_member in rows
-        ]
+        every = config.train.eval_interval
+        rows = [[r if schedule.is_evaluated(r.epoch, every) else r.unevaluated() for r in own] for own in rows]
     best, notice = _best(folder, saved.epoch)
     notices += [] if notice is None else [notice]
     models = tuple(replace(model, config=model.config.with_(train={"epochs": epochs})) for model in saved.members)

@@ -190,10 +190,7 @@ class SuccessTest:
         }
 
     def _asynchronous(self, circuit: Circuit, starts: Sequence[Bits], key: prng.Key) -> dict[str, Any]:
-        """Return the shares of wrong cells by scale and sequence of masks, and the number of cells that stay wrong.
-
-        Scales after the first that is not right are left out.
-        """
+        """Return the shares of wrong cells, and the cells that stay wrong, up to the first scale that is not right."""
         measured: dict[str, Any] = {"wrong_shares": [], "stay_wrong": 0}
         for times, x in zip(SCALES, starts, strict=True):
             # A signal from the border crosses at most a cell a step: four times the side needs 4T steps, and as many

@@ -1,6 +1,6 @@
 """Text of a run's result: the last lines of a command, the details that summary.txt adds, and advice for unsolved runs.
 
-A summary begins with its verdict. A screen shows the lines before `Details:`.
+A summary begins with its result. A screen shows the lines before `Details:`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
 DETAILS = "\nDetails:\n"
 RIGHT = {True: "right", False: "wrong", None: "not decided"}
 NEARLY = 0.05
-"""Largest share of wrong values that `harden --search` is recommended for."""
+"""Largest share of wrong cells for which `harden --search` is recommended."""
 
 
 def brief(summary: str) -> str:
@@ -47,14 +47,9 @@ def brief(summary: str) -> str:
 
 
 def of_run(
-    config: Config,
-    members: Sequence[Replica],
-    engine: EngineInfo,
-    epochs: int,
-    seconds: float,
-    best: ModelState | None,
-    finishing: Sequence[str] = (),
-) -> str:
+    config: Config, members: Sequence[Replica], engine: EngineInfo, epochs: int, seconds: float,
+    best: ModelState | None, finishing: Sequence[str] = (),
+) -> str:  # fmt: skip
     """Return the summary of a run of automata, of one model or a population.
 
     Args:
@@ -83,7 +78,10 @@ def of_run(
         per_model = f", {1000 * seconds / epochs / count:.3g} ms per model" if count > 1 else ""
         details.append(line("Time", f"{seconds:.1f} s for {epochs} epochs, {epochs / seconds:.2f} epochs/s{per_model}"))
     details.append(line("Engine", describe_engine(engine)))
-    details += [_model(member) for member in members if count > 1 and member.solved]
+    for member in members if count > 1 else ():
+        if member.solved:
+            gates = counted(live_gates(CellNetlist.of_run(member.circuit, member.job.config)), "gate")
+            details.append(f"  seed {member.seed}: solved, first at epoch {member.first_solved}, {gates}")
     return "\n".join(lines) + f"\n{DETAILS}" + "\n".join(details) + "\n"
 
 
@@ -117,7 +115,7 @@ def of_agents(
     if baselines is not None:
         scores = ", ".join(f"{name} {scale * value:.1f}{sign}" for name, value in baselines.items())
         lines.append(line("Baselines", scores))
-        if not is_of_rows and _is_random(best, baselines["random"]):
+        if not is_of_rows and _lower_bound(best) <= baselines["random"]:
             lines.append(
                 "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
                 "where rewards are rare, PPO and SAC seldom find any."
@@ -146,7 +144,7 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
     verdict, *lines = short.rstrip().splitlines()
     if until is not None:
         result = verdict.rpartition("olved: ")[2].rstrip(".")
-        # The success test and the evaluation that a verdict is about may differ, as for asynchronous boards.
+        # The success test may differ from the evaluation of the summary, as for asynchronous boards.
         but = ", but not in the success test" if until != "solved" and verdict.startswith("Solved: ") else ""
         but = "; the success test is passed" if until == "solved" and verdict.startswith("Not solved: ") else but
         verdict = f"{until.capitalize()}, attempt {number}: {result}{but}."
@@ -167,8 +165,12 @@ def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]
     # A search has no soft loss that could fall, and an attempt that was stopped early is not continued.
     falls = run.path is not None and not run.config.search.begin and run.given_up is None
     falls = falls and len(run.metrics) < 2 * stalled.last_progress(run.metrics, run.config)
-    steps = [*_repairs(run), *([] if run.lender else _changes(run, restarted))]
-    longer = 2 * run.config.train.epochs
+    steps, longer = [], 2 * run.config.train.epochs
+    # A search tests on the evaluation grids alone, which are the held-out samples if the task has samples.
+    if run.config.task.target != "data" and run.path is not None and run.wrong <= NEARLY * run.member.job.values:
+        effect = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
+        steps.append(f"difflogic harden {quoted(run.path)} --search: {effect}")
+    steps += [] if run.lender else _changes(run, restarted)
     if falls and run.path is not None:
         steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: the loss still falls")
     elif not run.lender:
@@ -237,22 +239,14 @@ def _losses(config: Config, members: Sequence[Replica], best: ModelState | None)
         accuracy = [100 * (row.accuracy or 0) for row in rows]
         lines.append(line("Hard accuracy", f"{_spread(accuracy, '{:.2f} %', max)} at epoch {rows[0].epoch}"))
     circuit = members[0].circuit if best is None else best.circuit
-    undecided = undecided_gates(circuit.gate_logits, circuit.wire_logits)
-    return [
-        *lines,
-        line("Unconverged", f"{undecided} soft gates (no function above {100 * DECIDED:.0f} %)"),
-    ]
+    unconverged = undecided_gates(circuit.gate_logits, circuit.wire_logits)
+    return [*lines, line("Unconverged", f"{unconverged} soft gates (no function above {100 * DECIDED:.0f} %)")]
 
 
 def _spread(values: Sequence[float], form: str, best: Callable[[Sequence[float]], float] = min) -> str:
     """Return the value of one model, or the best and the median of several."""
     text = form.format(best(values))
     return text if len(values) == 1 else f"{text} at best, {form.format(statistics.median(values))} in the median"
-
-
-def _model(member: Replica) -> str:
-    gates = live_gates(CellNetlist.of_run(member.circuit, member.job.config))
-    return f"  seed {member.seed}: solved, first at epoch {member.first_solved}, {counted(gates, 'gate')}"
 
 
 def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
@@ -298,20 +292,10 @@ def _verdict_of_agents(config: PolicyConfig, best: Member, count: int, has_ended
     return f"{verdict}: {text}; {score.reached(least)} of {len(score.returns)} reached {least:g}."
 
 
-def _is_random(best: Member, random: float) -> bool:
-    """Return whether the mean return is within what chance makes of so many episodes of random actions."""
+def _lower_bound(best: Member) -> float:
+    """Return the mean return less two standard errors."""
     score = best.score
-    return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
-
-
-def _repairs(run: Run) -> list[str]:
-    """Return the command that repairs a nearly correct circuit."""
-    # A search tests on the evaluation grids alone, which are the held-out samples if the task has samples.
-    is_near = run.wrong is not None and run.wrong <= NEARLY * run.member.job.values
-    if run.config.task.target == "data" or run.path is None or not is_near:
-        return []
-    effect = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
-    return [f"difflogic harden {quoted(run.path)} --search: {effect}"]
+    return math.inf if score is None else score.mean - 2 * score.spread / math.sqrt(len(score.returns))
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:

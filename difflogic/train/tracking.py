@@ -220,10 +220,7 @@ class Tracking(Observer):
 
 @contextmanager
 def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
-    """Open an observer for the places of `--track`; `warn` reports a tracker that fails.
-
-    Raises UsageError, MissingPackagesError.
-    """
+    """Open an observer for places of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
     tracking = Tracking({place: opened(place) for place in places}, warn)
     try:
         yield tracking

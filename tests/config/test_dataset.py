@@ -65,7 +65,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
         ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
         ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),
         ({"x": X.astype(str), "y": Y}, "x must be one array of 0 and 1, got values of type <U"),
-        ({"x": X, "y": Y[:9]}, "y must be [10, 5, 6] cells as x is, and channels, with an axis of 1 judged steps "
+        ({"x": X, "y": Y[:9]}, "y must be [10, 5, 6] cells as x is, and channels, with an axis of 1 compared steps "
                                "behind the samples or none, got [9, 5, 6, 1]."),
         ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
         ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
@@ -73,7 +73,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
         ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be a CA step or ascending ones, from 1 on, got [3, 3]."),
         ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
-        ({"frames": X[:, None]}, "frames must be films [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5, 6, 2]."),
+        ({"frames": X[:, None]}, "frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5"),
         ({"x": np.array([{}]), "y": Y}, "Cannot read the arrays in"),
     ],
 )  # fmt: skip
@@ -107,7 +107,7 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
         (
             TrainRequest(data=Dataset.of(X[:1], Y[:1]), set={"data": {"held_out": 0.5}}),
-            "Of 1 sample nothing can be held out: give more, or set data",
+            "A single sample cannot be held out: give more samples, or set data",
         ),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),

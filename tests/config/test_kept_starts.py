@@ -57,7 +57,7 @@ def test_a_file_of_something_else_is_refused(grids: np.ndarray, what: str, tmp_p
 
 def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
-        with pytest.raises(ConfigError, match="`starts` needs a task with random starts and one target"):
+        with pytest.raises(ConfigError, match="`starts` needs a task with random initial states and one target"):
             kept_starts.load(file(tmp_path, GRIDS), presets.get(name))
     with pytest.raises(ConfigError, match=r"pool\.size is 4: set it to 0"):
         kept_starts.kept(BOARD.with_(pool={"size": 4}), GRIDS)

@@ -166,7 +166,7 @@ TYPES: list[tuple[str, str, Any, str]] = [
 def test_a_missing_field_is_named_by_its_path() -> None:
     data = SMALL.to_dict()
     data["model"]["perceive"] = {"widths": [9, 8]}
-    with pytest.raises(ConfigError, match=r"^Missing field model\.perceive\.connections: `difflogic init` writes"):
+    with pytest.raises(ConfigError, match=r"^Missing: model\.perceive\.connections\. `difflogic init` writes"):
         Config.from_dict(data)
 
 
@@ -356,9 +356,9 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
         ("a." * 20_000 + "a=1", "a key of more than 16 parts"),
         ('x = ["""\n""", {' + '"a".' * 20_000 + 'a=1}]#"', "a key of more than 16 parts"),  # hidden behind quotes
         ("seed = 0x" + "f" * 5000, "a number or name of more than 1024 characters"),
-        ("name = " + repr("a." * 20_000) + "  # " + "a." * 20, "^Missing section"),  # strings and comments are free
-        ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
-        ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
+        ("name = " + repr("a." * 20_000) + "  # " + "a." * 20, "^Missing: "),  # strings and comments are free
+        ('name = "x"\n[model]\n[task]', r"^Missing: \[train\]\. "),
+        ("", "^Missing: name, \\[model\\], \\[task\\], \\[train\\]. `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),
     ],
 )

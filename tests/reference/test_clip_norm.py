@@ -44,5 +44,5 @@ def test_a_norm_that_is_not_finite_raises_the_flag(spoiled: float) -> None:
 
 def test_a_norm_needs_a_bound() -> None:
     assert OptimizerConfig(clip=0.0).clip == 0
-    with pytest.raises(ConfigError, match=r'^clip must be more than 0 where clip_by is "norm", got 0\.$'):
+    with pytest.raises(ConfigError, match=r'^clip must be more than 0 if clip_by is "norm", got 0\.$'):
         OptimizerConfig(clip=0.0, clip_by="norm")
