@@ -196,7 +196,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     missing = [name for name, f in fields.items() if f.default is dataclasses.MISSING and name not in data]
     if missing:
         named = [f"[{where}{name}]" if dataclasses.is_dataclass(hints[name]) else f"{where}{name}" for name in missing]
-        raise ConfigError(f"Missing: {', '.join(named)}. `difflogic init` writes a file with all fields and sections.")
+        raise ConfigError(f"Missing: {', '.join(named)}. `difflogic init` writes a file with all fields.")
     # Limits only give messages their words here; the section checks them.
     return cls(**{name: convert(hints[name], value, f"{where}{name}", fields[name].metadata.get("limits"))
                   for name, value in data.items()})  # fmt: skip

@@ -193,7 +193,7 @@ BAD_INPUT = [
                            f"{', '.join(presets.PRESETS)}, tiny."),
     (["train", "--config", "."], "Cannot read the configuration .: Is a directory."),
     (["train", "--config", "nowhere.toml"], "Cannot read the configuration nowhere.toml: No such file or directory."),
-    (["train", "--config", "half.toml"], "Missing: [train]. `difflogic init` writes a file with all fields"),
+    (["train", "--config", "half.toml"], "Missing: [train]. `difflogic init` writes a file with all fields."),
     (["train", "--config", "mine.toml", "--target", "cat.png", "--set", "task.width=4"],
      "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
      "a larger grid."),
