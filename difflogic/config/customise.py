@@ -177,16 +177,9 @@ def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, 
     smallest = (1 if neighbourhood == "line" else MIN_SIDE), MIN_SIDE
     height, width = fixed or (smallest if config.model.channels == 1 else (config.task.height, config.task.width))
     boards = config.model.channels == 1 and height * width <= MAX_BOARD_CELLS
-    unused: dict[str, Any] = {
-        "picture": [],
-        "start_picture": [],
-        "loss_steps": [],
-        "damage_steps": [],
-        "stuck_list": [],
-    }
     sizes = {"height": height, "width": width, "steps": 1, "loss_channels": 1, "damage_side": 0}
-    start = "boards" if boards else "random"
-    changed["task"] |= {"target": "rule", "start": start, **sizes, **unused, "stays": False}
+    changed["task"] |= {"target": "rule", "start": "boards" if boards else "random", **sizes, "stays": False}
+    changed["task"] |= {name: [] for name in ("picture", "start_picture", "loss_steps", "damage_steps", "stuck_list")}
     changed["model"]["periodic"] = is_periodic
     changed["train"]["fire_rate"] = 1.0
     changed["pool"]["size"] = 0

@@ -1,8 +1,8 @@
 """Early stopping: an attempt that makes no progress ends while another one could still be of use.
 
 One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of mismatches falls
-to PROGRESS of its former minimum. From its first look on, an attempt ends if it made no progress for as long as it took
-to get so far, counted in the cost of epochs, or if its soft loss is still above HOPELESS of the initial one.
+to `PROGRESS` of its former minimum. From its first look on, an attempt ends if it made no progress for as long as it
+took to get so far, counted in the cost of epochs, or if its soft loss is still above `HOPELESS` of the initial one.
 """
 
 import math

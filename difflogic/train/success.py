@@ -253,7 +253,7 @@ def turned(probes: Bits) -> Bits:
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
     """Return the grids side by side, as grids of `high` x `wide` cells; the rest that does not fill one is left out.
 
-    Too few for one grid are repeated, and a grid is never smaller than a probe.
+    Too few for one grid are repeated, and a grid is never smaller than one of them.
     """
     height, width = probes.shape[1:3]
     down, across = max(1, high // height), max(1, wide // width)

@@ -61,7 +61,7 @@ def of_run(
         best: Best model; None before the first evaluation.
         finishing: Lines on what the finishing passes changed in it.
     """
-    lines, count = [_verdict(config, members, best)], len(members)
+    lines, count = [_result(config, members, best)], len(members)
     if best is not None:
         states, sizes = certainty(best.config, best.circuit, best.best)
         if best.config.task.stays and not finishing:
@@ -109,7 +109,7 @@ def of_agents(
         baselines: Scores of agents that do not learn; None if the run has not ended.
         netlist: Hard circuit of the best agent; None if it has none.
     """
-    lines = [_verdict_of_agents(config, best, len(members), baselines is not None)]
+    lines = [_result_of_agents(config, best, len(members), baselines is not None)]
     is_of_rows = isinstance(config, ClassifierConfig)
     scale, unit, sign = (100, "rows", " %") if is_of_rows else (1, "steps", "")
     if baselines is not None:
@@ -187,7 +187,7 @@ def _gates(netlist: CellNetlist | FunctionNetlist) -> str:
     return line("Gates", f"{live_gates(netlist)}{rest}")
 
 
-def _verdict(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
+def _result(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
     """Return in one sentence whether the best circuit is right on its evaluation grids."""
     grids, last, count = job.judges(config), last_evaluated(members[0].metrics), len(members)
     if best is None or last is None:
@@ -275,7 +275,7 @@ def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
     return [line("Other sizes", f"{sizes} ({how})")] if sizes else []
 
 
-def _verdict_of_agents(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
+def _result_of_agents(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
     from difflogic.policies import classifier
 
     least, score, seed = config.evaluation.threshold, best.score, f" (seed {best.seed})" if count > 1 else ""

@@ -1,4 +1,4 @@
-"""Targets and starts of the user's own, and what changes with them."""
+"""Custom targets and initial states, and the fields of a configuration that they change."""
 
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,12 @@ def wished(config: Config, fixed: tuple[int, int] | None = None, **asked: Any) -
     return config.with_(**changes(config, TrainRequest(**asked), fixed, config.model.channels)[0])
 
 
-def test_without_a_wish_nothing_changes() -> None:
+def test_request_without_changes_keeps_the_preset() -> None:
     for name in presets.PRESETS:
         assert wished(presets.get(name)) == presets.get(name)
 
 
-def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
+def test_grid_takes_the_size_of_the_image(tmp_path: Path) -> None:
     config = wished(presets.lizard(), target=picture(tmp_path, 7, 5), padding=2, invert=False)
     target = job.target(config.task)
     assert target is not None
@@ -58,7 +58,7 @@ def test_image_or_rule_chooses_its_preset(tmp_path: Path) -> None:
         configure(TrainRequest())
 
 
-def test_size_is_the_grid_and_the_picture_is_in_its_middle(tmp_path: Path) -> None:
+def test_size_is_the_grid_and_centres_the_image(tmp_path: Path) -> None:
     config = wished(presets.lizard(), target=picture(tmp_path, 60, 30), size=(20, 16))
     assert (config.task.height, config.task.width) == (16, 20)
     target = job.target(config.task)
@@ -84,17 +84,17 @@ def test_image_of_one_colour_everywhere_is_refused_as_a_target(tmp_path: Path) -
     assert wished(presets.lizard(), target=tmp_path / "ramp.png", padding=1).task.height == 18
 
 
-def test_boards_cannot_start_a_picture(tmp_path: Path) -> None:
+def test_image_does_not_start_from_boards(tmp_path: Path) -> None:
     assert wished(presets.game_of_life(), target=picture(tmp_path, 9, 9)).task.start == "seed"
 
 
-def test_a_rule_in_place_of_a_rule_changes_nothing_else() -> None:
+def test_rule_replaces_a_rule_and_nothing_else() -> None:
     config = presets.game_of_life()
     assert wished(config, rule="B36/S23") == config.with_(task={"rule": "B36/S23"})
     assert wished(config, rule="b3/s32") == config
 
 
-def test_a_rule_in_place_of_a_picture_is_one_step_on_a_torus(tmp_path: Path) -> None:
+def test_rule_in_place_of_an_image_is_one_step_on_a_torus(tmp_path: Path) -> None:
     (tmp_path / "rule").write_text("01" * 256)
     config = wished(presets.checkerboard_async(), rule_table=tmp_path / "rule")
     task = config.task
@@ -112,7 +112,7 @@ def test_one_channel_learns_a_rule_from_all_boards(tmp_path: Path) -> None:
     assert wished(config, fixed=(20, 20), rule="B3/S23").task.start == "random"
 
 
-def test_starts(tmp_path: Path) -> None:
+def test_start_sets_the_initial_state(tmp_path: Path) -> None:
     lizard = presets.lizard()
     assert wished(lizard, start="random") == lizard.with_(task={"start": "random"})
     zeros = wished(lizard, start="zeros")
@@ -125,7 +125,7 @@ def test_starts(tmp_path: Path) -> None:
     assert config.task.picture == lizard.task.picture
 
 
-def test_a_start_fits_the_grid_of_its_target(tmp_path: Path) -> None:
+def test_initial_image_fits_the_grid_of_its_target(tmp_path: Path) -> None:
     path = picture(tmp_path, 5, 4)
     config = wished(presets.colored_g(), target=path, start=str(path), padding=1)
     assert config.task.start_picture == config.task.picture
@@ -138,7 +138,7 @@ def refused(words: str, config: Config, fixed: tuple[int, int] | None = None, **
     assert str(raised.value) == words
 
 
-def test_a_target_that_is_larger_than_its_grid(tmp_path: Path) -> None:
+def test_target_larger_than_its_grid_is_refused(tmp_path: Path) -> None:
     path = picture(tmp_path, 24, 9)
     words = (
         f"{path} is 24 cells wide and 9 high, but the grid is 20 wide and 20 high: scale it down with `size` 20x20, "
@@ -149,7 +149,7 @@ def test_a_target_that_is_larger_than_its_grid(tmp_path: Path) -> None:
     assert wished(presets.lizard(), (20, 30), target=path).task.width == 30
 
 
-def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
+def test_more_colours_than_channels_hold_are_refused(tmp_path: Path) -> None:
     path = picture(tmp_path, 9, 9)
     words = "{} colours take {} channels, but a cell has {}: give `colors` {}, or a preset with more channels."
     refused(words.format(8, 3, 1, 2), presets.game_of_life(), target=path, colors=8)
@@ -159,7 +159,7 @@ def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
     assert str(raised.value) == words.format(64, 6, 3, 8)
 
 
-def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
+def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     path, lizard = picture(tmp_path, 2, 2), presets.lizard()
     refused("There can be only one target: give `target` or `rule`, not both.", lizard, target=path, rule="B3/S23")
     refused("`size` is for images: give `target` or `start` with it.", lizard, size=(9, 9), start="zeros")
@@ -183,13 +183,13 @@ def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
         ("B36/S23", "moore", (3, 3)),
     ],
 )
-def test_a_rule_brings_its_neighbourhood(rule: str, neighbourhood: str, grid: tuple[int, int]) -> None:
+def test_rule_sets_its_neighbourhood(rule: str, neighbourhood: str, grid: tuple[int, int]) -> None:
     config = wished(presets.game_of_life(), rule=rule)
     assert (config.task.rule, config.model.neighbourhood) == (rules.parse(rule).name, neighbourhood)
     assert (config.task.height, config.task.width, config.task.start) == (*grid, "boards")
 
 
-def test_a_rule_that_perception_cannot_see_is_refused() -> None:
+def test_rule_beyond_the_neighbourhood_is_refused() -> None:
     words = (
         "The rule B2/S34H depends on cells that the neighbourhood von-neumann does not have: set model.neighbourhood "
         "to hex."
@@ -202,7 +202,7 @@ def test_a_rule_that_perception_cannot_see_is_refused() -> None:
         presets.checkerboard().with_(task={"height": 1})
 
 
-def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
+def test_empty_initial_image_is_refused(tmp_path: Path) -> None:
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
     with pytest.raises(UsageError, match="is transparent or too dark to count"):
         wished(presets.lizard(), start=str(tmp_path / "a.png"))
@@ -219,6 +219,6 @@ def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
     ],
     ids=["boards", "seed", "random", "damaged"],
 )
-def test_what_a_circuit_is_judged_on(config: Config, words: str) -> None:
+def test_evaluation_grids_are_named(config: Config, words: str) -> None:
     assert job.judges(config) == words
     assert job.probe_count(config) == len(job.probes(config))

@@ -1,4 +1,4 @@
-"""Samples: what becomes of arrays and files, and what is refused in one sentence."""
+"""Samples of arrays and files, and the error messages for wrong ones."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def file(folder: Path, **arrays: Any) -> Path:
     return folder / "given.npz"
 
 
-def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     samples = dataset.load(file(tmp_path, x=X, y=Y, mask=MASK, steps=[3, 5]))
     assert (len(samples), samples.steps, samples.y.shape) == (10, (3, 4, 5), (10, 1, 5, 6, 1))
     np.testing.assert_array_equal(samples.y[:, 0, :, :, 0], np.where(MASK, Y[..., 0].astype(int), -1))
@@ -38,7 +38,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert dataset.load(file(tmp_path, x=X, y=1 - Y, mask=MASK, steps=[3, 5])).sha256 != samples.sha256
 
 
-def test_films_are_judged_at_every_frame(tmp_path: Path) -> None:
+def test_recordings_are_compared_at_every_frame(tmp_path: Path) -> None:
     frames = RNG.integers(0, 2, (4, 6, 5, 5))
     samples = dataset.load(file(tmp_path, frames=frames))
     assert samples.steps == (1, 2, 3, 4, 5)
@@ -46,7 +46,7 @@ def test_films_are_judged_at_every_frame(tmp_path: Path) -> None:
     np.testing.assert_array_equal(samples.y[..., 0], frames[:, 1:])
 
 
-def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None:
+def test_held_out_samples_are_not_learned_and_the_same_for_every_seed() -> None:
     samples = Dataset.of(X, Y)
     learned, held = samples.split(0.25)
     assert (len(learned), len(held)) == (8, 2)
@@ -83,7 +83,7 @@ def test_samples_that_do_not_fit_are_refused(arrays: dict[str, Any], message: st
     assert message in str(raised.value)
 
 
-def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_and_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.npz").write_text("no archive")
     for name in ("missing.npz", "text.npz"):
         with pytest.raises(DataError, match=r"^Cannot read the arrays in "):
@@ -117,26 +117,26 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         (TrainRequest("checkerboard", set={"task": {"target": "data", "start": "zeros"}}), "go together: give them"),
     ],
 )
-def test_requests_that_samples_do_not_fit(request_: TrainRequest, message: str) -> None:
+def test_requests_that_contradict_the_samples_are_refused(request_: TrainRequest, message: str) -> None:
     with pytest.raises(DifflogicError) as raised:
         configure(request_)
     assert isinstance(raised.value, ConfigError | UsageError)
     assert message in str(raised.value)
 
 
-def test_samples_of_one_row_have_a_circuit_that_reads_a_line() -> None:
+def test_circuit_for_samples_of_one_row_reads_a_line() -> None:
     assert presets.of_samples(Dataset.of(X[:, :1], Y[:, :1])).model.neighbourhood == "line"
 
 
-def test_what_is_seen_is_of_the_neighbourhood() -> None:
-    """Two cells that differ in a corner alone go different ways: who reads no corners contradicts himself."""
+def test_contradictions_depend_on_the_neighbourhood() -> None:
+    """Two cells that differ only in a corner have different next states, a contradiction unless corners are read."""
     x, y = np.zeros((2, 1, 5, 5, 1), dtype=np.uint8)
     x[0, 1, 1, 0] = y[0, 2, 2, 0] = 1
     assert not Dataset.of(x, y).contradiction(False)
     assert Dataset.of(x, y).contradiction(False, "von-neumann")
 
 
-def test_samples_change_a_preset_and_are_a_task_of_their_own() -> None:
+def test_samples_change_a_preset_and_are_a_task_without_one() -> None:
     samples = Dataset.of(X, Y, steps=(4, 7))
     config = configure(TrainRequest("checkerboard", data=samples, start="random", recipe="paper")).config
     task = config.task

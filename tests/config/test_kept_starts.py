@@ -1,4 +1,4 @@
-"""Start grids that a run is trained on too: their file, and what they make of a configuration."""
+"""Additional initial states of a run: their file, and the fields of a configuration that they change."""
 
 from pathlib import Path
 
@@ -19,8 +19,8 @@ def file(folder: Path, grids: np.ndarray) -> Path:
     return folder / "starts.npy"
 
 
-def test_a_request_with_starts_keeps_them_in_half_of_a_pool(tmp_path: Path) -> None:
-    """One grid, as a proof leaves it, is enough; a grid that would grow does not."""
+def test_starts_fill_half_of_a_pool(tmp_path: Path) -> None:
+    """One grid, as a proof writes it, is enough, and growth is switched off."""
     one = file(tmp_path, GRIDS[0])
     config = configure(TrainRequest("checkerboard", recipe="robust", starts=one)).config
     assert config.pool.starts == kept_starts.digest(kept_starts.load(one, config)) == kept_starts.digest(GRIDS[:1])
@@ -29,7 +29,7 @@ def test_a_request_with_starts_keeps_them_in_half_of_a_pool(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("count", "batch", "size"), [(1, 2, 1024), (600, 2, 2048), (3, 600, 1200), (700, 3, 1536)])
-def test_the_pool_has_room_for_every_start(count: int, batch: int, size: int) -> None:
+def test_pool_is_large_enough_for_all_starts(count: int, batch: int, size: int) -> None:
     grids = np.random.default_rng(5).integers(0, 2, (count, 16, 16, 8), dtype=np.uint8)
     config = kept_starts.kept(BOARD.with_(train={"batch": batch}), grids)
     assert config.pool.size == size
@@ -50,12 +50,12 @@ def test_the_pool_has_room_for_every_start(count: int, batch: int, size: int) ->
         (np.array(["a"]), r"must be numbers of shape \[H, W, C\] or \[N, H, W, C\], got <U1"),
     ],
 )
-def test_a_file_of_something_else_is_refused(grids: np.ndarray, what: str, tmp_path: Path) -> None:
+def test_file_of_other_grids_is_refused(grids: np.ndarray, what: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=what):
         kept_starts.load(file(tmp_path, grids), BOARD)
 
 
-def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
+def test_tasks_without_random_initial_states_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
         with pytest.raises(ConfigError, match="`starts` needs a task with random initial states and one target"):
             kept_starts.load(file(tmp_path, GRIDS), presets.get(name))
@@ -66,6 +66,6 @@ def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("again", [{"until_solved": True}, {"restarts": 2}])
-def test_attempts_are_not_for_them(again: dict[str, int], tmp_path: Path) -> None:
+def test_starts_and_attempts_are_refused_together(again: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="`starts` do not go together"):
         TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again).check_attempts()

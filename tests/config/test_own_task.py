@@ -1,4 +1,4 @@
-"""Tasks in Python: found by the names that distributions register, drawn the same each time, and blamed by name."""
+"""Tasks in Python: their registered names, their samples, which are always the same, and errors in their code."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ def configured(fields: dict[str, Any] | None = None, source: str | Config = NAME
     return configure(TrainRequest(set=fields or {}, **given)).config
 
 
-def test_a_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> None:
+def test_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> None:
     assert NAME in registered.names()
     config = configured({"task": {"side": 5}, "train": {"batch": 3}})
     assert config.plugin.name == NAME
@@ -43,7 +43,7 @@ def test_a_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> No
     assert presets.get(NAME).plugin.settings["side"] == 4
 
 
-def test_samples_are_the_same_each_time_and_fresh_ones_are_others() -> None:
+def test_samples_are_always_the_same_and_fresh_ones_differ() -> None:
     own = registered.find(NAME)
     first = own.drawn(12).sha256
     own_task._samples.cache_clear()
@@ -52,7 +52,7 @@ def test_samples_are_the_same_each_time_and_fresh_ones_are_others() -> None:
     assert configured({"data": {"samples": 20}}).data.samples == 20
 
 
-def test_a_run_draws_its_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_draws_its_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made, counts = type(registered.find(NAME).task), []
     draw = made.samples
     monkeypatch.setattr(made, "samples", lambda task, rng, count: counts.append(count) or draw(task, rng, count))
@@ -61,7 +61,7 @@ def test_a_run_draws_its_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(counts) == [2, 12]
 
 
-def test_a_file_that_explains_the_settings_is_changed_and_configures_again() -> None:
+def test_written_settings_can_be_changed_and_read_again() -> None:
     config = configured()
     text = commented(config.with_(data={"sha256": ""}), "Mine.", registered.task_of(config.plugin).task)
     assert '# From where (preset: "left").' in text
@@ -75,7 +75,7 @@ def test_a_file_that_explains_the_settings_is_changed_and_configures_again() -> 
         Trainer(other.with_(data={"sha256": "0" * 64}), open_engine("reference")).run()
 
 
-def test_a_trainer_takes_a_task_by_any_name(tmp_path: Path) -> None:
+def test_trainer_takes_a_registered_or_other_task(tmp_path: Path) -> None:
     own, engine = registered.find(NAME, {"side": 5}), open_engine("reference")
     assert Trainer(own.task, engine).config == own.config()
     plain = Trainer(Faulty(), engine)
@@ -103,7 +103,7 @@ def test_a_trainer_takes_a_task_by_any_name(tmp_path: Path) -> None:
         (NAME, {"data": {"samples": 10**9}}, "set data.samples to at most"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_one_sentence(name: str, fields: dict[str, Any], message: str) -> None:
+def test_wrong_requests_are_refused_in_one_sentence(name: str, fields: dict[str, Any], message: str) -> None:
     with pytest.raises((ConfigError, LimitError), match=message):
         configured(fields, name)
 
@@ -158,7 +158,7 @@ class Faulty(Task):
         ("path", "named an image '../a'"),
     ],
 )
-def test_whatever_a_task_does_wrong_is_one_sentence_with_its_name(how: str, message: str) -> None:
+def test_errors_of_a_task_are_one_sentence_with_its_name(how: str, message: str) -> None:
     own = OwnTask("mine:faulty", Faulty, {"how": how}, {})
     with pytest.raises(FaultyTaskError, match=f"The task mine:faulty {message}"):  # noqa: PT012
         config = own.config(2)
@@ -192,13 +192,13 @@ class Taken(Task):
         (Taken, "has a setting 'steps', which is a field of every task"),
     ],
 )
-def test_a_class_that_is_no_task_is_refused(made: type, message: str) -> None:
+def test_class_that_is_no_task_is_refused(made: type, message: str) -> None:
     with pytest.raises(FaultyTaskError, match=message):
         OwnTask("mine:x", made, {}, {})
 
 
 @pytest.mark.parametrize("text", ["raise ValueError('broken')", "import nothing_of_this_name", "Fill = 3", "exit(3)"])
-def test_a_distribution_that_cannot_be_loaded_is_named(
+def test_distribution_that_cannot_be_loaded_is_named(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = f"broken_{abs(hash(text))}"

@@ -1,4 +1,4 @@
-"""Picture files as bits: colours, transparency, sizes, and everything that is no picture."""
+"""Image files as bits: colours, transparency, sizes, and files that are no images."""
 
 import io
 import os
@@ -24,7 +24,7 @@ def save(path: Path, rows: object, mode: str = "RGBA", **options: object) -> Pat
     return path
 
 
-def test_black_and_white(tmp_path: Path) -> None:
+def test_black_and_white_image_has_one_channel(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[WHITE, BLACK, BLACK], [RED, (60, 67, 0, 255), (60, 66, 0, 255)]])
     assert picture_file.load(path, 2).bits[..., 0].tolist() == [[1, 0, 0], [1, 1, 0]]
     assert picture_file.load(path, 2, threshold=0.999).bits[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
@@ -60,7 +60,7 @@ def test_drawing_that_is_dark_on_light_is_inverted_unless_refused(tmp_path: Path
     ],
     ids=["white", "opacity", "dark on clear", "with white", "silhouette", "dark hue", "faint", "64"],
 )  # fmt: skip
-def test_picture_is_read_in_its_own_colours_and_losses_are_reported(
+def test_image_is_read_in_its_own_colours_and_losses_are_reported(
     row: list[object], cells: str, notices: list[str], tmp_path: Path
 ) -> None:
     picture = picture_file.load(save(tmp_path / "a.png", [row]))
@@ -79,17 +79,17 @@ def test_sixty_four_colours_are_two_bits_each_high_ones_first(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "LA"])
-def test_every_kind_of_pixel(mode: str, tmp_path: Path) -> None:
+def test_every_mode_of_pixels_is_read(mode: str, tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[WHITE, BLACK, WHITE]], mode)
     assert picture_file.load(path, 2).bits[..., 0].tolist() == [[1, 0, 1]]
 
 
-def test_sixteen_bits_a_pixel(tmp_path: Path) -> None:
+def test_sixteen_bits_a_pixel_are_scaled(tmp_path: Path) -> None:
     Image.fromarray(np.array([[65535, 0, 16000, 18000]], dtype=np.uint16)).save(tmp_path / "a.png")
     assert picture_file.load(tmp_path / "a.png", 2).bits[..., 0].tolist() == [[1, 0, 0, 1]]
 
 
-def test_a_photograph_that_was_turned_is_upright(tmp_path: Path) -> None:
+def test_turned_photograph_is_upright(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 3
     pixels = np.repeat(np.repeat([[255, 0]], 8, axis=0), 8, axis=1)
@@ -104,7 +104,7 @@ def test_size_keeps_proportions_and_never_enlarges(tmp_path: Path) -> None:
     assert picture_file.load(path, 2, (20, 20)).bits.shape == (5, 6, 1)
 
 
-def test_picture_beyond_128_cells_a_side_is_scaled_down(tmp_path: Path) -> None:
+def test_image_beyond_128_cells_a_side_is_scaled_down(tmp_path: Path) -> None:
     assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).bits.shape == (128, 128, 1)
     picture = picture_file.load(save(tmp_path / "b.png", np.full((2, 129), 255)))
     assert picture.bits.shape == (1, 24, 1)
@@ -112,7 +112,7 @@ def test_picture_beyond_128_cells_a_side_is_scaled_down(tmp_path: Path) -> None:
 
 
 def header_of(width: int, height: int) -> bytes:
-    """A PNG that promises so many pixels and holds none."""
+    """Write a PNG whose header has these sides, without pixels."""
     chunks = (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
@@ -120,21 +120,21 @@ def header_of(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("sides", [(4096, 4097), (12_000, 12_000), (100_000, 100_000)])
-def test_a_picture_that_would_fill_the_memory(sides: tuple[int, int], tmp_path: Path) -> None:
+def test_image_that_would_fill_the_memory_is_refused(sides: tuple[int, int], tmp_path: Path) -> None:
     (tmp_path / "bomb.png").write_bytes(header_of(*sides))
     with pytest.raises(DataError, match=r"more than 16,777,216.*: scale it down first\.$"):
         picture_file.load(tmp_path / "bomb.png", 2, (20, 20))
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a.png", "a.webp"])
-def test_an_animation(name: str, tmp_path: Path) -> None:
+def test_animation_is_refused(name: str, tmp_path: Path) -> None:
     frames = [Image.new("L", (4, 4), shade) for shade in (0, 255)]
     frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
     with pytest.raises(DataError, match=r"is animated: expected a still image, save one of its frames as PNG\.$"):
         picture_file.load(tmp_path / name, 2)
 
 
-def test_what_is_no_picture(tmp_path: Path) -> None:
+def test_files_that_are_no_images_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("a cat")
     (tmp_path / "empty.png").write_bytes(b"")
     save(tmp_path / "a.tiff", [[WHITE]])
@@ -155,13 +155,13 @@ def test_what_is_no_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match="is not a file"):
         picture_file.load(tmp_path / "pipe", 2)
 
 
-def test_a_picture_without_anything_in_it(tmp_path: Path) -> None:
+def test_empty_image_is_refused(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[BLACK, BLACK]])
     with pytest.raises(DataError, match=r"^Every pixel of .*a\.png is transparent or too dark to count"):
         picture_file.load(path, 8)
@@ -173,7 +173,7 @@ def test_sixty_four_colours_have_no_threshold(tmp_path: Path) -> None:
 
 
 @given(kind=st.sampled_from(picture_file.FORMATS), data=st.data())
-def test_a_damaged_file_is_a_picture_or_a_sentence(
+def test_damaged_file_is_an_image_or_an_error_message(
     kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     buffer = io.BytesIO()

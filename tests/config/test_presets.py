@@ -1,4 +1,4 @@
-"""The presets: the paper's values, and what they are called."""
+"""Presets: the paper's values, and the names."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ EVALUATIONS = {
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_papers_values(name: str) -> None:
+def test_preset_has_the_papers_values(name: str) -> None:
     config = presets.get(name)
     model, task, train, optimizer = config.model, config.task, config.train, config.optimizer
     perception = model.kernels * model.perceive.gates
@@ -53,31 +53,31 @@ def test_the_papers_values(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)
-def test_a_preset_has_its_name_and_both_files(name: str) -> None:
+def test_preset_has_its_name_and_both_files(name: str) -> None:
     config = presets.get(name)
     assert config.name == name
     assert Config.from_toml(config.to_toml()) == config
     assert Config.from_toml(commented(config, "Words, and more words. " * 20)) == config
 
 
-def test_the_drawings_have_as_many_ones_as_the_papers() -> None:
+def test_images_have_as_many_ones_as_the_papers() -> None:
     assert text_picture.decode(presets.LIZARD, 1).sum() == 120
     assert text_picture.decode(presets.LETTER_G, 3).sum(axis=(0, 1)).tolist() == [46, 36, 27]
 
 
-def test_a_picture_of_ones_own() -> None:
+def test_preset_takes_a_custom_image() -> None:
     picture = ("1" * 20,) * 20
     target = job.target(presets.lizard(picture).task)
     assert np.array_equal(target, np.ones((20, 20, 1)))
     assert presets.colored_g(("7" * 16,) * 16).task.picture[0] == "7" * 16
 
 
-def test_a_name_that_is_nearly_one() -> None:
+def test_misspelled_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"^There is no preset 'lizzard' \(did you mean lizard\?\): expected one of "):
         presets.get("lizzard")
 
 
-def test_what_is_not_as_usual_is_explained_with_its_range_and_value() -> None:
+def test_fields_without_defaults_are_explained_with_range_and_value() -> None:
     text = commented(presets.lizard(), "The lizard.")
     assert text.startswith("# The lizard.\n")
     comments: list[str] = []

@@ -1,4 +1,4 @@
-"""Recipes: what they change, and for whom they are."""
+"""Recipes: the fields that they change, and the tasks that they fit."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ TRAINING = ("train", "optimizer", "schedule", "initial", "hardening", "growth", 
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
-def test_the_paper_changes_nothing(preset: str) -> None:
+def test_paper_changes_nothing(preset: str) -> None:
     assert recipes.applied("paper", presets.get(preset)) == presets.get(preset)
 
 
@@ -32,8 +32,8 @@ def test_the_paper_changes_nothing(preset: str) -> None:
         ({"height": 32, "width": 32, "loss_steps": [12, 15]}, 15),
     ],
 )
-def test_steps_follow_the_size_of_a_picture(task: dict[str, object], steps: int) -> None:
-    """15 for 16 cells: more where it is larger, unless somebody said how many."""
+def test_steps_follow_the_size_of_an_image(task: dict[str, object], steps: int) -> None:
+    """15 for 16 cells, more for a larger image, unless the configuration sets them."""
     config = presets.get("colored-g")
     rows, columns = (int(str(task.get(side, 16))) for side in ("height", "width"))
     blank = config.with_(task={**task, "picture": ["." * columns] * rows})
@@ -41,7 +41,7 @@ def test_steps_follow_the_size_of_a_picture(task: dict[str, object], steps: int)
     assert recipes.applied("paper", blank).task.steps == blank.task.steps
 
 
-def test_a_large_picture_is_trained_longer_and_hardened() -> None:
+def test_large_image_is_trained_longer_and_hardened() -> None:
     """More than 2000 values: 25x27 cells in three channels, but not 20x33."""
     for rows, columns, expected in ((20, 33, (105, 0.0)), (25, 27, (420, 0.4))):
         task = {"height": rows, "width": columns, "loss_channels": 3, "picture": ["1" * columns] * rows}
@@ -74,7 +74,7 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     ],
     ids=["hardening", "growth", "search"],
 )
-def test_it_is_spread_over_the_epochs_that_a_run_has(
+def test_schedule_is_spread_over_the_epochs_of_a_run(
     preset: str, find: Callable[[Config], Any], expected: dict[int, Any]
 ) -> None:
     """A board does not grow in so few epochs that a grid would have none."""
@@ -105,7 +105,7 @@ SAMPLES = Dataset.of(np.zeros((5, 4, 4, 2)), np.zeros((5, 4, 4, 2)))
         (presets.of_samples(SAMPLES), None, "hardening"),
     ],
 )
-def test_a_recipe_is_chosen_by_the_task_and_not_by_a_name(config: Config, like: str | None, decided: str) -> None:
+def test_recipe_is_chosen_by_the_task_and_not_by_a_name(config: Config, like: str | None, decided: str) -> None:
     mine = recipes.applied("robust", config.with_(name="mine"))
     assert bool(mine.hardening.share) == (decided == "hardening")
     assert bool(mine.search.begin) == (decided == "search")
@@ -114,14 +114,14 @@ def test_a_recipe_is_chosen_by_the_task_and_not_by_a_name(config: Config, like: 
         assert mine == recipes.applied("robust", presets.get(like)).with_(name="mine")
 
 
-def test_what_a_configuration_sets_itself_stays() -> None:
+def test_fields_that_a_configuration_sets_stay() -> None:
     own = {"optimizer": {"lr": 0.3}, "hardening": {"share": 0.5, "begin": 7, "end": 9}}
     made = recipes.applied("robust", presets.lizard().with_(**own))
     assert (made.optimizer.lr, made.optimizer.epsilon, made.initial.logit) == (0.3, 1e-9, 9)
     assert (made.hardening.share, made.hardening.end, made.search.begin) == (0.5, 9, 0)
 
 
-def test_signals_lead_all_round_where_perception_has_room_for_it() -> None:
+def test_all_round_needs_room_in_perception() -> None:
     lizard = presets.lizard()
     assert recipes.applied("robust", lizard).model.all_round
     hexagons = lizard.with_(model={"neighbourhood": "hex"})
@@ -129,12 +129,12 @@ def test_signals_lead_all_round_where_perception_has_room_for_it() -> None:
 
 
 @pytest.mark.parametrize("task", [{"height": 7}, {"steps": 8}, {"loss_steps": [18, 20]}, {"start": "zeros"}])
-def test_a_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, Any]) -> None:
+def test_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, Any]) -> None:
     config = recipes.applied("robust", presets.get("checkerboard").with_(task=task))
     assert (config.growth.until, config.hardening.share) == ((), 0.8)
 
 
-def test_what_cannot_be_is_one_sentence() -> None:
+def test_wrong_recipe_is_one_sentence() -> None:
     with pytest.raises(
         ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
     ):

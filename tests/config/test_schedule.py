@@ -1,4 +1,4 @@
-"""What happens at which epoch: evaluations, and the grids that a run grows through."""
+"""Epochs of evaluations, and the grids through which a run grows."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def config() -> Config:
     return tiny_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
 
 
-def test_schedule() -> None:
+def test_evaluations_follow_the_schedule() -> None:
     assert [epoch for epoch in range(1, 22) if schedule.is_evaluated(epoch, 10)] == [1, 10, 20]
     stops, epoch = [], 0
     while epoch < 23:
@@ -27,11 +27,11 @@ def test_schedule() -> None:
     assert stops == [1, 10, 20, 23]
 
 
-def test_the_stage_of_an_epoch(config: Config) -> None:
+def test_epochs_have_the_cells_of_their_stage(config: Config) -> None:
     assert [schedule.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
 
 
-def test_a_stage_is_an_ordinary_training(config: Config) -> None:
+def test_stage_is_an_ordinary_configuration(config: Config) -> None:
     small, whole = schedule.at_stage(config, 1), schedule.at_stage(config, 2)
     assert (small.task.height, small.task.width, small.task.steps) == (4, 4, 2)
     assert whole == config.with_(growth=dict.fromkeys(GROWTH, ()))
@@ -47,13 +47,13 @@ def test_a_stage_is_an_ordinary_training(config: Config) -> None:
         ({"steps": [0, 2]}, "Each of growth.steps must be between 1 and 3, the task's own, got [0, 2]."),
     ],
 )
-def test_a_growth_that_cannot_be_is_one_sentence(growth: dict[str, Any], sentence: str) -> None:
+def test_wrong_growth_is_one_sentence(growth: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError) as refused:
         tiny_config(growth={**GROWTH, **growth})
     assert str(refused.value).startswith(sentence)
 
 
-def test_neither_a_picture_nor_a_pool_grows() -> None:
+def test_neither_an_image_nor_a_pool_grows() -> None:
     sentence = "A grid grows only with a random initial state, and without picture, loss_steps, damage and pool."
     for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
         with pytest.raises(ConfigError) as refused:

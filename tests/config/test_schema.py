@@ -69,16 +69,16 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @given(configs())
-def test_toml_brings_back_the_same_configuration(config: Config) -> None:
+def test_toml_round_trip_keeps_the_configuration(config: Config) -> None:
     assert Config.from_toml(config.to_toml()) == config
 
 
 @given(configs())
-def test_plain_dicts_bring_back_the_same_configuration(config: Config) -> None:
+def test_dict_round_trip_keeps_the_configuration(config: Config) -> None:
     assert Config.from_dict(config.to_dict()) == config
 
 
-def test_a_file_brings_back_the_same_configuration(tmp_path: Path) -> None:
+def test_file_round_trip_keeps_the_configuration(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("\ufeff" + SMALL.to_toml(), encoding="utf-8")  # as some editors begin a text
     assert Config.load(path) == SMALL
@@ -91,7 +91,7 @@ def test_defaults_may_be_left_out() -> None:
     assert Config.from_dict(data) == SMALL
 
 
-def test_a_whole_number_will_do_for_a_real_one() -> None:
+def test_whole_number_is_taken_for_a_float() -> None:
     assert repr(SMALL.with_(optimizer={"lr": 1}).optimizer.lr) == "1.0"
 
 
@@ -163,7 +163,7 @@ TYPES: list[tuple[str, str, Any, str]] = [
 ]
 
 
-def test_a_missing_field_is_named_by_its_path() -> None:
+def test_missing_field_is_named_by_its_path() -> None:
     data = SMALL.to_dict()
     data["model"]["perceive"] = {"widths": [9, 8]}
     with pytest.raises(ConfigError, match=r"^Missing: model\.perceive\.connections\. `difflogic init` writes"):
@@ -178,7 +178,7 @@ HELD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("sections", "message"), HELD)
-def test_channels_that_cannot_be_held_are_refused(sections: dict[str, Any], message: str) -> None:
+def test_wrong_fixed_channels_are_refused(sections: dict[str, Any], message: str) -> None:
     assert SMALL.with_(model={"held": [1, 2]}).model.held == (1, 2)
     with pytest.raises(ConfigError) as raised:
         SMALL.with_(**sections)
@@ -199,7 +199,7 @@ ALL_ROUND: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("model", "message"), ALL_ROUND)
-def test_a_model_that_cannot_begin_all_round_is_refused(model: dict[str, Any], message: str) -> None:
+def test_all_round_in_a_model_without_room_is_refused(model: dict[str, Any], message: str) -> None:
     start = {"wiring_per_kernel": True, "all_round": True}
     assert SMALL.with_(model=start).model.all_round
     with pytest.raises(ConfigError) as raised:
@@ -208,7 +208,7 @@ def test_a_model_that_cannot_begin_all_round_is_refused(model: dict[str, Any], m
 
 
 @pytest.mark.parametrize(("section", "field", "value", "message"), VALUES + TYPES)
-def test_a_wrong_value_is_refused_in_one_sentence(section: str, field: str, value: Any, message: str) -> None:
+def test_wrong_value_is_refused_in_one_sentence(section: str, field: str, value: Any, message: str) -> None:
     data = SMALL.to_dict()
     data[section][field] = value
     with pytest.raises(ConfigError) as raised:
@@ -220,14 +220,14 @@ def test_a_wrong_value_is_refused_in_one_sentence(section: str, field: str, valu
 
 
 @pytest.mark.parametrize(("section", "field", "value", "message"), VALUES)
-def test_the_constructors_refuse_it_too(section: str, field: str, value: Any, message: str) -> None:
+def test_constructors_refuse_wrong_values(section: str, field: str, value: Any, message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         dataclasses.replace(SMALL, **{section: dataclasses.replace(getattr(SMALL, section), **{field: value})})
     assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("value", [2.5, True])
-def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
+def test_constructors_refuse_other_numbers_than_whole_ones(value: Any) -> None:
     with pytest.raises(ConfigError, match=f"^epochs must be a whole number between 1 and 2147483648, got {value}.$"):
         TrainConfig(epochs=value, batch=1)
     with pytest.raises(ConfigError, match=rf"^width must be a whole number between 3 and 65536, got {value}\.$"):
@@ -264,7 +264,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
         ),
     ],
 )
-def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message: str) -> None:
+def test_with_refuses_changes_that_no_file_may_have(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as raised:
         SMALL.with_(**changes)
     assert str(raised.value).startswith(message)
@@ -285,7 +285,7 @@ NUMBERS = [(*field, number) for *field, kind in _fields(Config)
 
 @pytest.mark.parametrize(("section", "name", "number"), NUMBERS)
 def test_every_number_fits_into_32_bits(section: str, name: str, number: Any) -> None:
-    """As which engines take it; what goes together with it is given too, so that the field itself is refused."""
+    """Engines take 32 bits. Fields that depend on it are set too, so that the field itself is refused."""
     beside: dict[str, dict[str, Any]] = {
         "damage_side": {"damage_steps": [1]},
         "reset": {"size": 2},
@@ -300,12 +300,12 @@ def test_every_number_fits_into_32_bits(section: str, name: str, number: Any) ->
         SMALL.with_(**({section: changed} if section else changed))
 
 
-def test_a_layer_is_not_wider_than_32_bits() -> None:
+def test_layer_width_fits_into_32_bits() -> None:
     with pytest.raises(ConfigError, match=r"^each of widths must be a whole number between 1 and 1048576, got 429"):
         NetworkConfig((9, 2**32), ("unique",))
 
 
-def test_a_number_beyond_every_float_is_refused() -> None:
+def test_number_beyond_every_float_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^optimizer\.lr must be a number between 0 and 1e\+30, got 1000"):
         SMALL.with_(optimizer={"lr": 10**400})
 
@@ -319,7 +319,7 @@ def test_a_number_beyond_every_float_is_refused() -> None:
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
     ],
 )
-def test_a_network_that_cannot_be_wired_is_refused(
+def test_network_that_cannot_be_wired_is_refused(
     widths: tuple[int, ...], connections: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(ConfigError) as raised:
@@ -331,14 +331,14 @@ def network(*widths: int) -> NetworkConfig:
     return NetworkConfig(widths, ("random",) * (len(widths) - 1))
 
 
-def test_a_model_whose_networks_do_not_meet_is_refused() -> None:
+def test_model_with_networks_that_do_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^perception reads a 3x3 patch: widths must begin with 9, got 8\.$"):
         ModelConfig(1, 1, network(8, 1), network(2, 1))
     with pytest.raises(ConfigError, match=r"its widths must end with 2, got 1\.$"):
         ModelConfig(2, 1, network(9, 1), network(4, 1))
 
 
-def test_with_replaces_fields_and_leaves_the_rest() -> None:
+def test_with_replaces_fields_and_keeps_the_rest() -> None:
     changed = SMALL.with_(train={"epochs": 9}, seed=5)
     assert (changed.train.epochs, changed.seed) == (9, 5)
     assert changed.with_(train={"epochs": 500}, seed=23) == SMALL
@@ -362,7 +362,7 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
         ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),
     ],
 )
-def test_text_that_is_no_configuration_is_refused(text: str, message: str) -> None:
+def test_text_without_a_configuration_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Config.from_toml(text)
 
@@ -373,13 +373,13 @@ def test_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         Config.load(Path("/dev/zero"))
 
 
-def test_a_configuration_that_is_no_table_is_refused() -> None:
+def test_configuration_that_is_no_table_is_refused() -> None:
     data: Any = 3
     with pytest.raises(ConfigError, match=r"^The configuration must be a table, got 3\.$"):
         Config.from_dict(data)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^Cannot read the configuration .*nowhere\.toml: "):
         Config.load(tmp_path / "nowhere.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
@@ -387,12 +387,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         Config.load(tmp_path / "binary.toml")
 
 
-def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
+def test_fire_rate_below_one_makes_it_asynchronous() -> None:
     assert not SMALL.train.asynchronous
     assert SMALL.with_(train={"fire_rate": 0.6}).train.asynchronous
 
 
-def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
+def test_optimiser_gets_every_number_of_the_configuration() -> None:
     optimizer = OptimizerConfig(0.1, 0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, clip_by="norm")
     falls = ScheduleConfig(share=0.7, begin=8, end=9)
     config = dataclasses.replace(SMALL, optimizer=optimizer, schedule=falls).with_(model={"input_wise": True})
@@ -413,7 +413,7 @@ def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 0), (5, 5), (6, 5)])
-def test_a_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> None:
+def test_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> None:
     with pytest.raises(
         ConfigError, match=rf"^schedule\.end must be later than schedule\.begin, {begin}, .* got {end}\.$"
     ):

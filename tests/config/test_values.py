@@ -27,7 +27,7 @@ BITS = np.array([[1, 0, 0], [0, 1, 1]])
         ("rule", 110, "110"),
     ],
 )
-def test_option_takes_what_stands_for_its_value(name: str, given: Any, expected: object) -> None:
+def test_option_converts_other_types(name: str, given: Any, expected: object) -> None:
     value = getattr(TrainRequest("lizard", **{"until_solved": True, name: given}), name)
     assert (value, type(value)) == (expected, type(expected))
 

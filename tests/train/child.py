@@ -21,14 +21,14 @@ _CONTEXT.set_forkserver_preload([__name__])
 
 
 def start(folder: Path, **options: Any) -> BaseProcess:
-    """`train`, begun in a process that is forked off one that has imported all it needs, and holds no engine."""
+    """Run `train` in a process that is forked from one that has all imports and no engine."""
     process = _CONTEXT.Process(target=train, args=(folder,), kwargs=options, daemon=True)
     process.start()
     return process
 
 
 def pipe() -> tuple[Connection, Connection]:
-    """Where epochs are heard, and where a child tells them and waits after each for an answer."""
+    """Return the ends of a pipe by which a child sends epochs and waits for an answer after each."""
     return _CONTEXT.Pipe()
 
 

@@ -23,7 +23,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(scope="session")
 def one() -> Engine:
-    """Where losses are scripted, or the trainer refuses, any engine is as good as all of them."""
+    """One engine, for tests whose losses are scripted or whose training is refused."""
     return open_engine("reference")
 
 
@@ -41,7 +41,7 @@ def config() -> Config:
 
 @pytest.fixture(scope="session")
 def whole(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Run]:
-    """A run of 12 epochs of so many models, never stopped; its folder is only read."""
+    """Run of 12 epochs of a number of models, never stopped; its folder is only read."""
 
     @functools.cache
     def train(population: int) -> Run:

@@ -1,4 +1,4 @@
-"""An observer that writes down what it is told."""
+"""Observer that records its calls."""
 
 from difflogic.runs.journal import Row
 from difflogic.train.observer import Beginning, Observer, Standing

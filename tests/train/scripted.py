@@ -1,4 +1,4 @@
-"""An engine whose losses are written beforehand."""
+"""Engine with scripted losses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from difflogic.model.circuit import Circuit
 
 
 class Scripted:
-    """An engine and model in one whose losses are written beforehand."""
+    """Engine and model with scripted losses."""
 
     def __init__(self, engine: Engine, hard_losses: dict[int, int], skipped: tuple[int, ...] = ()) -> None:
         self.info, self.rollout = engine.info, engine.rollout

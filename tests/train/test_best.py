@@ -1,4 +1,4 @@
-"""The best circuit of a run, kept beside the last: what is taken, after what, and what a resume makes of it."""
+"""Best circuit of a run, saved next to the last: its choice, and a resume."""
 
 import shutil
 from pathlib import Path
@@ -26,7 +26,7 @@ def run(config: Config, one: Engine, tmp_path: Path) -> Run:
     return Trainer(config, Scripted(one, {1: 50, 5: 3, 10: 3, 12: 40})).run(out=tmp_path / "my run")
 
 
-def test_the_latest_of_the_best_is_kept(run: Run) -> None:
+def test_latest_of_equally_good_circuits_is_saved(run: Run) -> None:
     assert run.path is not None
     found = chosen.load(run.path)
     assert (found.epoch, found.last, run.wrong) == (10, 12, 3)
@@ -39,20 +39,20 @@ def test_the_latest_of_the_best_is_kept(run: Run) -> None:
     assert len(trained_circuit.load(run.path).rows) == 12
 
 
-def test_a_file_is_taken_as_it_is(run: Run) -> None:
+def test_named_checkpoint_is_loaded_instead_of_the_best(run: Run) -> None:
     assert run.path is not None
     assert chosen.load(run.path / checkpoint.NAME).epoch == 12
     assert chosen.load(run.path / checkpoint.BEST).epoch == 10
 
 
-def test_a_run_that_kept_no_best_gives_its_last(run: Run) -> None:
+def test_run_without_a_best_file_gives_its_last(run: Run) -> None:
     assert run.path is not None
     (run.path / checkpoint.BEST).unlink()
     found = chosen.load(run.path)
     assert (found.epoch, found.told) == (12, f"{run.path}: the last circuit, of epoch 12.")
 
 
-def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
+def test_result_is_the_best(config: Config, tmp_path: Path) -> None:
     engine = open_engine("cpu")
     run = Trainer(config.with_(train={"epochs": 60}, optimizer={"lr": 0.5}), engine).run(out=tmp_path / "run")
     assert run.path is not None
@@ -66,8 +66,8 @@ def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
     assert np.array_equal(load_run(run.path).circuit.flat_logits(), run.circuit.flat_logits())
 
 
-def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, one: Engine, run: Run) -> None:
-    """As after a crash between the two files: the epochs are trained again."""
+def test_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, one: Engine, run: Run) -> None:
+    """A crash between the two files leaves such a best, and its epochs are trained again."""
     assert run.path is not None
     (run.path / checkpoint.PREVIOUS).unlink()
     early = Trainer(config, Scripted(one, {5: 3})).run(out=run.path.parent / "early", epochs=5)
@@ -84,14 +84,14 @@ def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, one: 
     assert on.wrong == 7
 
 
-def test_a_best_is_kept_over_a_resume(config: Config, one: Engine, run: Run) -> None:
+def test_resume_keeps_the_best(config: Config, one: Engine, run: Run) -> None:
     assert run.path is not None
     on = Trainer(config.with_(train={"epochs": 20}), Scripted(one, {15: 4})).run(resume=run.path)
     assert (on.wrong, on.state.epoch) == (3, 20)
     assert chosen.load(run.path).epoch == 10
 
 
-def test_a_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
+def test_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
     assert run.path is not None
     (run.path / checkpoint.BEST).write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"best\.safetensors is not .* Remove it, and the last circuit"):
@@ -104,7 +104,7 @@ def test_a_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
     assert not (run.path / checkpoint.BEST).exists()
 
 
-def test_the_best_of_a_population_is_one_model(config: Config, tmp_path: Path) -> None:
+def test_best_of_a_population_is_one_model(config: Config, tmp_path: Path) -> None:
     run = Trainer(config.with_(train={"epochs": 40}, optimizer={"lr": 0.5}), open_engine("cpu")).run(
         out=tmp_path / "run", population=3
     )
@@ -117,7 +117,7 @@ def test_the_best_of_a_population_is_one_model(config: Config, tmp_path: Path) -
     assert (run.path / checkpoint.BEST).stat().st_size < (run.path / checkpoint.NAME).stat().st_size / 2
 
 
-def test_another_run_begins_with_the_best(config: Config, one: Engine, run: Run) -> None:
+def test_init_from_starts_with_the_best(config: Config, one: Engine, run: Run) -> None:
     began = []
     observer = Observer()
     observer.began = began.append  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""What a notebook shows: training while it goes on, runs and circuits at the end of a cell."""
+"""Display of a notebook: training in progress, and runs and circuits at the end of a cell."""
 
 import html
 import re
@@ -29,7 +29,7 @@ def displays(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return made
 
 
-def test_a_kernel_shows_the_training_and_what_came_of_it(displays: list[list[str]]) -> None:
+def test_notebook_shows_training_and_its_result(displays: list[list[str]]) -> None:
     run = difflogic.Trainer(tiny_config(), difflogic.open_engine("reference")).run()
     (states,) = displays
     assert f"{EPOCHS}/{EPOCHS}" in re.sub("<[^>]*>", "", states[-1])
@@ -46,5 +46,5 @@ def test_a_kernel_shows_the_training_and_what_came_of_it(displays: list[list[str
     assert "<iframe" in (run.circuit._repr_html_() or "")
 
 
-def test_a_layer_is_shown_as_text() -> None:
+def test_layer_is_shown_as_text() -> None:
     assert difflogic.Circuit.feed_forward([4, 4], seed=0)._repr_html_() is None

@@ -28,7 +28,7 @@ def config() -> Config:
     return tiny_config(search={"begin": 4}, fire_rate=0.7, batch=1)
 
 
-def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_run_trains_until_the_epoch_and_then_searches(config: Config, engine: Engine, tmp_path: Path) -> None:
     run = Trainer(config, engine).run(out=tmp_path / "run")
     first = Trainer(config, engine).run(epochs=4)
     assert [math.isnan(row.soft_loss) for row in run.metrics] == 4 * [False] + 8 * [True]
@@ -43,14 +43,14 @@ def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Eng
     assert state.costs.max() > 1
 
 
-def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
+def test_search_is_the_same_on_every_engine(config: Config, engine: Engine) -> None:
     still = config.with_(optimizer={"lr": 0.0, "weight_decay": 0.0})
     ours, reference = (Trainer(still, each).run() for each in (engine, open_engine("reference")))
     assert ours.state.logits.tobytes() == reference.state.logits.tobytes()
     assert [row.hard_loss for row in ours.metrics] == [row.hard_loss for row in reference.metrics]
 
 
-def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> None:
+def test_search_is_evaluated_like_training(config: Config, engine: Engine) -> None:
     member = start.fresh(TrainRequest(config=config)).members[0]
     training = Training(Placement(engine), [member.job], [member.state])
     while training.advance(7) < 7:
@@ -63,7 +63,7 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
 
 
 @pytest.mark.exhaustive
-def test_it_solves_what_gradients_left() -> None:
+def test_search_solves_what_gradients_leave_wrong() -> None:
     task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}
     config = presets.get("checkerboard-small").with_(
         task={**task, "steps": 3},
@@ -81,14 +81,16 @@ def test_it_solves_what_gradients_left() -> None:
 
 
 @pytest.mark.parametrize(("begins", "decisions"), [(98, 1), (7, 0)])
-def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_are_compared_before_the_search_only(
+    begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rivals = Rivals(monkeypatch, 1.0, 0.5)
     rivals.train(search={"begin": begins}, **LONG)
     assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))
     assert len(rivals.decisions) == len(rivals.heard) == decisions
 
 
-def test_a_function_is_chosen_by_changing_places() -> None:
+def test_function_is_chosen_by_swapping_logits() -> None:
     logits = np.array([[3, 1, 2, *13 * [0]], [5, *14 * [0], 5], [0, 7, *14 * [0]]], dtype=np.float32)
     changed = search.chosen(logits, np.array([2, 15, 1]))
     assert changed.argmax(axis=1).tolist() == [2, 15, 1]
@@ -98,7 +100,7 @@ def test_a_function_is_chosen_by_changing_places() -> None:
     assert changed[2].tolist() == logits[2].tolist()
 
 
-def test_costs_rise_every_sixteen_rounds_where_little_is_mended() -> None:
+def test_costs_rise_every_sixteen_rounds_if_little_is_repaired() -> None:
     assert all(search.costs_rise(epoch, 16) for epoch in range(1, 9))
     assert [epoch for epoch in range(1, 25) if search.costs_rise(epoch, 2)] == [8, 16, 24]
     assert [now for now in range(140, 150) if search.stuck(150, now)] == [148, 149]
@@ -109,13 +111,13 @@ def test_costs_rise_every_sixteen_rounds_where_little_is_mended() -> None:
 
 
 @pytest.mark.parametrize("name", ["a pool", "damage"])
-def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
+def test_task_that_cannot_be_searched_is_one_sentence(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^A search evaluates fresh initial states .*: set search\.begin to 0"):
         task_config(name, search={"begin": 1})
 
 
 def test_costs_of_another_size_are_refused(config: Config, engine: Engine) -> None:
-    """Which compiled code would read past the end of."""
+    """Compiled code would read past their end."""
     member = start.fresh(TrainRequest(config=config)).members[0]
     state = replace(member.state, epoch=5, costs=np.ones((1, 1, 2), dtype=np.uint32))
     with pytest.raises(CheckpointError, match=r"costs must be uint32 \[1, 1, \d+\], as .*, got uint32 \[1, 1, 2\]"):

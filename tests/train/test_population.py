@@ -1,4 +1,4 @@
-"""Many seeds in one run: each what it is alone, bit for bit, also where the run was stopped and resumed."""
+"""Populations: each seed is the same as alone, bit for bit, also if the run was stopped and resumed."""
 
 import json
 import math
@@ -55,7 +55,7 @@ def test_a_population_of_one_is_a_single_run(finished: Run, config: Config, engi
     assert "seeds" not in json.loads((run.path / "manifest.json").read_text())
 
 
-def test_what_a_population_leaves(three: Run, engine: Engine) -> None:
+def test_population_writes_its_files(three: Run, engine: Engine) -> None:
     manifest = json.loads((three.path / "manifest.json").read_text())
     assert (manifest["status"], manifest["seed"], manifest["seeds"]) == ("complete", 23, SEEDS)
     assert manifest["result"] == three.summary.splitlines()[0]
@@ -71,7 +71,7 @@ def test_what_a_population_leaves(three: Run, engine: Engine) -> None:
     assert (saved.seeds, saved.best, saved.epoch) == (SEEDS, three.members.index(three.member), EPOCHS)
 
 
-def test_metrics_are_tidy(three: Run) -> None:
+def test_metrics_have_a_row_for_each_epoch_and_seed(three: Run) -> None:
     lines = (three.path / "metrics.csv").read_text().splitlines()
     assert lines[0] == "seed,epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
     expected = [[str(seed), str(epoch)] for epoch in range(1, EPOCHS + 1) for seed in SEEDS]
@@ -82,7 +82,7 @@ def test_metrics_are_tidy(three: Run) -> None:
     assert [untimed(each) for each in read_rows(three.path, SEEDS)] == [untimed(each.metrics) for each in three.members]
 
 
-def test_rows_of_another_seed_are_not_taken(config: Config, one: Engine, tmp_path: Path) -> None:
+def test_rows_of_another_seed_are_refused(config: Config, one: Engine, tmp_path: Path) -> None:
     path = Trainer(config, one).run(epochs=5, out=tmp_path / "run", population=2).path
     journal = path / "metrics.jsonl"
     journal.write_text(journal.read_text().replace('"seed": 24, "epoch": 4', '"seed": 25, "epoch": 4'))
@@ -101,7 +101,7 @@ def test_init_from_takes_the_best(three: Run, one: Engine) -> None:
 # what stops it, and what is told ----------------------------------------------------------------------
 
 SOLVED = {23: {5: 0, 12: 4}, 24: {10: 0, 12: 0}, 25: {5: 3, 10: 3, 12: 7}}
-"""Hard losses by seed and epoch; 9 where not said."""
+"""Hard losses by seed and epoch, otherwise 9."""
 
 
 class Troupe(Scripted):
@@ -113,12 +113,12 @@ class Troupe(Scripted):
 
 
 @pytest.mark.parametrize(("stop", "epochs"), [(0, 12), (1, 5), (2, 12)])
-def test_stop_when_so_many_are_solved(stop: int, epochs: int, config: Config, one: Engine) -> None:
+def test_stop_when_solved_counts_models(stop: int, epochs: int, config: Config, one: Engine) -> None:
     run = Trainer(config, Troupe(one, {})).run(population=M, stop_when_solved=stop)
     assert [member.state.epoch for member in run.members] == [epochs] * M
 
 
-def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
+def test_summary_has_success_rate_and_interval(config: Config, one: Engine) -> None:
     run = Trainer(config, Troupe(one, {})).run(population=M)
     lines = run.summary.splitlines()
     assert lines[0] == (
@@ -134,7 +134,7 @@ def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
     assert [member.first_solved for member in run.members] == [5, 10, None]
 
 
-def test_the_summary_where_none_is_solved(config: Config, one: Engine) -> None:
+def test_summary_without_a_solved_model(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 3})).run(epochs=5)
     assert run.summary.startswith("Not solved: 3 wrong cells on all 4 evaluation grids (epoch 5).")
     run = Trainer(config, Troupe(one, {})).run(epochs=4, population=M)
@@ -144,7 +144,7 @@ def test_the_summary_where_none_is_solved(config: Config, one: Engine) -> None:
     assert "solved, first" not in run.summary
 
 
-def test_standings(config: Config, one: Engine) -> None:
+def test_observer_receives_metrics_of_all_models(config: Config, one: Engine) -> None:
     diary = Diary()
     Trainer(config, Troupe(one, {})).run(population=M, observer=every(6, diary))
     assert diary.began_with is not None
@@ -185,14 +185,14 @@ def test_wilson_interval(successes: int, trials: int, low: float, high: float) -
     assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
 
 
-def test_an_interval_ends_exactly_where_nothing_or_all_succeeded() -> None:
+def test_interval_ends_exactly_if_none_or_all_succeed() -> None:
     assert [(wilson_interval(0, n)[0], wilson_interval(n, n)[1]) for n in (3, 200, 777)] == [(0.0, 1.0)] * 3
 
 
 # one after another ------------------------------------------------------------------------------------
 
 
-def test_one_by_one(config: Config, one: Engine) -> None:
+def test_engine_trains_models_one_by_one(config: Config, one: Engine) -> None:
     troupe = Troupe(one, {})
     run = Trainer(config, troupe).run(population=2)
     actors = [Scripted(one, {}) for _ in range(2)]
@@ -207,7 +207,7 @@ def test_one_by_one(config: Config, one: Engine) -> None:
     assert all(actor.closed for actor in actors)
 
 
-def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, one: Engine) -> None:
+def test_model_that_cannot_be_opened_closes_the_others(config: Config, one: Engine) -> None:
     actors: list[Scripted] = []
 
     class Small(Scripted):
@@ -226,7 +226,7 @@ def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, one: En
 
 
 @pytest.mark.parametrize("population", [0, -2, 1.5])
-def test_a_population_is_a_positive_number(population: int, config: Config, one: Engine, tmp_path: Path) -> None:
+def test_population_is_a_positive_number(population: int, config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=f"population. must be a whole number between 1 and 2147483648, got {population}"
     ):
@@ -246,12 +246,12 @@ def test_training_beyond_memory_says_what_fits(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seeds_end(config: Config, one: Engine) -> None:
+def test_population_beyond_the_last_seed_is_refused(config: Config, one: Engine) -> None:
     with pytest.raises(ConfigError, match="seed must be a whole number between 0 and 4294967295, got 4294967296"):
         Trainer(config.with_(seed=2**32 - 1), one).run(population=2)
 
 
-def test_more_solutions_than_models(config: Config, one: Engine, tmp_path: Path) -> None:
+def test_more_solutions_than_models_are_refused(config: Config, one: Engine, tmp_path: Path) -> None:
     text = r"counts solved models: expected at most 2, the population, got 3"
     with pytest.raises(UsageError, match=text):
         Trainer(config, one).run(population=2, stop_when_solved=3, out=tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The library as a person in a notebook meets it: names complete, types are known, objects print short."""
+"""Use of the library in a notebook: names complete, types are known, objects print short."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def run() -> difflogic.Run:
         lambda run, _: difflogic.prove(difflogic.load("B3/S23"), difflogic.load("B3/S23"), judges=["difflogic"]),
     ],
 )
-def test_functions_take_what_functions_return(
+def test_functions_take_the_results_of_functions(
     use: Callable[[difflogic.Run, Path], object], run: difflogic.Run, tmp_path: Path
 ) -> None:
     assert use(run, tmp_path)
@@ -114,7 +114,7 @@ def assert_short(value: Any) -> None:
         assert 0 < len(repr(each)) <= LONGEST, type(each)
 
 
-def test_a_run_and_all_that_is_in_it_prints_short(tmp_path: Path) -> None:
+def test_run_and_its_parts_print_short(tmp_path: Path) -> None:
     engine = difflogic.open_engine("reference")
     run = difflogic.Trainer(tiny_config(), engine).run(epochs=5, population=2, out=tmp_path / "run")
     assert_short(run)

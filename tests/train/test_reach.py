@@ -1,4 +1,4 @@
-"""How far a start is heard, and what cannot grow from it at all."""
+"""Targets that cannot be reached from an initial state, or not in the given steps."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def drawn(rows: tuple[str, ...], start: str = "seed", steps: int = 2, periodic: 
     return presets.checkerboard(small=True).with_(model={"periodic": periodic}, task=asked)
 
 
-def test_one_cell_is_heard_in_a_square() -> None:
+def test_signal_of_one_cell_fills_a_square() -> None:
     told = reach.notice(drawn(CORNERS, periodic=True))
     assert told == (
         "In 2 steps a signal gets from the one cell to 5x5, so that at least 4 of the 49 cells of the target stay "
@@ -32,14 +32,14 @@ def test_one_cell_is_heard_in_a_square() -> None:
 
 
 @pytest.mark.parametrize(("neighbourhood", "steps"), [("moore", 3), ("von-neumann", 5), ("hex", 4)])
-def test_a_corner_is_as_far_as_the_neighbourhood_says(neighbourhood: str, steps: int) -> None:
-    """Those at (3, 3) are told from the others: on a torus of hexagons by 4 steps, with four neighbours by 5."""
+def test_distance_of_a_corner_depends_on_the_neighbourhood(neighbourhood: str, steps: int) -> None:
+    """Cells at (3, 3) differ from the others after 4 steps on a torus of hexagons, after 5 with four neighbours."""
     config = drawn(CORNERS, steps=steps, periodic=True).with_(model={"neighbourhood": neighbourhood})
     assert reach.notice(config) is None
     assert reach.notice(config.with_(task={"steps": steps - 1})) is not None
 
 
-def test_a_line_is_heard_along_itself_alone() -> None:
+def test_signal_stays_on_its_line() -> None:
     one_row = {"picture": ["1..1..1"], "height": 1, "width": 7, "steps": 2}
     line = drawn(CORNERS, periodic=True).with_(model={"neighbourhood": "line"}, task=one_row)
     assert reach.notice(line) is None
@@ -47,11 +47,11 @@ def test_a_line_is_heard_along_itself_alone() -> None:
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)
-def test_every_preset_has_steps_enough(name: str) -> None:
+def test_every_preset_has_enough_steps(name: str) -> None:
     assert reach.notice(presets.get(name)) is None
 
 
-def test_the_border_is_heard_from_the_second_step_on() -> None:
+def test_signal_of_the_border_begins_with_the_second_step() -> None:
     """After one step all cells of an empty grid are alike still: outside there is 0 as well."""
     middle = (".....", ".111.", ".111.", ".111.", ".....")
     told = [reach.notice(drawn(middle, "zeros", steps)) for steps in (1, 2)]
@@ -61,14 +61,14 @@ def test_the_border_is_heard_from_the_second_step_on() -> None:
     assert told[1] is None
 
 
-def test_the_first_loss_counts() -> None:
+def test_first_compared_step_counts() -> None:
     told = reach.notice(drawn(CORNERS, periodic=True, steps=5, loss_steps=[2, 5]))
     assert told is not None
     assert told.endswith("the first of task.loss_steps should be at least 3.")
 
 
 @pytest.mark.parametrize("start", ["zeros", "picture"])
-def test_nothing_grows_where_all_cells_look_alike(start: str) -> None:
+def test_nothing_grows_from_identical_cells(start: str) -> None:
     picture = {"start_picture": ("1" * 7,) * 7} if start == "picture" else {}
     config = drawn(CORNERS, start, periodic=True, **picture)
     with pytest.raises(
@@ -80,8 +80,8 @@ def test_nothing_grows_where_all_cells_look_alike(start: str) -> None:
         assert reach.notice(config.with_(task={"picture": (colour * 7,) * 7})) is None
 
 
-def test_what_it_says_holds_of_any_rule() -> None:
-    """States of drawn rules, as a table of the nine cells' one bit: cells that look alike are alike."""
+def test_classes_hold_for_random_rules() -> None:
+    """Cells of one class have the same state under a random rule of nine bits."""
     random = np.random.default_rng(5)
     for periodic in (True, False):
         for start in ("seed", "zeros"):
@@ -96,7 +96,7 @@ def test_what_it_says_holds_of_any_rule() -> None:
                     state = table[sum(part << place for place, part in enumerate(parts))]
 
 
-def test_it_is_said_before_training(engine: Engine) -> None:
+def test_unreachable_target_is_refused_before_training(engine: Engine) -> None:
     listener = Diary()
     config = drawn(CORNERS, periodic=True).with_(train={"epochs": 1})
     Trainer(config, engine).run(observer=listener)

@@ -27,7 +27,7 @@ SEARCHED = PLAIN.with_(hardening={"share": 0.8, "begin": 101, "end": 400}, searc
 GROWING = PLAIN.with_(growth={"until": [60, 100], "sides": [8, 12], "steps": [9, 14]})
 
 
-def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
+def test_schedule_with_a_search_shrinks_and_others_are_cut() -> None:
     alone = schedule.attempt_of(SEARCHED, 1, 250)
     assert alone.seed == schedule.seed_of(SEARCHED.seed, 1)
     assert (alone.train.epochs, alone.hardening.begin, alone.hardening.end, alone.search.begin) == (250, 50, 200, 200)
@@ -36,8 +36,8 @@ def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -
     assert cut == GROWING.with_(seed=schedule.seed_of(GROWING.seed, 2), train={"epochs": 250})
 
 
-def test_later_attempts_that_are_searched_train_longer() -> None:
-    """In turns; what trains longer is hardened as its configuration says, if it does."""
+def test_later_attempts_with_a_search_train_longer() -> None:
+    """Lengths alternate; a longer training keeps the hardening of its configuration."""
     lizard = configure(TrainRequest("lizard")).config
     assert isinstance(lizard, Config)
     later = [schedule.attempt_of(lizard, number, lizard.train.epochs) for number in range(6)]
@@ -57,7 +57,7 @@ def test_later_attempts_that_are_searched_train_longer() -> None:
     assert schedule.attempt_of(own, 2, 3500) == own.with_(seed=later_seed, search={"begin": 420})
 
 
-def test_every_attempt_has_a_seed_of_its_own() -> None:
+def test_every_attempt_has_its_own_seed() -> None:
     seeds = [schedule.seed_of(seed, attempt) for seed in range(9) for attempt in range(5)]
     assert seeds[::5] == list(range(9))
     assert len(set(seeds)) == 45
@@ -65,13 +65,13 @@ def test_every_attempt_has_a_seed_of_its_own() -> None:
 
 
 def flattened(config: Config) -> Config:
-    """With a learning rate of 0 and always the same start the loss never changes."""
+    """Configuration whose loss never changes: a learning rate of 0, and always the same initial state."""
     return config.with_(task={"start": "zeros"}, train={"epochs": 100, "eval_interval": 5}, optimizer={"lr": 0.0})
 
 
 @pytest.fixture(scope="module")
 def placement() -> Placement:
-    """One is enough: attempts know nothing of engines."""
+    """Placement on one engine, since attempts do not depend on it."""
     return Placement(open_engine("cpu"))
 
 
@@ -92,7 +92,7 @@ def test_attempts_share_the_epochs(population: int, config: Config, placement: P
     assert len(circuits) == 3
 
 
-def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placement, tmp_path: Path) -> None:
+def test_attempt_is_the_same_as_a_single_run(config: Config, placement: Placement, tmp_path: Path) -> None:
     flat = flattened(config)
     second = restarts.train(TrainRequest(config=flat, restarts=1), placement, tmp_path / "run").runs[-1]
     alone = Trainer(second.config, placement.engine).run()
@@ -109,14 +109,14 @@ def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placeme
                "give a smaller population, or more epochs."),
     ],
 )  # fmt: skip
-def test_a_budget_that_is_too_small_is_refused(number: int, population: int, sentence: str) -> None:
+def test_too_small_budget_is_refused(number: int, population: int, sentence: str) -> None:
     with pytest.raises(UsageError) as refused:
         budget.check(TrainRequest(config=PLAIN, restarts=number, population=population))
     assert str(refused.value) == sentence
 
 
 class StopAt(Observer):
-    """Ends an attempt at an epoch, and keeps what it is told of each."""
+    """Observer that ends an attempt at an epoch, and records all attempts."""
 
     def __init__(self, attempt: int = 0, epoch: int = 0) -> None:
         self.at, self.stop = (attempt, epoch), Stop()
@@ -131,10 +131,10 @@ class StopAt(Observer):
 
 
 @pytest.mark.parametrize(("attempt", "epoch"), sampled([(1, 3), (2, 15), (3, 59)], {(2, 15)}))
-def test_what_was_cut_short_goes_on_bit_for_bit(
+def test_interrupted_attempts_continue_bit_for_bit(
     attempt: int, epoch: int, config: Config, placement: Placement, tmp_path: Path
 ) -> None:
-    """First with the attempt that was cut short, between evaluations or at one, then with those that are left."""
+    """First the attempt that was interrupted, between evaluations or at one, then the remaining ones."""
     flat = flattened(config)
     whole = restarts.train(TrainRequest(config=flat, restarts=2), placement, tmp_path / "whole")
     observer = StopAt(attempt, epoch)
@@ -150,7 +150,7 @@ def test_what_was_cut_short_goes_on_bit_for_bit(
         assert_same_run(tmp_path / "whole" / f"attempt-{number}", tmp_path / "cut" / f"attempt-{number}")
 
 
-def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_path: Path) -> None:
+def test_killed_attempts_continue(config: Config, placement: Placement, tmp_path: Path) -> None:
     flat, out = flattened(config), tmp_path / "run"
     whole = restarts.train(TrainRequest(config=flat, restarts=2), placement, out)
     first, second, third = whole.record.attempts
@@ -164,7 +164,7 @@ def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_p
     assert restarts.resume(out, placement).record == whole.record
 
 
-def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
+def test_complete_attempts_are_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "my run"
     restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)
     with pytest.raises(
@@ -183,9 +183,7 @@ def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement,
         restarts.resume(out, placement)
 
 
-def test_the_best_attempt_is_taken_by_the_folder_that_holds_all(
-    config: Config, placement: Placement, tmp_path: Path
-) -> None:
+def test_folder_of_attempts_stands_for_the_best_one(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = restarts.train(TrainRequest(config=flattened(config), restarts=2), placement, out)
     wrong = [attempt.wrong for attempt in done.record.attempts]

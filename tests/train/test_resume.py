@@ -1,4 +1,4 @@
-"""A run that was stopped and resumed equals one that was not, bit for bit."""
+"""Stopped and resumed runs equal uninterrupted ones, bit for bit."""
 
 import json
 import os
@@ -36,15 +36,14 @@ KILLS = [
     *(("reference", 3, operation) for operation in (4, 8, 9, 15)),
     *((engine, *which) for engine in ("cpu", "gpu") for which in ((1, 5), (1, 17), (3, 8))),
 ]
-"""Which operation on files kills a process that trains so many models. What is written does not depend on the engine;
-what is read does."""
+"""Engine, number of models, and the operation on files that kills the process. Only reading depends on the engine."""
 
 any_engine_will_do = pytest.mark.parametrize("engine", ["reference"], indirect=True)
-"""What is tested is not the engine's."""
+"""Cases that do not depend on the engine."""
 
 
 class SignalAt(Observer):
-    """Sends this process a signal when an epoch is reached."""
+    """Observer that sends this process a signal at an epoch."""
 
     def __init__(self, epoch: int, number: signal.Signals) -> None:
         self.epoch, self.number = epoch, number
@@ -55,7 +54,7 @@ class SignalAt(Observer):
 
 
 @pytest.mark.parametrize(("population", "first"), sampled([(1, 1), (1, 3), (1, 5), (1, 11), (3, 7)], [(1, 5), (3, 7)]))
-def test_two_halves_equal_the_whole(
+def test_two_halves_equal_the_complete_run(
     population: int, first: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
     trainer = Trainer(config, engine)
@@ -64,7 +63,7 @@ def test_two_halves_equal_the_whole(
     assert_same_run(whole(population).path, tmp_path / "halves")
 
 
-def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
+def test_run_stores_its_starts(tmp_path: Path) -> None:
     """Their file is needed only where it begins, and is then the one that the configuration names."""
     drawn = np.random.default_rng(2).integers(0, 2, (3, 5, 6, 2), dtype=np.uint8)
     np.save(tmp_path / "starts.npy", drawn)
@@ -91,7 +90,7 @@ def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "candidates"), [("a pool of boards", 1), ("everything", 1), ("everything", 4)])
 @pytest.mark.parametrize("which", ["reference", "cpu"])
-def test_a_pool_goes_on_bit_for_bit(name: str, candidates: int, which: str, tmp_path: Path) -> None:
+def test_pool_continues_bit_for_bit(name: str, candidates: int, which: str, tmp_path: Path) -> None:
     config = task_config(name, epochs=EPOCHS, eval_interval=5, model={"candidates": candidates})
     trainer = Trainer(config, open_engine(which))
     trainer.run(out=tmp_path / "whole", population=2)
@@ -103,7 +102,7 @@ def test_a_pool_goes_on_bit_for_bit(name: str, candidates: int, which: str, tmp_
 
 @any_engine_will_do
 @pytest.mark.parametrize(("heard_by", "log_interval"), [("advanced", 10), ("logged", 1), ("saved", 1), ("saved", 10)])
-def test_a_signal_at_any_moment_is_saved(
+def test_signal_at_any_moment_saves_the_run(
     heard_by: str, log_interval: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
     def listen(value: object, *rest: object) -> None:
@@ -130,7 +129,7 @@ def test_a_signal_at_any_moment_is_saved(
         (signal.SIGUSR2, 3, 7),
     ],
 )
-def test_a_signal_saves_and_resume_goes_on(
+def test_signal_saves_and_resume_continues(
     number: signal.Signals, population: int, epoch: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
     before = signal.getsignal(number)
@@ -149,7 +148,7 @@ def test_a_signal_saves_and_resume_goes_on(
 
 
 class Enough(Observer):
-    """Asks to stop when an epoch is reached."""
+    """Observer that requests a stop at an epoch."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch, self.stop = epoch, Stop()
@@ -160,7 +159,9 @@ class Enough(Observer):
 
 
 @any_engine_will_do
-def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_stop_request_ends_a_run_and_resume_continues(
+    finished: Run, config: Config, engine: Engine, tmp_path: Path
+) -> None:
     observer = Enough(4)
     run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer)
     assert run.interrupted == "epoch 4 is enough"
@@ -195,7 +196,7 @@ def test_request_of_another_kind_is_refused(finished: Run, one: Engine) -> None:
     assert fit(resume=finished.path, engine=one).epoch == EPOCHS
 
 
-def test_a_run_that_was_asked_to_stop_at_its_end_is_complete(config: Config) -> None:
+def test_stop_request_at_the_last_epoch_leaves_a_complete_run(config: Config) -> None:
     observer = Enough(1)
     run = Trainer(config, open_engine("reference")).run(epochs=1, observer=observer)
     assert (run.complete, run.interrupted) == (True, "epoch 1 is enough")
@@ -216,7 +217,7 @@ def test_second_sigxcpu_changes_nothing(config: Config, engine: Engine, tmp_path
 
 
 @any_engine_will_do
-def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         Trainer(config, engine).run(out=tmp_path / "run", observer=Twice(7, signal.SIGINT))
     assert checkpoint.load(tmp_path / "run").state.epoch == 5
@@ -233,7 +234,7 @@ def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path:
     ],
     ids=["a background job", "a background job that is ended", "nohup"],
 )
-def test_what_the_starting_process_ignores_stays_ignored(
+def test_ignored_signals_stay_ignored(
     ignored: signal.Signals, number: signal.Signals, heard: signal.Signals | None, config: Config, engine: Engine,
     tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -323,7 +324,7 @@ def test_previous_checkpoint_can_be_resumed(finished: Run, config: Config, engin
 
 
 @any_engine_will_do
-def test_a_cut_short_save_is_told(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_interrupted_save_is_reported(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, signal.SIGINT))
     (run.path / checkpoint.NAME).unlink()
     notes = Diary()
@@ -335,7 +336,7 @@ def test_a_cut_short_save_is_told(finished: Run, config: Config, engine: Engine,
 
 
 @any_engine_will_do
-def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -> None:
+def test_change_of_the_engine_is_reported(finished: Run, config: Config, engine: Engine) -> None:
     manifest = json.loads((finished.path / "manifest.json").read_text())
     manifest["engine"] = {**manifest["engine"], "engine": "gpu", "adapter": "Imaginary 9000"}
     (finished.path / "manifest.json").write_text(json.dumps(manifest))

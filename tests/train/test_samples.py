@@ -1,4 +1,4 @@
-"""Runs that learn samples: their folder, what is judged, and what goes on."""
+"""Runs that learn samples: their folder, their evaluation, and a resume."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,7 @@ def config_of(samples: Dataset, **fields: object) -> Config:
 CONFIG = config_of(SHIFTED, model={"periodic": True})
 
 
-def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
+def test_resume_needs_only_the_run_folder(tmp_path: Path) -> None:
     whole = Trainer(CONFIG, ReferenceEngine()).run(out=tmp_path / "whole", population=2, data=SHIFTED)
     Trainer(CONFIG, ReferenceEngine()).run(epochs=5, out=tmp_path / "parts", population=2, data=SHIFTED)
     Trainer(CONFIG, ReferenceEngine()).run(resume=tmp_path / "parts")
@@ -53,7 +53,7 @@ def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
     assert "on all 4 samples that were held out" in whole.summary
 
 
-def test_evaluation_judges_what_was_held_out_or_other_samples(tmp_path: Path) -> None:
+def test_evaluation_takes_held_out_or_other_samples(tmp_path: Path) -> None:
     Trainer(CONFIG, ReferenceEngine()).run(out=tmp_path / "run", data=SHIFTED)
     found, best = evaluate(tmp_path / "run", ReferenceEngine()), chosen.load(tmp_path / "run")
     values = found["samples"].values
@@ -83,7 +83,7 @@ def test_every_attempt_has_the_samples(tmp_path: Path) -> None:
     assert chosen.load(tmp_path / "run").data().sha256 == SHIFTED.sha256
 
 
-def test_samples_that_were_learned_from_must_be_right_too() -> None:
+def test_training_samples_must_be_right_too() -> None:
     test = SuccessTest(ReferenceEngine(), CONFIG)
     member = fresh(TrainRequest(config=CONFIG, data=SHIFTED)).members[0]
     task, circuit = member.job, member.circuit
@@ -96,7 +96,7 @@ def test_samples_that_were_learned_from_must_be_right_too() -> None:
     assert not test.misses_samples(circuit, replace(task, data=mine))
 
 
-def test_samples_that_are_missing_or_at_odds_are_told() -> None:
+def test_missing_and_contradicting_samples_are_reported() -> None:
     with pytest.raises(DifflogicError, match="samples that are not at hand: give them with --data"):
         fresh(TrainRequest(config=CONFIG))
     with pytest.raises(DataError, match=r"their SHA-256 is not data\.sha256"):
@@ -123,7 +123,7 @@ WIRES = RNG.integers(0, 4, (24, 12, 12), dtype=np.uint8)
 SAMPLES = of_states(WIRES, wireworld(WIRES))
 
 
-def test_build_finds_the_rule_that_samples_show() -> None:
+def test_build_finds_the_rule_of_samples() -> None:
     built, other = difflogic.build(SAMPLES), RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
     pairs = of_states(other, wireworld(other))
     assert built.ok

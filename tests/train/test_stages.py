@@ -34,7 +34,7 @@ def config() -> Config:
     return quick_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
 
 
-def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engine) -> None:
+def test_every_stage_continues_from_the_last_state(config: Config, engine: Engine) -> None:
     member = start.fresh(TrainRequest(config=config)).members[0]
     state, losses = member.state, []
     for stage, epochs in enumerate((4, 3, 5)):
@@ -49,15 +49,15 @@ def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engi
     assert (run.metrics[-1].hard_loss, run.metrics[-1].train_hard_loss) == (judged.hard_loss, judged.train_hard_loss)
 
 
-def test_it_is_judged_on_the_grid_that_it_grows_to(config: Config, engine: Engine) -> None:
-    """With a learning rate of 0 the circuit is always the same, and so is the verdict on it."""
+def test_evaluations_use_the_largest_grid(config: Config, engine: Engine) -> None:
+    """A learning rate of 0 keeps the circuit, and so its evaluation."""
     still = config.with_(train={"eval_interval": 1}, optimizer={"lr": 0.0})
     verdicts = {row.hard_loss for row in Trainer(still, engine).run().metrics}
     assert verdicts == {row.hard_loss for row in Trainer(schedule.at_stage(still, 2), engine).run().metrics}
     assert len(verdicts) == 1
 
 
-def test_judging_opens_no_second_model(config: Config, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_opens_no_second_model(config: Config, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[int, ...]] = []
 
     make = type(engine).open
@@ -72,7 +72,7 @@ def test_judging_opens_no_second_model(config: Config, engine: Engine, monkeypat
 
 
 @pytest.mark.parametrize("changed", [{}, {"fire_rate": 1.0}, {"probes": 70}])
-def test_judging_in_parts_changes_nothing(
+def test_evaluation_in_parts_is_the_same(
     config: Config, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine("cpu")
@@ -86,7 +86,7 @@ def test_judging_in_parts_changes_nothing(
 
 
 @pytest.mark.exhaustive
-def test_a_limit_holds_while_the_grid_grows(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_limit_holds_while_the_grid_grows(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine("gpu")
     config = config.with_(growth={"until": (7,), "sides": (4,), "steps": (2,)})
     with pytest.raises(LimitError) as refused:
@@ -120,9 +120,7 @@ def _run_within(engine: Engine, config: Config, limit: int, monkeypatch: pytest.
     return most
 
 
-def test_a_grid_that_would_not_fit_is_refused_before_it_is_trained(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_grid_that_does_not_fit_is_refused_before_training(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine("gpu")
     wide = config.with_(task={"height": 40, "width": 40})
     monkeypatch.setattr("difflogic.gpu.model.GpuModel.train", lambda *_: pytest.fail("an epoch was trained"))
@@ -130,9 +128,7 @@ def test_a_grid_that_would_not_fit_is_refused_before_it_is_trained(
         Trainer(wide, Placement(engine, max_memory=600_000)).run()
 
 
-def test_a_run_resumed_in_any_stage_is_the_run_that_never_stopped(
-    config: Config, engine: Engine, tmp_path: Path
-) -> None:
+def test_resume_in_any_stage_equals_the_uninterrupted_run(config: Config, engine: Engine, tmp_path: Path) -> None:
     config = config.with_(search={"begin": 9}, train={"batch": 1})
     Trainer(config, engine).run(out=tmp_path / "whole", population=2)
     Trainer(config, engine).run(epochs=2, out=tmp_path / "parts", population=2)
@@ -153,7 +149,7 @@ def test_a_run_resumed_in_any_stage_is_the_run_that_never_stopped(
         (4, 4, [(MOST, "search")]),
     ],
 )
-def test_what_is_left_of_a_run(begin: int, epoch: int, found: list[object], config: Config) -> None:
+def test_stages_after_an_epoch(begin: int, epoch: int, found: list[object], config: Config) -> None:
     """The end of each stage, and the cells of its grid; a search cuts short what would still grow."""
     config = config.with_(search={"begin": begin})
     jobs = [tasks.make_job(config, start.fresh(TrainRequest(config=config)).members[0].circuit)]
@@ -164,7 +160,7 @@ def test_what_is_left_of_a_run(begin: int, epoch: int, found: list[object], conf
     assert [(stage.until, trained(stage)) for stage in stages.stages(jobs, epoch)] == found
 
 
-def test_engines_compete_for_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_are_compared_on_the_complete_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = Rivals(monkeypatch, 1.0, 0.5)
     rivals.train(growth=GROWTH, **LONG)
     assert rivals.gpu.epochs == list(range(1, 12))  # the small grids, then the first trial

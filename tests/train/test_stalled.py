@@ -1,4 +1,4 @@
-"""Early stopping: by which losses and wrong values an attempt ends."""
+"""Early stopping: the losses and mismatches that end an attempt."""
 
 import math
 from dataclasses import replace
@@ -76,14 +76,14 @@ def test_noise_is_averaged_and_the_lowest_loss_counts() -> None:
 
 
 @pytest.mark.parametrize(("fewest", "ends"), [(8, False), (9, True)])
-def test_a_tenth_fewer_wrong_values_are_progress(fewest: int, ends: bool) -> None:
+def test_a_tenth_fewer_mismatches_are_progress(fewest: int, ends: bool) -> None:
     done = rows(*falling(100), *[6.0] * 150)
     done[90] = replace(done[90], hard_loss=10)
     done[200] = replace(done[200], hard_loss=fewest)
     assert (stalled.why(done, 10 * EPOCHS, EPOCHS, PLAIN) is not None) == ends
 
 
-def test_search_ends_when_it_mends_nothing() -> None:
+def test_search_ends_when_it_repairs_nothing() -> None:
     losses = falling(40, 0.9) + [math.nan] * 200
     done = [replace(row, hard_loss=5 if row.epoch < 60 else 4) for row in rows(*losses)]
     assert stalled.why(done[:119], 10 * EPOCHS, EPOCHS, SEARCHED) is None
@@ -111,7 +111,7 @@ def test_epochs_of_a_smaller_grid_cost_less() -> None:
     assert why(losses[:68], GROWING) == "it made no progress since epoch 60"
 
 
-def test_loss_and_wrong_values_of_a_larger_grid_are_compared_by_the_cell() -> None:
+def test_loss_and_mismatches_of_a_larger_grid_are_compared_by_the_cell() -> None:
     losses = [*falling(60, 0.85), *[64.0] * 20]
     assert stalled.last_progress(rows(*losses), GROWING) == 60
     done = [replace(row, hard_loss=10 if row.epoch <= 60 else 35) for row in rows(*losses)]
@@ -123,12 +123,12 @@ def test_loss_that_is_not_finite_ends_the_attempt() -> None:
 
 
 @pytest.mark.parametrize(("left", "ends"), [(2 * LOOK + 1, True), (2 * LOOK, False), (LOOK, False)])
-def test_attempt_goes_on_where_no_other_could_be_of_use(left: int, ends: bool) -> None:
+def test_attempt_continues_if_another_one_would_be_useless(left: int, ends: bool) -> None:
     assert (why([64.0] * LOOK, left=left) is not None) == ends
 
 
 @pytest.mark.parametrize("left", [600, 700])
-def test_attempt_goes_on_where_another_could_not_get_as_far(left: int) -> None:
+def test_attempt_continues_if_another_one_could_not_get_as_far(left: int) -> None:
     losses = [*falling(220), *[5.0] * 220]
     since = stalled.last_progress(rows(*losses), PLAIN)
     assert (why(losses, left=left) is not None) == (left - len(losses) >= since)

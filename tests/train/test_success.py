@@ -1,4 +1,4 @@
-"""What success means, and on what it is judged."""
+"""Success test: its criteria, and the grids on which it evaluates."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ BOARD = presets.get("checkerboard")
 ENGINE = ReferenceEngine()
 
 
-def test_probes_are_turned_and_mirrored() -> None:
+def test_evaluation_grids_are_turned_and_mirrored() -> None:
     probes = np.arange(2 * 3 * 3 * 2).reshape(2, 3, 3, 2)
     views = success.turned(probes)
     assert views.shape == (16, 3, 3, 2)
@@ -32,7 +32,7 @@ def test_probes_are_turned_and_mirrored() -> None:
     assert success.turned(probes[:, :2]).shape == (8, 2, 3, 2), "only what keeps the shape of the grid"
 
 
-def test_probes_side_by_side() -> None:
+def test_evaluation_grids_are_put_side_by_side() -> None:
     probes = np.arange(5 * 2 * 2).reshape(5, 2, 2, 1)
     (board,) = success.tiled(probes, 4, 5)
     assert board[..., 0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
@@ -40,7 +40,7 @@ def test_probes_side_by_side() -> None:
     assert success.tiled(probes, 1, 1).shape == (5, 2, 2, 1), "too large"
 
 
-def test_fresh_starts_are_the_seeds_own() -> None:
+def test_fresh_initial_states_depend_on_the_seed() -> None:
     one, again = (SuccessTest(ENGINE, BOARD.with_(seed=3))._draw(16, 16) for _ in range(2))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, SuccessTest(ENGINE, BOARD.with_(seed=4))._draw(16, 16))
@@ -59,7 +59,7 @@ def test_fresh_starts_are_the_seeds_own() -> None:
         ("game-of-life", {"wrong": 9}, False),
     ],
 )
-def test_what_success_means(preset: str, judged: dict[str, object], right: bool) -> None:
+def test_success_depends_on_the_measurement(preset: str, judged: dict[str, object], right: bool) -> None:
     assert SuccessTest(ENGINE, presets.get(preset)).is_right(judged) is right
 
 
@@ -67,7 +67,7 @@ def evaluation(wrong: int) -> Evaluation:
     return Evaluation(wrong, wrong, 32 * 256, wrong)
 
 
-def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
     test = SuccessTest(ENGINE, BOARD)
     circuit = learned(BOARD)
     assert test.is_proved(circuit)
@@ -81,7 +81,7 @@ def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> Non
         assert not test.passed(member, evaluation(1))
 
 
-def test_a_board_that_is_right_on_every_grid_and_one_that_is_not() -> None:
+def test_board_is_proved_on_every_grid_or_refused() -> None:
     """The three gates grow the board from the lower left; upside down, and beside an inverter, from the upper left."""
     gates, wires = [8, 4, 7, 12], [(9, 17), (24, 27), (15, 28), (29, 29)]
     lower = CellNetlist.build(3, False, gates[:3], wires[:3], [29, 6, 0], visible=1)
@@ -94,8 +94,8 @@ def test_a_board_that_is_right_on_every_grid_and_one_that_is_not() -> None:
     assert all(success.on_other_grids(BOARD, upper).values())
 
 
-def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to judge the learned board agree, and a wrong one is found by rollouts."""
+def test_unproved_board_is_tested_by_rollouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proof and rollouts agree on the learned board, and rollouts find a wrong one."""
     monkeypatch.setattr(success, "STARTS", 4)
     engine = open_engine("cpu")
     test, circuit = SuccessTest(engine, BOARD), learned(BOARD)
@@ -113,7 +113,7 @@ def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> No
     assert not asynchronous.is_right(measured)
 
 
-def test_an_asynchronous_board_is_right_on_other_sizes_too() -> None:
+def test_asynchronous_board_must_be_right_on_other_sizes() -> None:
     """This one was called solved: right on its own grid, and wrong along the border of every other."""
     config = recipes.applied("robust", presets.get("checkerboard-async")).with_(seed=8002)
     test, circuit = SuccessTest(open_engine("cpu"), config), learned(config, BORDER)
@@ -124,7 +124,7 @@ def test_an_asynchronous_board_is_right_on_other_sizes_too() -> None:
     assert not test.chosen(circuit, job.probes(config), evaluation(0))
 
 
-def test_pictures_and_rules_are_judged_on_their_probes() -> None:
+def test_images_and_rules_are_tested_on_their_evaluation_grids() -> None:
     for preset in ("lizard", "game-of-life"):
         config = presets.get(preset)
         test = SuccessTest(ENGINE, config)

@@ -34,11 +34,11 @@ def board(**train: Any) -> Config:
     return presets.checkerboard(small=True).with_(train={"epochs": 20, "eval_interval": 20, "probes": 1, **train})
 
 
-def test_a_solved_run_needs_no_advice(engine: Engine) -> None:
+def test_solved_run_needs_no_advice(engine: Engine) -> None:
     assert summary.next_steps(ended(board(), engine, 0), restarted=False) == []
 
 
-def test_only_what_a_run_has_not_had(engine: Engine, tmp_path: Path) -> None:
+def test_advice_names_only_new_options(engine: Engine, tmp_path: Path) -> None:
     run = ended(board(), engine, 100)
     told = "\n".join(summary.next_steps(run, restarted=False))
     assert "--recipe robust" in told
@@ -46,12 +46,12 @@ def test_only_what_a_run_has_not_had(engine: Engine, tmp_path: Path) -> None:
     assert "harden" not in told  # in memory there is no run to name
     assert "--restarts" not in "\n".join(summary.next_steps(run, restarted=True))
     robust = recipes.applied("robust", board())
-    searched = board().with_(search={"begin": 10})  # as the robust pictures are, without hardening
+    searched = board().with_(search={"begin": 10})  # as robust images are, without hardening
     for config in (robust, searched):
         assert "--recipe" not in "\n".join(summary.next_steps(ended(config, engine, 100), restarted=False))
 
 
-def test_few_wrong_values_are_searched_for(engine: Engine, tmp_path: Path) -> None:
+def test_few_wrong_cells_recommend_a_search(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "my run"
     near = summary.next_steps(ended(board(), engine, 5, out=path), restarted=False)
     assert f"  difflogic harden '{path}' --search: repair the few wrong cells" in near
@@ -87,7 +87,7 @@ def test_proof_is_headline_of_solved_run(engine: Engine) -> None:
 
 
 def test_summary_names_sizes_on_which_a_task_makes_sense() -> None:
-    """What a circuit that keeps every state is right on: for a rollout from one cell nothing; a rule knows no grid."""
+    """The circuit keeps every state: right for a dot and for a rule on any grid, wrong for a lizard."""
     life, letter, lizard = map(presets.get, ("game-of-life", "colored-g", "lizard"))
     assert "all, since all 512" in summary.certainty(life, keeper(1), 0)[1][0]
     assert "none: the image" in summary.certainty(letter, keeper(3), 0)[1][0]

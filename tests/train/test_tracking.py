@@ -1,4 +1,4 @@
-"""What TensorBoard, MLflow and Weights & Biases get of a run, read by themselves; and what happens without them."""
+"""Tracking with TensorBoard, MLflow and Weights & Biases, read back by them, and errors without them."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
     return run, told
 
 
-def test_tensorboard(tmp_path: Path) -> None:
+def test_tensorboard_receives_metrics_and_files(tmp_path: Path) -> None:
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     run, told = train(tmp_path / "run", f"tensorboard:{tmp_path / 'logs'}")
     found = events.EventAccumulator(str(tmp_path / "logs" / "run")).Reload()
@@ -34,8 +34,8 @@ def test_tensorboard(tmp_path: Path) -> None:
     assert not told
 
 
-def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder, which newer versions want to be asked for."""
+def test_mlflow_receives_metrics_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer versions need an option for a store in a folder."""
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     from mlflow.tracking import MlflowClient
@@ -51,7 +51,7 @@ def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "circuit.json" in {each.path for each in client.list_artifacts(found.info.run_id)}
 
 
-def test_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wandb_receives_metrics_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
     for name, value in (("WANDB_MODE", "offline"), ("WANDB_DIR", str(tmp_path)), ("WANDB_SILENT", "true")):
         monkeypatch.setenv(name, value)
@@ -66,7 +66,7 @@ def test_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Diary(Tracker):
-    """Which files came in which run."""
+    """Tracker that records the files of each run."""
 
     runs: ClassVar[list[list[str]]] = []
 
@@ -124,7 +124,7 @@ class Unreachable(Tracker):
     ("error", "words"),
     [(ConnectionError("connection refused\nlong"), "connection refused"), (BrokenPipeError(), "BrokenPipeError")],
 )
-def test_a_tracker_that_fails_is_told_of_once(
+def test_failing_tracker_is_reported_once(
     error: Exception, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Unreachable, "error", error, raising=False)
@@ -135,12 +135,12 @@ def test_a_tracker_that_fails_is_told_of_once(
 
 
 @pytest.mark.parametrize("place", ["tensorboard", "mlflow:", "disk:here"])
-def test_a_place_that_is_none(place: str) -> None:
+def test_wrong_place_is_refused(place: str) -> None:
     with pytest.raises(UsageError, match=r"^A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got"):
         train(Path("nowhere"), place)
 
 
-def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(MissingPackagesError, match="extra `tensorboard`"):
         train(Path("nowhere"), "tensorboard:logs")

@@ -26,7 +26,7 @@ from tests.train.scripted import Scripted
 from tests.train.tiny import every, tiny_config
 
 
-def test_in_memory(
+def test_run_in_memory_writes_nothing(
     config: Config, engine: Engine, complete: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -40,7 +40,7 @@ def test_in_memory(
 
 
 class Looks(Observer):
-    """Sees all there is to see, and keeps the order."""
+    """Observer that requests all states, and records the order of calls."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -69,7 +69,7 @@ class Looks(Observer):
         self.order.append("ending")
 
 
-def test_who_looks_sees_every_state_and_changes_no_number(
+def test_observer_sees_every_state_and_changes_no_number(
     finished: Run, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
     looks = Looks()
@@ -101,7 +101,7 @@ def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, one: E
     assert diary.logs == list(enumerate(accuracies, 1))
 
 
-def test_long_stretches_are_cut_to_what_the_engine_takes(one: Engine) -> None:
+def test_calls_are_cut_to_what_the_engine_takes(one: Engine) -> None:
     scripted = Scripted(one, {})
     Trainer(tiny_config(eval_interval=100), scripted).run(observer=every(100))
     assert scripted.calls == [1, 3, 3, 3, 2]
@@ -128,7 +128,7 @@ def test_stop_when_solved(stop: int, epochs: int, config: Config, one: Engine) -
     assert run.summary.startswith(f"Solved: right on all 4 evaluation grids (epoch {epochs})")
 
 
-def test_not_solved(config: Config, one: Engine) -> None:
+def test_unsolved_run_is_reported(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 3, 10: 3})).run()
     assert not run.solved
     assert run.summary.startswith(
@@ -138,7 +138,7 @@ def test_not_solved(config: Config, one: Engine) -> None:
     assert run.summary.startswith("Not solved: 9 wrong cells on all 4 evaluation grids (epoch 12).")
 
 
-def test_what_was_solved_stays_solved(config: Config, one: Engine) -> None:
+def test_solved_run_stays_solved(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 0})).run()
     assert run.solved
     assert (run.best.epoch, run.state.epoch) == (5, 12)
@@ -157,7 +157,7 @@ def test_skipped_epochs_are_reported(config: Config, one: Engine) -> None:
     assert run.metrics[6].csv_line().startswith("7,nan,")
 
 
-def test_init_from(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_init_from_starts_from_another_run(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     other = config.with_(seed=5)
     for source in (finished.path, finished.path / "checkpoint.safetensors"):
         run = Trainer(other, Scripted(engine, {})).run(init_from=source)
@@ -176,7 +176,7 @@ def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: E
     assert not (tmp_path / "out").exists()
 
 
-def test_a_device_that_refuses_leaves_no_folder(config: Config, one: Engine, tmp_path: Path) -> None:
+def test_refusing_device_leaves_no_folder(config: Config, one: Engine, tmp_path: Path) -> None:
     class Small(Scripted):
         def play(self, job: Job, state: TrainState) -> Scripted:
             raise LimitError("The device is too small.")
@@ -186,7 +186,7 @@ def test_a_device_that_refuses_leaves_no_folder(config: Config, one: Engine, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
     class Fails(Observer):
         def advanced(self, epoch: int) -> None:
             if epoch == 7:
@@ -207,14 +207,14 @@ def test_epochs_must_be_positive(epochs: int, config: Config, one: Engine) -> No
         Trainer(config, one).run(epochs=epochs)
 
 
-def test_contradictions(config: Config, one: Engine, tmp_path: Path) -> None:
+def test_contradicting_arguments_are_refused(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give resume alone"):
         Trainer(config, one).run(resume=tmp_path, out=tmp_path)
     with pytest.raises(ConfigError, match="log_interval must be a whole number of at least 1, got 0"):
         Trainer(config, one).run(observer=every(0))
 
 
-def test_it_runs_in_any_thread(config: Config, engine: Engine) -> None:
+def test_training_runs_in_any_thread(config: Config, engine: Engine) -> None:
     runs: list[Run] = []
     thread = threading.Thread(target=lambda: runs.append(Trainer(config, engine).run()))
     thread.start()
@@ -235,7 +235,7 @@ def test_probes_are_fixed_and_not_training_data(config: Config) -> None:
         assert not np.array_equal(sub, stream)
 
 
-def test_what_is_right_is_decided_for_good(config: Config, one: Engine) -> None:
+def test_gates_of_a_solution_converge(config: Config, one: Engine) -> None:
     soft = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1)
     hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, decide=True)
     assert undecided_gates(soft.state.logits) > 0

@@ -1,4 +1,4 @@
-"""Attempts without number, until one passes the success test or a limit is reached."""
+"""Attempts until one passes the success test or a limit is reached."""
 
 import itertools
 import json
@@ -42,7 +42,7 @@ from tests.sampled import exhaustive
 from tests.train.tiny import assert_same_run, tiny_config
 
 FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
-"""Nothing is learned, so that each attempt is given up at epoch 20."""
+"""Nothing is learned, so that each attempt is stopped early at epoch 20."""
 
 
 @pytest.fixture
@@ -74,7 +74,9 @@ def solve(placement: Placement, out: Path | None = None, limit: str | None = Non
     return restarts.train(request, placement, out)
 
 
-def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attempts_continue_until_one_passes(
+    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     third = schedule.seed_of(FLAT.seed, 2)
     passes_at(monkeypatch, third, 10)
     done = solve(placement, tmp_path / "run")
@@ -115,13 +117,13 @@ def test_resume_recognizes_a_solution_that_was_saved_and_not_recorded(
     assert_same_run(tmp_path / "complete/attempt-2", tmp_path / "killed/attempt-2")
 
 
-def test_what_is_solved_is_not_given_up(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solved_attempt_is_not_stopped_early(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
     passes_at(monkeypatch, FLAT.seed, 20)
     (attempt,) = solve(placement).record.attempts
     assert (attempt.status, attempt.epoch, attempt.given_up) == ("solved", 20, None)
 
 
-def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
+def test_dead_gates_of_a_solution_are_wires(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = FLAT.with_(initial={"logit": 0.0, "noise": 1.0})
@@ -137,7 +139,7 @@ def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
     assert (tmp_path / "run/circuit.json").read_text() == kept
 
 
-def test_the_best_attempts_results_lie_at_the_top(
+def test_results_of_the_best_attempt_are_at_the_top(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
@@ -148,7 +150,7 @@ def test_the_best_attempts_results_lie_at_the_top(
     assert (tmp_path / "run/summary.txt").read_text() == done.summary
 
 
-def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_of_epochs_ends_attempts(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     never(monkeypatch)
     done = solve(placement, tmp_path / "run", "45 epochs")
     assert [each.epoch for each in done.record.attempts] == [20, 20, 5]
@@ -160,7 +162,7 @@ def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: py
     assert [each.epoch for each in more.record.attempts] == [20, 20, 5, 10]
 
 
-def test_a_limit_of_time_leaves_what_goes_on_bit_for_bit(
+def test_limit_of_time_leaves_a_run_that_continues_bit_for_bit(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
@@ -177,14 +179,14 @@ def test_a_limit_of_time_leaves_what_goes_on_bit_for_bit(
     assert "within" not in json.loads((tmp_path / "cut/request.json").read_text())
 
 
-def test_of_a_population_the_accepted_model_is_kept(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accepted_model_of_a_population_is_saved(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
     passes_at(monkeypatch, FLAT.seed + 2, 10)
     done = solve(placement, population=3)
     assert done.solved
     assert done.best.best.config.seed == FLAT.seed + 2
 
 
-def test_a_deadline_asks_by_itself() -> None:
+def test_deadline_requests_a_stop() -> None:
     other = Stop()
     assert Deadline(other, 1000).reason is None
     assert Deadline(other, 0).reason == "the limit of 0 s"
@@ -213,7 +215,7 @@ def test_a_deadline_asks_by_itself() -> None:
         ("0.1s", Within(seconds=0.1)),
     ],
 )
-def test_limits(text: str, limit: Within) -> None:
+def test_limits_are_parsed(text: str, limit: Within) -> None:
     assert Within.parse(text) == limit == Within.parse(str(limit))
 
 
@@ -233,12 +235,12 @@ def test_limits(text: str, limit: Within) -> None:
         "5 days",
     ],
 )
-def test_limits_that_are_none(text: str) -> None:
+def test_wrong_limits_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs"):
         Within.parse(text)
 
 
-def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
+def test_epoch_on_a_smaller_grid_costs_its_share() -> None:
     """8x8 cells with 9 steps are 0.1125 of 16x16 with 20, 12x12 with 14 are 0.39375."""
     growing = checkerboard().with_(growth={"until": [60, 100], "sides": [8, 12], "steps": [9, 14]})
     assert schedule.effort(growing, 60) == pytest.approx(60 * 0.1125)
@@ -249,13 +251,13 @@ def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
     assert schedule.epochs_within(growing, 10**6) == 500
 
 
-def test_a_limit_that_no_attempt_fits_into() -> None:
+def test_limit_below_one_attempt_is_refused() -> None:
     config = recipes.applied("robust", checkerboard())
     with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be tested: one takes \d+\. Give a larger"):
         budget.check(TrainRequest(config=config, until_solved=True, within=Within(epochs=2)))
 
 
-def test_a_limit_of_time_that_is_short_is_told() -> None:
+def test_short_limit_of_time_is_reported() -> None:
     """The lizard's first look is at epoch 210 of 3500, that of a board on 8x8 cells after 22 epochs' worth."""
     lizard, board = (recipes.applied("robust", presets.get(name)) for name in ("lizard", "checkerboard"))
 
@@ -280,7 +282,7 @@ HARD = TrainRequest(
         "train": {"epochs": 20},
     },
 )
-"""Nobody learns it in seconds."""
+"""Request that cannot be learned in seconds."""
 
 
 def unpruned(circuit: Circuit, visible: int) -> Circuit:
@@ -301,7 +303,7 @@ MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE),
     ],
     ids=["4 epochs are over", "the time is over", "all epochs are over", "a milestone is reached"],
 )
-def test_finishing_repairs_an_image_of_which_little_is_wrong(
+def test_finishing_repairs_an_image_with_few_wrong_cells(
     limit: str | None,
     task: dict[str, Any],
     interval: int,
@@ -375,7 +377,7 @@ def test_run_without_attempts_says_that_nothing_holds_its_image() -> None:
     ],
 )
 def test_each_channel_is_learned_once(shown: tuple[int, ...], learned: list[int] | None) -> None:
-    """Of the channels with these patterns, of which 0 is dark."""
+    """Channels have these patterns, of which 0 is dark."""
     kinds = np.stack([np.zeros((16, 16), np.uint8), *np.random.default_rng(1).integers(0, 2, (3, 16, 16), np.uint8)])
     target = kinds[list(shown)].transpose(1, 2, 0)
     config = configure(HARD).config
@@ -429,7 +431,7 @@ def test_finishing_repairs_what_an_attempt_leaves_wrong(
         {"task": {"loss_steps": (11, 12)}},
     ],
 )
-def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(fields: dict[str, Any]) -> None:
+def test_only_images_that_end_with_a_search_are_repaired(fields: dict[str, Any]) -> None:
     config = configure(HARD).config
     assert isinstance(config, Config)
     circuit = Circuit.initial(config.model, 23, config.initial)

@@ -1,4 +1,4 @@
-"""Stand-ins of a few hundred gates: what a sample pool, several losses and damage are for is what comes of them."""
+"""Effect of a sample pool, several losses and damage, on circuits of a few hundred gates."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ LATER = 60
 
 
 def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
-    """A 5x5 picture from nothing but the border."""
+    """Return a 5x5 image that grows from the border of an empty grid."""
     perceive = NetworkConfig((wiring.PATCH, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((72, 64, 64, 32, 16, 8), ("unique",) * 5)
     return Config(
@@ -40,7 +40,7 @@ def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
 
 
 def solved(config: Config) -> Iterator[Replica]:
-    """Those of some seeds whose hard circuit is exactly right; wiring is luck."""
+    """Return the solved circuits of some seeds, since not all wirings learn it."""
     run = Trainer(config, open_engine("cpu")).run(population=SEEDS)
     return (member for member in run.members if member.solved)
 
@@ -52,7 +52,7 @@ def wrong(member: Replica, damage: Damage | None = None, samples: int = 1) -> li
     return counts
 
 
-def test_what_was_judged_once_need_not_stay() -> None:
+def test_image_of_one_loss_need_not_stay() -> None:
     members = [wrong(member) for member in solved(config(steps=6, batch=1))]
     assert members
     assert all(counts[6] == 0 for counts in members)
@@ -60,16 +60,16 @@ def test_what_was_judged_once_need_not_stay() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_pool_makes_it_stay() -> None:
+def test_pool_makes_an_image_stay() -> None:
     assert any(max(wrong(member)[30:]) == 0 for member in solved(config(steps=6, batch=4, pool=16)))
 
 
-def test_several_losses_make_it_stay() -> None:
+def test_several_losses_make_an_image_stay() -> None:
     assert any(max(wrong(member)[10:]) == 0 for member in solved(config(10, batch=1, loss_steps=(6, 8, 10))))
 
 
 @pytest.mark.exhaustive
-def test_damage_makes_it_heal() -> None:
+def test_damage_makes_an_image_heal() -> None:
     rng = np.random.default_rng(0)
     damage = Damage(2, (30,), rng.integers(0, 5, (1, 16, 2)))
     healed = [wrong(member, damage, samples=16) for member in solved(config(12, 4, damage_side=2, damage_steps=(6,)))]

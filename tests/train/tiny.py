@@ -36,7 +36,7 @@ def tiny_config(**fields: Any) -> Config:
 
 
 def quick_config(**fields: Any) -> Config:
-    """The same without trees, whose kernels a GPU compiles sooner, for each plan and schedule anew."""
+    """The same without trees, whose kernels a GPU compiles sooner, for each plan and schedule."""
     perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
     return tiny_config(**fields).with_(model=ModelConfig(2, 2, perceive, update))
@@ -81,7 +81,7 @@ def assert_same_run(left: Path, right: Path) -> None:
 
 
 def every(epochs: int, observer: Observer | None = None) -> Observer:
-    """An observer that hears of a row each so many epochs."""
+    """Return an observer with this log interval."""
     observer = observer or Observer()
     observer.log_interval = epochs
     return observer
