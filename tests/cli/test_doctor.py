@@ -202,7 +202,7 @@ def test_planned_memory_equals_that_of_training(preset: str) -> None:
 
 def test_memory_of_a_run_is_planned(run: Path, said: Said) -> None:
     assert said("doctor", run).out.startswith("tiny, device memory:")
-    assert said("doctor", run, "--set", "seed=3", code=2).err.startswith("Error: here is a run and brings its")
+    assert said("doctor", run, "--set", "seed=3", code=2).err.startswith("Error: here is a run and has its own")
 
 
 @pytest.mark.parametrize(
