@@ -107,19 +107,11 @@ class Environments:
         self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS,
         memory: int = 0,
     ) -> None:  # fmt: skip
-        """Make and reset the copies.
+        """Make and reset `count` copies of the environment `identifier`, a registered name or `module:Name`.
 
-        Args:
-            identifier: Name of a registered environment, or `module:Name`.
-            count: Number of copies.
-            seed: Seed of all episodes.
-            stream: Stream of episode seeds.
-            reset: Options of every reset.
-            memory: Number of bits that come with an action and are part of the next observation.
-
-        Raises:
-            ConfigError: The environment is unknown or has other spaces.
-            MissingPackagesError: A package is not installed.
+        `seed` and `stream` determine all episodes, and `reset` holds the options of every reset. `memory` is the number
+        of bits that come with an action and are part of the next observation. Raises ConfigError if the environment is
+        unknown or has other spaces, MissingPackagesError.
         """
         vector = library().vector
         self.identifier, self.count = identifier, count
