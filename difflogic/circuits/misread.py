@@ -32,16 +32,16 @@ Reading = tuple[str, Frames, Frames]
 """Name of a mistake, and cells before and after a step without it."""
 
 
-def explanation(film: Frames) -> str:
-    """Return which mistake explains a contradiction in states or bits, as the end of a sentence, or an empty text."""
-    some = film[: max(6, 16 * CELLS // math.prod(film.shape[1:3]))]
-    if mistake := first_fit(chain(other_axes(film), _other_frames(some), _other_cells(some))):
+def explanation(recording: Frames) -> str:
+    """Return the mistake that explains a contradiction, as the end of a sentence; empty if there is none."""
+    some = recording[: max(6, 16 * CELLS // math.prod(recording.shape[1:3]))]
+    if mistake := first_fit(chain(other_axes(recording), _other_frames(some), _other_cells(some))):
         return f"; but it follows a rule {mistake}"
-    if (share := _agreement(film[:-1], film[1:])) > 0.9:
+    if (share := _agreement(recording[:-1], recording[1:])) > 0.9:
         return f"; {100 * share:.1f} % of the cells follow a rule, and --data allows noise"
-    if film.ndim == 3 and (colours := len(np.unique(some))) > COLOURS:
+    if recording.ndim == 3 and (colours := len(np.unique(some))) > COLOURS:
         return f"; its {colours} colours may come from smooth scaling or compression: save one pixel a cell"
-    return "; states [T, W] are a line: those of a grid are [T, H, W]" if film.shape[1] == 1 else ""
+    return "; states [T, W] are a line: those of a grid are [T, H, W]" if recording.shape[1] == 1 else ""
 
 
 def first_fit(readings: Iterable[Reading]) -> str:
@@ -61,11 +61,11 @@ def _agreement(before: Frames, after: Frames) -> float:
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
     x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
     # The border of a part of a grid has other neighbours than in the part.
-    counted = np.s_[:, 1:-1, 1:-1] if x.shape[1:3] != before.shape[1:3] else np.s_[:]
+    inner = np.s_[:, 1:-1, 1:-1] if x.shape[1:3] != before.shape[1:3] else np.s_[:]
     channels, shares = y.shape[-1], [0.0]
     for is_periodic in (True, False) if x.size and channels <= MOST_CHANNELS else ():
-        kinds = neighbourhoods(x, is_periodic, "moore").reshape(x.shape[:3])[counted].ravel()
-        successors = (y @ (1 << np.arange(channels)))[counted].ravel()
+        kinds = neighbourhoods(x, is_periodic, "moore").reshape(x.shape[:3])[inner].ravel()
+        successors = (y @ (1 << np.arange(channels)))[inner].ravel()
         pairs, counts = np.unique(kinds << channels | successors, return_counts=True)
         most = np.zeros(kinds.max() + 1, dtype=np.int64)
         np.maximum.at(most, pairs >> channels, counts)

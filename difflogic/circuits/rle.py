@@ -1,6 +1,6 @@
-"""Patterns written as RLE, the format of Golly and the Life lexicons, which `difflogic.core.patterns` reads.
+"""Writing of patterns as RLE, the format of Golly and the Life lexicons, which `difflogic.core.patterns` reads.
 
-A state holds a cell's channels as bits, channel 0 the lowest: one file has at most eight of them.
+The bits of a state are a cell's channels, at most eight, channel 0 the lowest.
 """
 
 from collections.abc import Iterator
@@ -15,17 +15,16 @@ from difflogic.model.cell_netlist import CellNetlist
 
 MOST_CHANNELS = 8
 LINE = 70
-"""Characters of a line, by the format's custom."""
+"""Largest number of characters of a line, by convention."""
 
 
 def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
-    """A rule that Golly has, under which it opens a grid of so many cells; and a remark, where it is not the circuit's.
+    """Return a rule that Golly knows, for a grid of this size, and a remark if it is not that of the circuit.
 
-    Of one channel the rule is exact: in Life's notation, or as MAP, all 512 answers in Base64. Of more channels, or
-    where something comes of nothing, which Golly shows inverted, none is exact without a file: named is one of its own
-    with states enough.
+    For one channel the rule is exact, in Life's notation or as MAP, all 512 entries in Base64. More channels, or a cell
+    that becomes 1 in an empty neighbourhood, need a rule file: the rule is one of Golly's with enough states then.
     """
-    # All 512 neighbourhoods of channel 0, repeated for the other channels, which a rule of one channel does not have.
+    # All 512 neighbourhoods of channel 0, repeated for other channels, which are ignored below.
     patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))
     entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
     if netlist.channels > 1 or entries[0]:
@@ -38,13 +37,13 @@ def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
 
 
 def numbers(grid: Bits) -> npt.NDArray[np.int64]:
-    """Each cell's channels `[..., C]` as one number `[...]`, channel 0 its lowest bit."""
+    """Return each cell's channels `[..., C]` as one number `[...]`, channel 0 its lowest bit."""
     states: npt.NDArray[np.int64] = (grid.astype(np.int64) << np.arange(grid.shape[-1])).sum(axis=-1)
     return states
 
 
 def text(grid: Bits, rule: str, remark: str = "") -> str:
-    """The RLE of uint8 `[H, W, C]`, at most eight channels. `rule` names what moves it."""
+    """Return the RLE of a grid, uint8 `[H, W, C]` of at most eight channels, with its rule."""
     states = numbers(grid)
     words: list[str] = []
     skipped = 0
@@ -60,16 +59,16 @@ def text(grid: Bits, rule: str, remark: str = "") -> str:
 
 
 def runs_of(row: npt.NDArray[np.int64], two_states: bool) -> list[str]:
-    """A row of states as runs, each a count and a state; a rule of two states calls them `b` and `o`."""
-    found = []
+    """Return the runs of a row of states, each a count and a state, `b` or `o` in a rule of two states."""
+    runs = []
     for state, group in groupby(row.tolist()):
         count = len(list(group))
-        found.append(f"{count if count > 1 else ''}{'bo'[state] if two_states else _tag(state)}")
-    return found
+        runs.append(f"{count if count > 1 else ''}{'bo'[state] if two_states else _tag(state)}")
+    return runs
 
 
 def wrapped(words: list[str]) -> Iterator[str]:
-    """Lines of whole words, of at most `LINE` characters."""
+    """Yield lines of complete words, of at most `LINE` characters."""
     line: list[str] = []
     length = 0
     for word in words:
@@ -84,6 +83,6 @@ def wrapped(words: list[str]) -> Iterator[str]:
 def _tag(state: int) -> str:
     if not state:
         return "."
-    # Letters A to X count 1 to 24, and p to y before them how many times 24 come first: 25 is pA, 255 is yO.
+    # Letters A to X are 1 to 24, and p to y before them add multiples of 24: 25 is pA, 255 is yO.
     block, last = divmod(state - 1, 24)
     return f"{chr(ord('p') + block - 1) if block else ''}{chr(ord('A') + last)}"

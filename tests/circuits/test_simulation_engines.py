@@ -65,7 +65,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         (True, 2.6e-3, 1.3e-3, "gpu", "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"),
         (True, 1.3e-3, 2.6e-3, "numba", "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"),
         (False, 1e-2, None, "numba", "is the fastest without a hardware GPU"),
-        (True, 1e-4, None, "numba", "is here everywhere, and 1000 steps are short work"),
+        (True, 1e-4, None, "numba", "is always available, and 1000 steps are few"),
     ],
 )
 def test_auto_takes_the_faster_and_measures_no_short_run(
@@ -91,7 +91,7 @@ def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> No
 def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     other = random_netlist(np.random.default_rng(3), 30)
     monkeypatch.setattr(row_code, "RowCode", lambda _, right=row_code.RowCode: right(other))
-    with pytest.raises(DeviceError, match=r"^The engine numba computes something else than the reference on a trial"):
+    with pytest.raises(DeviceError, match=r"^The engine numba differs from the reference on a test"):
         engines.open_simulation(SPEC, START, "numba")
 
 

@@ -158,7 +158,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
 def test_a_damaged_picture(tmp_path: Path) -> None:
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9), dtype=np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
-    with pytest.raises(DataError, match=r"a\.png is a damaged picture"):
+    with pytest.raises(DataError, match=r"a\.png is a damaged image"):
         starts.planes_of(spec(), str(tmp_path / "a.png"), 0)
 
 
@@ -185,9 +185,9 @@ def test_a_circuit_s_own_picture() -> None:
     top, left = (with_picture.height - 2) // 2, (with_picture.width - 4) // 2
     assert grid[top, left : left + 3].tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
     assert grid.sum() == 4
-    with pytest.raises(DataError, match="own picture has 4x2 cells, more than the grid of 3x3"):
+    with pytest.raises(DataError, match="own image has 4x2 cells, more than the grid of 3x3"):
         starts.planes_of(replace(with_picture, height=3, width=3), "picture", 0)
-    with pytest.raises(UsageError, match="has no start picture of its own"):
+    with pytest.raises(UsageError, match="has no start image of its own"):
         starts.planes_of(spec(3), "picture", 0)
 
 
@@ -276,7 +276,7 @@ def test_several_states(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "every", "complaint"),
     [
-        ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy: that says what is written."),
+        ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy: which selects the format."),
         ("none/a.png", None, "none to write a.png to: make it first."),
         ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
     ],

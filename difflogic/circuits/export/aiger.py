@@ -1,10 +1,9 @@
-"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC checks it.
+"""Export of binary AIGER, AND nodes and inverters, for ABC and model checkers. ABC verifies it.
 
-Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
-`code[i]` and `action[i]`, of another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches,
-all of which begin at 0, and inputs `start[y][x][channel]`, which are its state in the first step: so every start can be
-given, in the oldest form of the format too. Where something is claimed of it, its one output is 1 where the claim is
-broken.
+A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
+`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches, all of which begin
+at 0, and inputs `start[y][x][channel]`, its state in the first step, so that the oldest form of the format takes every
+initial state too. If it has a claim, its only output is 1 if the claim is violated.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
@@ -18,21 +17,21 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
-    """`NAME.aig`."""
+    """Return `NAME.aig`."""
     return {f"{name}.aig": encode(_machine(netlist))}
 
 
 def _machine(netlist: Netlist | Grid) -> Netlist:
-    """With latches, where there is a state."""
+    """Return the netlist, with latches if there is a state."""
     if isinstance(netlist, Grid) or (isinstance(netlist, Controller) and netlist.memory):
         return netlist.machine()
     return netlist
 
 
 def encode(netlist: Netlist) -> bytes:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     latches = netlist.latches if isinstance(netlist, LatchNetlist) else 0
-    # Numbered as the nodes of a graph are, whose literals AIGER's are too; of its gates ANDs alone.
+    # Literals of a graph of ANDs are those of AIGER.
     builder = Builder(netlist.inputs, share=False)
     literal = {bit: input_literal(bit) for bit in range(netlist.inputs)}
     for line in lines(netlist):
@@ -41,10 +40,10 @@ def encode(netlist: Netlist) -> bytes:
     outputs = [literal[output] for output in netlist.outputs.tolist()]
     inputs, shown = netlist.inputs - latches, len(outputs) - latches
     head = f"aig {netlist.inputs + len(builder.gates)} {inputs} {latches} {shown} {len(builder.gates)}\n"
-    # What latches become stands before the outputs, as latches stand behind the inputs.
+    # Next values of latches come before the outputs, since latches come after the inputs.
     text = head + "".join(f"{output}\n" for output in outputs[shown:] + outputs[:shown])
-    # An AND's own literal is not written, for it is the next even number. Written is how far the larger input lies
-    # below it, and the smaller one below that: for 12 = AND(10, 6) the bytes 2 and 4.
+    # An AND is written as the difference from its own literal, the next even number, to its larger input, and from that
+    # to its smaller one: 12 = AND(10, 6) as the bytes 2 and 4.
     nodes = b"".join(
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
         for index, (_, low, high) in enumerate(builder.gates)
@@ -64,9 +63,9 @@ def _symbols(netlist: Netlist, inputs: int, shown: int) -> str:
 
 
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
-    """The literal of one of the sixteen gates: the OR of the rows of its truth table, or of their opposite."""
+    """Return the literal of one of the sixteen gates: the OR of the rows of its truth table, or its inverse."""
     rows = [row for row in range(4) if gate >> (3 - row) & 1]
-    inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as others write it
+    inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as other programs do
     if inverted:
         rows = [row for row in range(4) if row not in rows]
     result = FALSE
@@ -77,7 +76,7 @@ def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
 
 
 def _delta(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; the top bit says that more follow."""
+    """Return a number as seven bits a byte, the lowest first; the top bit is 1 if more follow."""
     coded = bytearray()
     while value > 0x7F:
         coded.append(value & 0x7F | 0x80)
@@ -87,6 +86,6 @@ def _delta(value: int) -> bytes:
 
 
 def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the file. Raises ExportError and ToolError."""
     proved = proved_by_abc(_machine(netlist), files, f"{name}.aig")
     return [check_machine(netlist), *proved] if isinstance(netlist, Grid) else proved

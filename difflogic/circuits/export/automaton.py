@@ -1,7 +1,7 @@
-"""Verilog of a whole automaton: `NAME_automaton`, to put on an FPGA as it is, and a bench that knows its states.
+"""Export of a complete automaton as Verilog: `NAME_automaton`, ready for an FPGA, and a bench with expected states.
 
-The proof runs the shipped bench in iverilog, byte by byte and bit by bit; every state comes from the reference
-simulator. Then yosys and ABC prove the cell, as in the format without a grid.
+The proof runs the exported bench in iverilog, byte by byte and bit by bit; the expected states are those of the
+reference simulator. Then yosys and ABC prove the cell, as in the format without a grid.
 """
 
 import numpy as np
@@ -18,14 +18,14 @@ from difflogic.model.grid import Grid
 from difflogic.model.straight_line import lines
 
 _RUNS = (1, 1, 2, 1, 3, 1, 1, 5)
-"""Steps between the states that the bench compares: one after the other, and several at once."""
+"""Numbers of steps between the states that the bench compares."""
 _LOADED = 0xFFFF
 _SEED = 29
 _LANES = (8, 1)
 
 
 def export(grid: Grid, name: str) -> Files:
-    """`NAME.v`, `NAME_tb.v` and the file of states that the bench reads."""
+    """Return `NAME.v`, `NAME_tb.v` and the file of states that the bench reads."""
     sizes = {"height": grid.height, "width": grid.width, "bits": grid.values, "last_bit": grid.values - 1}
     start = sum(int(bit) << place for place, bit in enumerate(grid.start.reshape(-1).tolist()))
     module = fill("automaton.v", grid.cell, name, start=f"{grid.values}'h{start:x}", **sizes)
@@ -35,7 +35,7 @@ def export(grid: Grid, name: str) -> Files:
 
 
 def _states(grid: Grid) -> str:
-    """A line per state: the steps since the one before, and the state."""
+    """Return a line per state: the steps since the last one, and the state."""
     shape = (grid.height, grid.width, grid.cell.channels)
     state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
     steps, states = [0, _LOADED], [grid.start, state]
@@ -51,15 +51,15 @@ def _states(grid: Grid) -> str:
 
 
 def verify(grid: Grid, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the files. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         proofs = [read_without_a_warning(folder, name, f"{name}_automaton")]
         count = len(str(files[f"{name}_tb_states.txt"]).splitlines())
         for lanes in _LANES:
             lane = f"-P{name}_tb.LANES={lanes}"
             tools.run_in(folder, "iverilog", "-g2005", lane, "-o", "bench", f"{name}.v", f"{name}_tb.v")
-            said = tools.run_in(folder, "vvp", "-n", "bench").decode().strip().splitlines() or ["nothing"]
-            if said[-1] != f"PASS: {count} states, {lanes} bits a word":
-                raise ExportError(f"iverilog finds a difference: {said[-1]}")
+            output = tools.run_in(folder, "vvp", "-n", "bench").decode().strip().splitlines() or ["nothing"]
+            if output[-1] != f"PASS: {count} states, {lanes} bits a word":
+                raise ExportError(f"iverilog finds a difference: {output[-1]}")
         proofs.append(f"iverilog agrees on {count} states of {grid.width}x{grid.height} cells, read by byte and by bit")
         return [*proofs, proved_cell(grid.cell, folder, name)]

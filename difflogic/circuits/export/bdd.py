@@ -1,7 +1,6 @@
-"""Binary decision diagrams of a circuit's outputs: which of two functions of the inputs are the same.
+"""Binary decision diagrams of a circuit's outputs, in which equal functions are the same node.
 
-Nodes are shared, so that equal functions have equal numbers. Source: Bryant, *Graph-based algorithms for Boolean
-function manipulation* (1986).
+Source: Bryant, *Graph-based algorithms for Boolean function manipulation* (1986).
 """
 
 from collections.abc import Sequence
@@ -16,14 +15,14 @@ _MAX_NODES = 1 << 17
 
 
 class Forest:
-    """The functions of `netlist.outputs`, by a number each; variables are the inputs in the given order."""
+    """Numbers of the nodes of all outputs; variables are the inputs in a given order."""
 
     def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
-        """Raises CircuitError where there are too many nodes."""
+        """Build all outputs. Raises CircuitError for too many nodes."""
         last = len(order)
         self._nodes: list[tuple[int, int, int]] = [(last, 0, 0), (last, 1, 1)]
-        self._known: dict[tuple[int, int, int], int] = {}
-        self._done: dict[tuple[int, int, int], int] = {}
+        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._results: dict[tuple[int, int, int], int] = {}
         function = {bit: self._node(level, _FALSE, _TRUE) for level, bit in enumerate(order)}
         for line in lines(netlist):
             a, b = (*(function[bit] for bit in line.reads), _FALSE, _FALSE)[:2]
@@ -31,16 +30,15 @@ class Forest:
         self.outputs = [function[output] for output in netlist.outputs.tolist()]
 
     def branches(self, functions: Sequence[int], level: int, count: int) -> list[tuple[int, ...]]:
-        """The functions for every value of the `count` variables from `level` on; variable `level + i` is bit `i`."""
-        # `product` changes its last value first, but here the first variable is the lowest bit of an entry's number. So
-        # each is turned round: of two variables 00, 10, 01, 11.
-        found = []
-        for values in product((0, 1), repeat=count):
-            found.append(tuple(self._restricted(function, level, values[::-1]) for function in functions))
-        return found
+        """Return the cofactors for all values of `count` variables from `level` on; variable `level + i` is bit `i`."""
+        # `product` changes its last value first, but the first variable is the lowest bit: 00, 10, 01, 11.
+        return [
+            tuple(self._restricted(function, level, values[::-1]) for function in functions)
+            for values in product((0, 1), repeat=count)
+        ]
 
     def number(self, functions: Sequence[int]) -> int:
-        """Constant functions as a number, the first its lowest bit."""
+        """Return constant functions as a number, the first its lowest bit."""
         return sum(function << index for index, function in enumerate(functions))
 
     def _restricted(self, function: int, level: int, values: Sequence[int]) -> int:
@@ -51,37 +49,36 @@ class Forest:
         return function
 
     def _node(self, level: int, low: int, high: int) -> int:
-        # The two rules that make the diagram canonical: no node whose branches are the same, no node twice. So two
-        # outputs that are the same function are the same number, and Golly's tree shares their branches.
+        # Two rules make the diagram canonical: no node has equal branches, and no node exists twice. So equal outputs
+        # have equal numbers, and Golly's tree shares their branches.
         if low == high:
             return low
         key = (level, low, high)
-        if key not in self._known:
+        if key not in self._numbers:
             if len(self._nodes) >= _MAX_NODES:
                 raise too_large("The decision diagram of this circuit", _MAX_NODES)
-            self._known[key] = len(self._nodes)
+            self._numbers[key] = len(self._nodes)
             self._nodes.append(key)
-        return self._known[key]
+        return self._numbers[key]
 
     def _gate(self, gate: int, a: int, b: int) -> int:
         if a <= _TRUE and b <= _TRUE:
             return gate >> (3 - (2 * a + b)) & 1
         key = (gate, a, b)
-        if key not in self._done:
-            (level_a, *of_a), (level_b, *of_b) = self._nodes[a], self._nodes[b]
-            # Split both functions at the variable that comes first in either; one that does not look at it is itself on
-            # both sides. Results are kept, so each pair is combined once.
+        if key not in self._results:
+            (level_a, *sides_a), (level_b, *sides_b) = self._nodes[a], self._nodes[b]
+            # Both functions are split by the first variable of either; one that does not read it is its own cofactor.
             level = min(level_a, level_b)
             low, high = (
-                self._gate(gate, of_a[value] if level_a == level else a, of_b[value] if level_b == level else b)
+                self._gate(gate, sides_a[value] if level_a == level else a, sides_b[value] if level_b == level else b)
                 for value in (0, 1)
             )
-            self._done[key] = self._node(level, low, high)
-        return self._done[key]
+            self._results[key] = self._node(level, low, high)
+        return self._results[key]
 
 
 def too_large(what: str, most: int) -> CircuitError:
-    """Return what to say where a rule is too tangled for a tree."""
+    """Return the error for a rule with too large a tree."""
     return CircuitError(
         f"{what} has more than {most} entries, as its result depends on too many inputs at once: simplify the circuit "
         "(difflogic simplify), or take another format."

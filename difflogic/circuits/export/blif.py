@@ -1,7 +1,7 @@
-"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC checks it.
+"""Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and others. ABC verifies it.
 
-Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
-`code[i]` and `action[i]`, of another function `code[i]` and `result[i]`. Gates are called as in circuit.json.
+A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
+`action[i]`, another function `code[i]` and `result[i]`. Gates have the names of circuit.json.
 """
 
 from difflogic.circuits.export.proving import proved_by_abc
@@ -14,7 +14,7 @@ _XNOR = 9
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """`NAME.blif`."""
+    """Return `NAME.blif`."""
     return {f"{name}.blif": _model(netlist, f"{name}_{netlist.kind}")}
 
 
@@ -22,7 +22,7 @@ def _model(netlist: Netlist, name: str) -> str:
     names = bit_names(netlist)
     latches = netlist.latches if isinstance(netlist, Controller) else {}
     inputs = [name for bit, name in enumerate(names[: netlist.inputs]) if bit not in latches]
-    # What is remembered and never read is left out.
+    # Latches that nothing reads are left out.
     results = output_names(netlist)[: len(netlist.outputs) - (netlist.memory if isinstance(netlist, Controller) else 0)]
     text = [
         *(f"# {line}" for line in (about(netlist), *legend(netlist))),
@@ -39,19 +39,16 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Assignment, names: list[str]) -> list[str]:
-    """The rows that are 1, or of OR, NAND and the like the one that is 0; XNOR as XOR inverted.
-
-    ABC refuses a constant that has inputs.
-    """
+    """Return the rows that are 1, or the only one that is 0. ABC rejects constants with inputs."""
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}
-    wanted = 0 if sum(values.values()) == 3 or line.gate == _XNOR else 1
+    listed = 0 if sum(values.values()) == 3 or line.gate == _XNOR else 1
     head = " ".join([".names", *(names[bit] for bit in line.reads), names[line.bit]])
-    return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]
+    return [head, *(f"{row} {listed}".strip() for row, value in values.items() if value == listed)]
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the file. Raises ExportError and ToolError."""
     machine = netlist.machine() if isinstance(netlist, Controller) and netlist.memory else netlist
     return proved_by_abc(machine, files, f"{name}.blif")

@@ -1,4 +1,4 @@
-"""circuit.json, as in a run folder, controller.json or function.json: every gate, those that no output needs included.
+"""Export of circuit.json, controller.json or function.json with every gate, dead ones included.
 
 Read back, it must be the same in every field.
 """
@@ -15,13 +15,13 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 
 def export(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """`NAME.json`."""
+    """Return `NAME.json`."""
     text = function_json.to_json(netlist) if isinstance(netlist, FunctionNetlist) else netlist_json.to_json(netlist)
     return {f"{name}.json": text}
 
 
 def verify(netlist: CellNetlist | FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError."""
+    """Verify the file. Raises ExportError."""
     text = text_of(files, f"{name}.json")
     read = function_json.from_json(text) if isinstance(netlist, FunctionNetlist) else netlist_json.from_json(text)
     for field in fields(netlist):

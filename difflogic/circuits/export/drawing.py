@@ -1,9 +1,9 @@
-"""A circuit as it is drawn: gates of two inputs with pass-throughs and NOT folded into the wires, and where they stand.
+"""Layout of a circuit's drawing: gates of two inputs, with pass-throughs and NOTs folded into the wires.
 
-Parts stand in columns by depth, ordered so that few wires cross.
+Parts are in columns by depth, ordered so that few wires cross.
 Source: Sugiyama, Tagawa and Toda, *Methods for visual understanding of hierarchical system structures* (1981): a
-wire across several columns is a chain of waypoints, and each column is sorted again and again by where its
-neighbours stand.
+wire across several columns is a chain of waypoints, and each column is sorted repeatedly by the mean position of its
+neighbours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 MAX_GATES = 400
-"""What a person can still follow, and a layout still place."""
+"""Largest number of gates that a reader can follow, and the layout can place."""
 
 SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
     8: ("NOR", (0, 0)), 9: ("XNOR", (0, 0)), 11: ("OR", (0, 1)), 13: ("OR", (1, 0)), 14: ("NAND", (0, 0)),
 }  # fmt: skip
-"""How a gate is drawn: its name, and which of its inputs are inverted."""
+"""Symbol of each gate, and flags of its inverted inputs."""
 
 PLACES = (
     "above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right",
@@ -36,24 +36,24 @@ PLACES = (
 
 
 class Wire(NamedTuple):
-    """A wire from a part, named by its bit. A circle at its end means that it is inverted."""
+    """Wire from a part or an input, by its bit; an inverted one is drawn with a circle at its end."""
 
     bit: int
     inverted: bool
 
 
 class DrawnGate(NamedTuple):
-    """A gate, or a constant `0` or `1`, which reads nothing."""
+    """Gate, or constant `0` or `1`, which reads nothing."""
 
     bit: int
     symbol: str
     reads: tuple[Wire, ...]
     depth: int
-    """1 for what reads inputs only, or nothing."""
+    """Depth, 1 if it reads inputs only or nothing."""
 
 
 class Label(NamedTuple):
-    """Two lines of text; beside them, where `patch` is a place in the neighbourhood, a picture of it."""
+    """Two lines of text, and the place in the neighbourhood that is drawn next to them."""
 
     name: str
     note: str = ""
@@ -62,7 +62,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Schematic:
-    """`inputs` are the bits that something reads; `outputs` one wire for each output of the netlist."""
+    """Parts of a drawing: `inputs` are the bits that are read, `outputs` one wire for each output."""
 
     netlist: Netlist
     inputs: tuple[int, ...]
@@ -70,7 +70,7 @@ class Schematic:
     outputs: tuple[Wire, ...]
 
     def input_label(self, bit: int) -> Label:
-        """Return what stands beside an input."""
+        """Return the label of an input."""
         match self.netlist:
             case CellNetlist(origin=origin):
                 channel, patch = divmod(bit, wiring.PATCH)
@@ -81,7 +81,7 @@ class Schematic:
         return Label(self.netlist.bit_name(bit))
 
     def output_label(self, index: int) -> Label:
-        """Return what stands beside an output."""
+        """Return the label of an output."""
         match self.netlist:
             case CellNetlist(origin=origin, visible=visible):
                 return Label(f"channel {origin[index]}", "visible" if index < visible else "memory")
@@ -92,7 +92,7 @@ class Schematic:
 
 
 def schematic(netlist: Netlist) -> Schematic:
-    """Return what to draw. Raises CircuitError where it is too much."""
+    """Return the parts of a drawing. Raises CircuitError for more than MAX_GATES."""
     code = lines(netlist)
     gates = sum(len(line.reads) == 2 for line in code)
     if gates > MAX_GATES:
@@ -134,9 +134,9 @@ def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
 
 
 def on_inverted(gate: int, a: bool, b: bool) -> int:
-    """The gate that does on inverted inputs what `gate` does on plain ones: its truth table with rows exchanged."""
-    # An id is the table for 00, 01, 10, 11 from its highest bit. To invert a exchanges the halves, the rows 0x and 1x;
-    # to invert b exchanges the rows within each half: of 0010 (2, a AND NOT b) with b inverted is 0001 (1, a AND b).
+    """Return the gate that equals `gate` if the inputs `a` and `b` are inverted: its table with rows exchanged."""
+    # An id is the table for 00, 01, 10, 11 from its highest bit. Inverting a exchanges the halves, the rows 0x and 1x;
+    # inverting b exchanges the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
     if a:
         gate = (gate & 3) << 2 | gate >> 2
     if b:
@@ -153,7 +153,7 @@ Point = tuple[float, float]
 class _Spot:
     column: int
     height: float
-    """Of what stands there, in rows."""
+    """Height in rows."""
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     y: float = 0.0
@@ -161,7 +161,7 @@ class _Spot:
 
 @dataclass(frozen=True)
 class Positions:
-    """Columns and rows, in units that the drawing chooses; `y` is a centre, of inputs, parts and outputs."""
+    """Positions in units of columns and rows; those of inputs, parts and outputs are centres."""
 
     columns: int
     rows: float
@@ -169,11 +169,11 @@ class Positions:
     parts: tuple[float, ...]
     outputs: tuple[float, ...]
     wires: dict[tuple[int, int], tuple[Point, ...]]
-    """The waypoints `(column, y)` between a bit and a reader: a part's index, or that of an output after them."""
+    """Waypoints `(column, y)` between a bit and a reader, the index of a part or, after all parts, of an output."""
 
 
 def layout(drawn: Schematic) -> Positions:
-    """Deterministic: the same schematic is placed the same."""
+    """Return the positions of a drawing, the same each time."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
     spots += [_Spot(last, 1.0) for _ in drawn.outputs]
@@ -199,11 +199,10 @@ def layout(drawn: Schematic) -> Positions:
 
 
 def _chain(spots: list[_Spot], tracks: dict[tuple[int, int], int], start: int, end: int) -> list[int]:
-    """The spots between two, one per column; wires from one spot share them."""
+    """Add spots between two, one per column, which wires from the same spot share; return them."""
     chain = []
     before = start
     for column in range(spots[start].column + 1, spots[end].column):
-        # All wires from one part share its waypoint in each column, and branch behind the last one they share.
         if (start, column) not in tracks:
             tracks[start, column] = len(spots)
             spots.append(_Spot(column, 0.45))
@@ -220,7 +219,7 @@ def _join(spots: list[_Spot], left: int, right: int) -> None:
 
 
 def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Each column by the mean of its neighbours, rightwards and leftwards in turn."""
+    """Sort each column by the mean position of its neighbours, rightwards and leftwards in turn."""
     for column in columns:
         _stack(spots, column)
     for column, rightwards in _sweeps(columns):
@@ -229,7 +228,7 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
-    """All columns but the first from left to right, then all but the last from right to left, and so on."""
+    """Yield all columns but the first from left to right, then all but the last from right to left, in turns."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:
@@ -237,12 +236,12 @@ def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
 
 
 def _centre(spots: list[_Spot], index: int, left: bool) -> float:
-    beside = spots[index].left if left else spots[index].right
-    return fmean(spots[other].y for other in beside) if beside else spots[index].y
+    neighbours = spots[index].left if left else spots[index].right
+    return fmean(spots[other].y for other in neighbours) if neighbours else spots[index].y
 
 
 def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
-    """One below the other, centred around 0."""
+    """Place the spots of a column one below the other, centred around 0."""
     y = -sum(spots[index].height for index in column) / 2
     for index in column:
         spots[index].y = y + spots[index].height / 2
@@ -250,10 +249,10 @@ def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
 
 
 def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Heights that follow the neighbours as far as the order allows; then everything below 0, without gaps."""
+    """Place spots near their neighbours as far as the order allows, then move all below 0 without gaps."""
     for column, rightwards in _sweeps(columns):
-        wanted = [_centre(spots, index, rightwards) for index in column]
-        for index, y in zip(column, _apart(spots, column, wanted), strict=True):
+        ideal = [_centre(spots, index, rightwards) for index in column]
+        for index, y in zip(column, _apart(spots, column, ideal), strict=True):
             spots[index].y = y
     bottom, lift = 0.0, -inf
     for spot in sorted(spots, key=lambda spot: spot.y - spot.height / 2):
@@ -262,17 +261,14 @@ def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
         bottom = max(bottom, spot.y + spot.height / 2)
 
 
-def _apart(spots: list[_Spot], column: Sequence[int], wanted: Sequence[float]) -> list[float]:
-    """The places nearest to those wanted, in the given order and without overlap.
-
-    Blocks of neighbours that would overlap are merged and stand at their mean: isotonic regression.
-    """
+def _apart(spots: list[_Spot], column: Sequence[int], ideal: Sequence[float]) -> list[float]:
+    """Return the positions nearest to the ideal ones, in the same order without overlap, by isotonic regression."""
     steps = [(spots[one].height + spots[other].height) / 2 for one, other in pairwise(column)]
     offsets = list(accumulate(steps, initial=0.0))[: len(column)]
-    # Three parts of height 1 that all want to stand at 5 have the wishes less their offsets 5, 4 and 3: falling, so
-    # they overlap. They become one block with the mean 4, and stand at 4, 5 and 6.
-    blocks: list[list[float]] = []  # sum of wishes, count
-    for y, offset in zip(wanted, offsets, strict=True):
+    # Three parts of height 1 with the same ideal 5 have 5, 4 and 3 less their offsets: falling, so they overlap. They
+    # become one block with the mean 4, at 4, 5 and 6.
+    blocks: list[list[float]] = []  # sum, count
+    for y, offset in zip(ideal, offsets, strict=True):
         blocks.append([y - offset, 1])
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             total, count = blocks.pop()

@@ -1,4 +1,4 @@
-"""Every proof uses these: files in a folder, vectors, grids, and ABC."""
+"""Functions for the proofs of all formats: files in a folder, vectors, grids, and ABC."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from difflogic.model.straight_line import lines
 from difflogic.system.child import python_command
 
 MOST_VECTORS = 1 << 20
-"""All neighbourhoods of a circuit that reads up to 20 inputs."""
+"""Largest number of vectors, all neighbourhoods of 20 inputs."""
 RANDOM_VECTORS = 1_000_000
 _SEED = 5
 _STATES = 256
@@ -29,7 +29,7 @@ _STATES = 256
 
 @contextmanager
 def folder_of(files: Files) -> Iterator[Path]:
-    """A temporary folder that holds the files."""
+    """Write the files to a temporary folder for the duration of a `with` block."""
     with TemporaryDirectory(prefix="difflogic-") as name:
         folder = Path(name)
         for file, content in files.items():
@@ -44,16 +44,15 @@ def run_numpy(folder: Path, module: str, program: str) -> None:
 
 
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
-    """All neighbourhoods where they are at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
+    """Return all neighbourhoods up to 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
-    # Of the gates that matter every value is computed for every vector, so that their product is the work.
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:
         return vectors
     return draw_vectors(netlist, min(RANDOM_VECTORS, most))
 
 
 def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
-    """The sentence of a proof by vectors; `answers` uint8 `[C, samples]`. Raises ExportError."""
+    """Return the sentence of a proof by vectors; `answers` uint8 `[C, samples]`. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
@@ -65,26 +64,23 @@ def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) ->
 
 
 def random_grid(netlist: CellNetlist, height: int, width: int) -> Bits:
-    """A start uint8 `[H, W, C]`, the same each time."""
+    """Return an initial state, uint8 `[H, W, C]`, the same each time."""
     return random_bits(prng.key_from_seed(_SEED), (height, width, netlist.channels))
 
 
-def check_grid(expected: Bits, found: Bits, what: str) -> None:
-    """Raises ExportError where two grids differ."""
-    if expected.shape != found.shape or not np.array_equal(expected, found):
+def check_grid(expected: Bits, actual: Bits, what: str) -> None:
+    """Raise ExportError if two grids differ."""
+    if not np.array_equal(expected, actual):
         raise ExportError(
             f"{what} differs from the circuit on a grid of {expected.shape[1]}x{expected.shape[0]} cells."
         )
 
 
 def check_machine(grid: Grid) -> str:
-    """The sentence of the proof, by random states, that the netlist of a grid steps as its cells do.
-
-    Raises ExportError.
-    """
+    """Return the sentence of a proof that the netlist of a grid steps as its cells do. Raises ExportError."""
     machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
-    # The first inputs are the start, which is the state where no age is set; half of the states come from the latches.
+    # The first inputs are the initial state, which is used if no age is set; half of the states are in the latches.
     inputs = np.zeros((machine.inputs, _STATES), dtype=np.uint8)
     first, half = machine.first_latch, _STATES // 2
     values = states.reshape(_STATES, -1).T
@@ -94,7 +90,7 @@ def check_machine(grid: Grid) -> str:
     [after_one] = cell.steps(states, 1)
     following = unpack_bits(machine.evaluate(pack_bits(inputs)), _STATES)[-machine.latches :][: grid.values]
     if not np.array_equal(after_one.reshape(_STATES, -1).T, following):
-        raise ExportError(f"The netlist of {grid.width}x{grid.height} cells steps otherwise than the circuit.")
+        raise ExportError(f"The netlist of {grid.width}x{grid.height} cells steps differently from the circuit.")
     return f"all {grid.width}x{grid.height} cells step as the circuit does, from {_STATES} random states"
 
 
@@ -102,29 +98,29 @@ _CIRCUIT = "circuit.blif"
 
 
 def write_circuit(netlist: Netlist, folder: Path) -> None:
-    """The netlist itself, gate by gate, for `equivalent`."""
+    """Write the netlist gate by gate, for `equivalent`."""
     (folder / _CIRCUIT).write_text(to_blif(netlist, netlist.input_names, netlist.output_names, "circuit"))
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
-    """The sentence of the proof that `file` is what `write_circuit` wrote, inputs and outputs in their order.
+    """Return the sentence of ABC's proof that `file` equals that of `write_circuit`, inputs and outputs in order.
 
     Raises ExportError and ToolError.
     """
-    said = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
-    if "NOT EQUIVALENT" in said:
+    output = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
+    if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
-    if "Networks are equivalent" not in said:
-        raise ToolError(f"berkeley-abc gave no verdict on {what}: {said.strip()[-200:]}")
+    if "Networks are equivalent" not in output:
+        raise ToolError(f"berkeley-abc gave no result on {what}: {output.strip()[-200:]}")
     return f"berkeley-abc proves {what} equivalent (cec)"
 
 
 def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
-    """The proof of a file that ABC itself reads. Raises ExportError and ToolError."""
+    """Return the proof of a file that ABC itself reads. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
         if isinstance(netlist, LatchNetlist):
-            # Latches become inputs and outputs behind the others, as they are in the netlist.
+            # Latches become the last inputs and outputs, as in the netlist.
             tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; strash; write_aiger combinational.aig")
             file = "combinational.aig"
         return [equivalent(folder, file, "it")]

@@ -1,4 +1,4 @@
-"""A Python file that needs nothing but NumPy. The proof has this Python run it, on neighbourhoods and on grids."""
+"""Export of a Python file that needs only NumPy. The proof runs it on neighbourhoods and on grids."""
 
 import numpy as np
 
@@ -9,15 +9,15 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME_numpy.py`."""
-    zeros = "patch[0] ^ patch[0]"  # of the type at hand
+    """Return `NAME_numpy.py`."""
+    zeros = "patch[0] ^ patch[0]"  # of the dtype of `patch`
     body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
     return {f"{name}_numpy.py": fill("cell.py.txt", netlist, name, periodic=netlist.periodic, body=body)}
 
 
 _SIDES, _STEPS = (6, 9), 8
 _WORK = 2e9
-"""Gates times vectors: every gate's value is kept until the end."""
+"""Gates times vectors, whose values are all in memory."""
 
 _PROGRAM = """\
 np.save("result.npy", module.cell(np.load("patch.npy")))
@@ -29,7 +29,7 @@ np.save("after.npy", grid)
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the file. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     grid = random_grid(netlist, *_SIDES)
     with folder_of(files) as folder:

@@ -1,6 +1,6 @@
-"""SVG: the circuit drawn, inputs on the left and outputs on the right. A circle at a gate's input inverts it.
+"""Export of an SVG drawing, inputs on the left and outputs on the right. A circle at a gate's input inverts it.
 
-The proof reads the drawing as an eye does: which wire's ends touch which marks.
+The proof reads the circuit from the drawing: the marks that the ends of each wire touch.
 """
 
 import re
@@ -28,16 +28,16 @@ from difflogic.model.netlist import Netlist
 _COLUMN, _ROW = 120, 40
 _BOX_WIDTH, _BOX_HEIGHT = 56, 28
 _LEFT, _TOP, _RIGHT = 150, 56, 130
-"""Pixels."""
+"""Margins in pixels."""
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """`NAME.svg`. Raises CircuitError where the circuit is too large to be read."""
+    """Return `NAME.svg`. Raises CircuitError for too large a circuit."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
 def drawing(netlist: Netlist, name: str) -> str:
-    """The text of the file; `data-bit` of gates, inputs and wires is the bit whose value they carry."""
+    """Return the text of the file; `data-bit` of gates, inputs and wires is the bit of their value."""
     drawn = schematic(netlist)
     placed = layout(drawn)
     width = _LEFT + (placed.columns - 1) * _COLUMN + _RIGHT
@@ -85,14 +85,14 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _readers(drawn: Schematic, placed: Positions) -> list[tuple[Point, tuple[Wire, ...]]]:
-    """Return where the wires of each gate and of each output end."""
+    """Return the ends of the wires of each gate and of each output."""
     gates = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
     outputs = [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
     return gates + outputs
 
 
 def _path(bit: int, start: Point, between: tuple[Point, ...], end: Point) -> str:
-    """A curve; straight through the columns that it crosses."""
+    """Return a wire as a curve that is straight within columns."""
     x, y = start
     text = f"M{x:g} {_y(y):g}"
     for column, row in between:
@@ -108,37 +108,37 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
-    """Each in words; of a cell beside them a small picture of the neighbourhood with the place that is read."""
-    found = []
+    """Return the inputs with their labels, and for a cell a drawing of the neighbourhood with the place."""
+    elements = []
     for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
         label = drawn.input_label(bit)
         left, top = _x(0) - 34, _y(row) - 13
-        found.append(f'<g class="input" data-bit="{bit}"><title>{escape(drawn.netlist.bit_name(bit))}</title>')
+        elements.append(f'<g class="input" data-bit="{bit}"><title>{escape(drawn.netlist.bit_name(bit))}</title>')
         if label.patch is None:
             left += 15
-            found.append(f'<rect class="read" x="{left:g}" y="{top + 7:g}" width="12" height="12"/>')
+            elements.append(f'<rect class="read" x="{left:g}" y="{top + 7:g}" width="12" height="12"/>')
         if isinstance(drawn.netlist, CellNetlist):
-            found += _neighbourhood(drawn.netlist.neighbourhood, label.patch, left, top)
-        found.append(
+            elements += _neighbourhood(drawn.netlist.neighbourhood, label.patch, left, top)
+        elements.append(
             f'<text class="label end" x="{left - 8:g}" y="{top + 11:g}">{escape(label.name)}</text>'
             f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{escape(label.note)}</text></g>'
         )
-    return found
+    return elements
 
 
 def _neighbourhood(name: str, read: int | None, left: float, top: float) -> list[str]:
     """Draw the neighbourhood and the cell that is read; a row of hexagons lies half a cell left of the one above."""
-    found = []
+    elements = []
     for f in wiring.NEIGHBOURHOODS[name]:
         (row, column), kind = divmod(f, 3), "read" if f == read else "other"
         if name == "hex":
             x, y = left + 9 * column + 4.5 * (1 - row) + 4, top + 7.8 * row + 5
             ring = ((0, -4.8), (4.1, -2.4), (4.1, 2.4), (0, 4.8), (-4.1, 2.4), (-4.1, -2.4))
-            found.append(f'<polygon class="{kind}" points="{" ".join(f"{x + u:g},{y + v:g}" for u, v in ring)}"/>')
+            elements.append(f'<polygon class="{kind}" points="{" ".join(f"{x + u:g},{y + v:g}" for u, v in ring)}"/>')
         else:
             place = f'x="{left + 9 * column:g}" y="{top + 9 * row:g}"'
-            found.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
-    return found
+            elements.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
+    return elements
 
 
 def _gate(part: DrawnGate, row: float, drawn: Schematic) -> str:
@@ -153,42 +153,42 @@ def _gate(part: DrawnGate, row: float, drawn: Schematic) -> str:
 
 
 def _outputs(drawn: Schematic, placed: Positions) -> list[str]:
-    found = []
+    elements = []
     for index, (wire, row) in enumerate(zip(drawn.outputs, placed.outputs, strict=True)):
         x, y = _x(placed.columns - 1), _y(row)
         label = drawn.output_label(index)
-        found.append(
+        elements.append(
             f'<g class="output" data-bit="{wire.bit}" data-inverted="{int(wire.inverted)}">'
             f'<rect class="read" x="{x:g}" y="{y - 6:g}" width="12" height="12"/>'
             f'<text class="label" x="{x + 20:g}" y="{y - 1:g}">{escape(label.name)}</text>'
             f'<text class="note" x="{x + 20:g}" y="{y + 12:g}">{escape(label.note)}</text></g>'
         )
-    return found
+    return elements
 
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _REACH = 10.0
-"""Pixels between a wire's end and its mark, at most."""
+"""Largest number of pixels between a wire's end and its mark."""
 
 _GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14, "1": 15}
-"""The gate of each word in the drawing; an output passes its wire on."""
+"""Gate of each symbol; an output passes its wire through."""
 
 Box = tuple[float, float, float, float]
 Mark = tuple[str, int]
-"""What is drawn, `input`, `gate` or `output`, and which of them."""
+"""Kind, `input`, `gate` or `output`, and index among its kind."""
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError."""
+    """Verify the file. Raises ExportError."""
     vectors = vectors_for(netlist)
     read = _read(netlist, ElementTree.fromstring(text_of(files, f"{name}.svg")))
     return [check_cells(netlist, vectors, vectors.outputs(read), "the circuit that the diagram shows")]
 
 
 def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
-    """The circuit that the drawing shows. Raises ExportError where a wire ends at no mark, or at several."""
+    """Return the circuit of the drawing. Raises ExportError if a wire ends at no mark, or at several."""
     groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
-    boxes = {(kind, index): _box(group) for kind, found in groups.items() for index, group in enumerate(found)}
+    boxes = {(kind, index): _box(group) for kind, marks in groups.items() for index, group in enumerate(marks)}
     circles = [(float(mark.get("cx", "")), float(mark.get("cy", ""))) for mark in root.iter(f"{_SVG}circle")]
     ends: dict[Mark, list[tuple[Mark, bool]]] = {mark: [] for mark in boxes}
     for path in root.iter(f"{_SVG}path"):
@@ -197,20 +197,20 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
         target = _touched(boxes, (numbers[-2], numbers[-1]), right=False)
         inverted = any(abs(x - numbers[-2] - 4) < 0.6 and abs(y - numbers[-1]) < 0.6 for x, y in circles)
         ends[target].append((source, inverted))
-    # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
-    # own, a pass-through or, where its wire ends in a circle, a NOT.
+    # Gates get the bits after the inputs, and each output a gate of its own, a pass-through or, if its wire ends in a
+    # circle, a NOT.
     titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
-    place: dict[Mark, int] = {("input", at): netlist.input_names.index(title) for at, title in enumerate(titles)}
-    made = [mark for mark in boxes if mark[0] != "input"]
-    place |= {mark: netlist.inputs + number for number, mark in enumerate(made)}
+    place: dict[Mark, int] = {("input", k): netlist.input_names.index(title) for k, title in enumerate(titles)}
+    gates = [mark for mark in boxes if mark[0] != "input"]
+    place |= {mark: netlist.inputs + number for number, mark in enumerate(gates)}
     types, wires = [], []
-    for mark in made:
+    for mark in gates:
         symbol = groups["gate"][mark[1]].findtext(f"{_SVG}text") or "" if mark[0] == "gate" else "itself"
         (a, not_a), (b, not_b) = (*ends[mark], *ends[mark], (mark, False), (mark, False))[:2]
         types.append(on_inverted(_GATES[symbol], not_a, not_b))
         wires.append((place[a], place[b]) if ends[mark] else (0, 0))
     outputs = [place["output", index] for index in range(len(groups["output"]))]
-    order, wires, outputs = topological_sort(netlist.inputs, wires, outputs, list(map(str, made)))
+    order, wires, outputs = topological_sort(netlist.inputs, wires, outputs, list(map(str, gates)))
     return netlist.with_gates([types[index] for index in order], wires, outputs)
 
 
@@ -219,21 +219,21 @@ def _groups(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
 
 
 def _box(group: ElementTree.Element) -> Box:
-    """Left, top, right and bottom of the rectangles in a group."""
-    found = []
+    """Return left, top, right and bottom of the shapes in a group."""
+    boxes = []
     for rect in group.iter(f"{_SVG}rect"):
         x, y, width, height = (float(rect.get(key, "")) for key in ("x", "y", "width", "height"))
-        found.append((x, y, x + width, y + height))
+        boxes.append((x, y, x + width, y + height))
     for polygon in group.iter(f"{_SVG}polygon"):
         for point in polygon.get("points", "").split():
             x, y = map(float, point.split(","))
-            found.append((x, y, x, y))
-    lefts, tops, rights, bottoms = zip(*found, strict=True)
+            boxes.append((x, y, x, y))
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
-    """The mark whose right (or left) side a wire's end touches. Raises ExportError."""
+    """Return the mark whose right (or left) side a wire's end touches. Raises ExportError."""
     x, y = point
     near = [
         name

@@ -1,4 +1,4 @@
-"""All formats share these: names that are words in each language, templates, and what a file says of itself."""
+"""Functions for the texts of all formats: names that are valid in each language, templates, and descriptions."""
 
 import re
 from importlib import resources
@@ -17,10 +17,10 @@ from difflogic.system.words import counted
 from difflogic.version import __version__
 
 Files = dict[str, str | bytes]
-"""A format's files by name."""
+"""Files of a format by name."""
 
 MAX_NAME = 60
-"""Characters of a name that are kept: file systems and Golly have limits."""
+"""Largest number of characters of a name, because of file systems and Golly."""
 
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
@@ -30,10 +30,9 @@ _TEMPLATES = resources.files(__package__) / "templates"
 
 
 def identifier(name: str) -> str:
-    """A word in every language: ASCII letters, digits and single underscores, a letter first and none last.
+    """Return an identifier in every language: ASCII letters, digits and single underscores, a letter first.
 
-    It may be a keyword: what is written is the word with an ending, such as `_cell`. No file of Windows may be called
-    by it where it is a device there, such as `aux`.
+    It may be a keyword, since names in files have a suffix, such as `_cell`, but no device of Windows, such as `aux`.
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
@@ -42,7 +41,7 @@ def identifier(name: str) -> str:
 
 
 def write(files: Files, out: Path, force: bool = False) -> None:
-    """All files or, where one is there with another content and `force` is not set, none.
+    """Write all files; none if one exists with another content and `force` is not set.
 
     Raises UsageError, DifflogicError, also if a link leads out of the folder, and OSError.
     """
@@ -52,8 +51,7 @@ def write(files: Files, out: Path, force: bool = False) -> None:
     contents = {
         inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()
     }
-    # A file with the same content may stay, so that the same export can be made twice without `force`. Every file is
-    # checked before the first is written.
+    # Files with the same content may exist, so that an export can be repeated. All are checked before the first write.
     outputs = {Output(path, force or _holds(path, content)): content for path, content in contents.items()}
     for output, content in outputs.items():
         output.write(content)
@@ -64,42 +62,41 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def text_of(files: Files, file: str) -> str:
-    """A file that is text."""
+    """Return a file as text."""
     content = files[file]
     return content if isinstance(content, str) else content.decode()
 
 
 def template(file: str) -> str:
-    """The text of a template."""
+    """Return the text of a template."""
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
 def script(*files: str) -> str:
-    """Return templates in JavaScript as one classic script: modules among them lose their imports and exports."""
+    """Return templates in JavaScript as one classic script, without the imports and exports of modules."""
     return _MODULE.sub("", "".join(map(template, files)))
 
 
 def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
-    """A template with `@MARK@` replaced by `values["mark"]`, or by what `_marks` says of the circuit.
+    """Return a template with `@MARK@` replaced by `values["mark"]`, or by that of `_marks`.
 
-    What stands between the lines `@WHERE MARK@` and `@END@` is left out where that is false. Raises ExportError for a
-    mark without a value, or a value without a mark.
+    Text between the lines `@WHERE MARK@` and `@END@` is left out if the mark is false. Raises ExportError for a mark
+    without a value, or a value without a mark.
     """
     text = template(file)
-    known = {"name": name, "upper": name.upper()} | _marks(netlist) | values
+    all_values = {"name": name, "upper": name.upper()} | _marks(netlist) | values
     all_marks = {mark.lower() for mark in _MARK.findall(text)}
-    text = _PART.sub(lambda part: part[2] if known[part[1].lower()] else "", text)
+    text = _PART.sub(lambda part: part[2] if all_values[part[1].lower()] else "", text)
     marks = {mark.lower() for mark in _MARK.findall(text)}
-    # A mark without a value would be shipped as it stands, and a value without a mark is an error of ours.
-    if wrong := (marks - known.keys()) | (values.keys() - all_marks):
-        raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(wrong))}.")
-    return _MARK.sub(lambda mark: str(known[mark[1].lower()]), text)
+    if wrong := (marks - all_values.keys()) | (values.keys() - all_marks):
+        raise ExportError(f"The template {file} and its values differ in {', '.join(sorted(wrong))}.")
+    return _MARK.sub(lambda mark: str(all_values[mark[1].lower()]), text)
 
 
 def about(netlist: Netlist) -> str:
-    """One line: what made the file, and from what, with the number of gates as everywhere, but of a whole grid.
+    """Return a line with the version, the number of live gates, or of all gates of a grid, and inputs and outputs.
 
-    Channels are named where some were dropped: `3 channels (0, 2, 3)`.
+    Channels are named if some were removed: `3 channels (0, 2, 3)`.
     """
     if isinstance(netlist, CellNetlist | FunctionNetlist):
         gates = live_gates(netlist)
@@ -119,16 +116,16 @@ def _ends(netlist: Netlist) -> str:
             )
         case FunctionNetlist(choices=choices):
             where = f" in {netlist.environment}" if isinstance(netlist, Controller) and netlist.environment else ""
-            kept = len(netlist.latches)
-            read = counted(netlist.inputs - kept, "input" if netlist.reads_bits else "threshold")
-            read += f", {counted(kept, 'bit')} of memory" if netlist.memory else ""
+            latches = len(netlist.latches)
+            read = counted(netlist.inputs - latches, "input" if netlist.reads_bits else "threshold")
+            read += f", {counted(latches, 'bit')} of memory" if netlist.memory else ""
             result = f"{len(choices)} {netlist.words.choices}" if choices else counted(len(netlist.outputs), "output")
             return f"{read}, {result}{where}"
     return f"{counted(netlist.inputs, 'input')}, {counted(len(netlist.outputs), 'output')}"
 
 
 def _marks(netlist: Netlist) -> dict[str, object]:
-    """Return what templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
+    """Return the values of marks that all templates share; a format may replace them."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
     match netlist:
         case CellNetlist():
@@ -156,7 +153,6 @@ def _function_marks(netlist: FunctionNetlist) -> dict[str, object]:
     marks |= {"code_upper": "INPUTS" if bits else "THRESHOLDS", "result_upper": result.upper()}
     marks |= {"dimensions": dimensions, "choices": len(netlist.choices), "actions": len(netlist.choices)}
     marks |= {"result_bits": len(netlist.outputs), "last_result_bit": len(netlist.outputs) - 1}
-    # A bit is an input of hardware as it is; a number takes so many.
     marks |= {"width": form.width, "fraction_bits": form.fraction_bits}
     seen, memory = dimensions - netlist.memory, netlist.memory
     marks |= {"remembers": bool(memory), "memory": memory, "last_memory_bit": memory - 1}
@@ -169,50 +165,50 @@ def _function_marks(netlist: FunctionNetlist) -> dict[str, object]:
 
 
 def _numbered(names: tuple[str, ...]) -> str:
-    """`0 left, 1 right`: every name in a comment, however many."""
+    """Return all names with their numbers, as in `0 left, 1 right`."""
     return ", ".join(f"{number} {name}" for number, name in enumerate(names))
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
-    """All channel numbers, those that follow each other as `0-5`: a header tells what each of 125 channels was."""
-    # Each number less its place is the same for numbers that follow each other: 3, 4, 7 are 3 - 0, 4 - 1, 7 - 2.
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda each: each[1] - each[0])]
+    """Return all channel numbers, with runs as `0-5`."""
+    # A number less its index is the same within a run: 3, 4, 7 are 3 - 0, 4 - 1, 7 - 2.
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda pair: pair[1] - pair[0])]
     parts = [map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"] for run in runs]
     return ", ".join(chain(*parts))
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
-    """Return what each bit is called: inputs by their number, as `patch[{}]` unless told, gates as in circuit.json."""
+    """Return the name of each bit: inputs as in `inputs`, by default `patch[{}]`, gates as in circuit.json."""
     form = inputs or f"{netlist.buses[0]}[{{}}]"
     return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
 
 def output_names(netlist: Netlist) -> list[str]:
-    """Return what each output is called, by its number."""
+    """Return the name of each output, by its number."""
     return [f"{netlist.buses[1]}[{index}]" for index in range(len(netlist.outputs))]
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Lines that say what the bits of a function are; of a cell the format's own documentation does."""
+    """Return lines that describe the bits of a function; those of a cell are in the format's documentation."""
     if not isinstance(netlist, FunctionNetlist):
         return []
     pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))
     if not netlist.choices:
         pairs += zip(output_names(netlist), netlist.output_names, strict=True)
-    ends = [f"{name} is {said}" for name, said in pairs]
+    ends = [f"{name} is {meaning}" for name, meaning in pairs]
     decides = f"{netlist.buses[1]} is the number of one of: {', '.join(netlist.choices)}"
     return [*ends, decides] if netlist.choices else ends
 
 
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
-    """The gates in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each gate, then `result`.
+    """Return the gates in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each, then `result`.
 
-    Indented by four blanks, the first line's left out.
+    Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)
-    found = [
+    gates = [
         assign.format(name=names[line.bit], value=expression(line, names.__getitem__, zero, one))
         for line in lines(netlist)
     ]
     outputs = enumerate(netlist.outputs.tolist())
-    return "\n    ".join(found + [result.format(name=channel, value=names[output]) for channel, output in outputs])
+    return "\n    ".join(gates + [result.format(name=channel, value=names[output]) for channel, output in outputs])

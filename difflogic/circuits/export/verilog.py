@@ -1,8 +1,8 @@
-"""Verilog 2005: the cell, a grid of registers around it, and a test bench that knows the answers.
+"""Export of Verilog 2005: the cell, a grid of registers around it, and a test bench with expected values.
 
-One scalar wire per gate: simulators take a thousand times longer over a vector of gates.
-The proof runs the shipped bench, and one with all neighbourhoods, in iverilog; then yosys and ABC prove the cell. It
-must be clean Verilog and clean SystemVerilog: its words are more, and every newer tool reads a file as that.
+Each gate is a scalar wire, since simulators take a thousand times as long for a vector of gates.
+The proof runs the exported bench, and one with all neighbourhoods, in iverilog; then yosys and ABC prove the cell. The
+files must be valid SystemVerilog too, which has more reserved words, since newer tools read them as that.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
+    """Return `NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
     height, width = grid_sides(netlist)
     bench = fill("bench.v", netlist, name, height=height, width=width, cells=height * width)
     design = cell_module(netlist, name) + fill("grid.v", netlist, name)
@@ -25,21 +25,21 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def cell_module(netlist: CellNetlist, name: str) -> str:
-    """The cell, and what a grid of it becomes in a step: combinational, for what has registers around it."""
+    """Return the modules of the cell and of the next state of a grid, both combinational."""
     body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     return fill("cell.v", netlist, name, body=body)
 
 
 _WORK = 2e8
-"""Gates times vectors that an event simulator gets through in a minute or two."""
+"""Gates times vectors that an event simulator evaluates in a minute or two."""
 _SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
-"""Verilator looks at each cell of a grid."""
+"""Parameters of the grid for Verilator, which checks each cell."""
 MOST_SIMULATED = 5_000
-"""Gates beyond which one change of an input may set off more events than memory holds."""
+"""Largest number of gates in a simulation: one change of an input may cause more events than fit into memory."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the files. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
@@ -52,7 +52,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
-    """The sentence of the proof of the cell in a file of Verilog. Raises ExportError and ToolError."""
+    """Return the sentence of the proof of the cell in a file of Verilog. Raises ExportError and ToolError."""
     write_circuit(netlist, folder)
     script = f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
@@ -60,9 +60,8 @@ def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
-    """Read the files with iverilog in both languages, and verilator if it is there. Raises ExportError, ToolError."""
+    """Read the files by iverilog in both languages, and by verilator if installed. Raises ExportError and ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
-    # Verilog of 2005 and SystemVerilog of 2012: the newer language has more reserved words, which a name might be.
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):
         readers["verilator"] = ["verilator", "--lint-only", "-Wall", *parameters, "--top-module", top, f"{name}.v"]
@@ -72,9 +71,9 @@ def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) 
     return f"{', '.join(readers)} read it without a warning"
 
 
-def passed(said: str, program: str, vectors: Vectors) -> str:
-    """The sentence for a bench's last line. Raises ExportError where it does not say PASS."""
-    line = (said.splitlines() or ["nothing"])[-1]
+def passed(output: str, program: str, vectors: Vectors) -> str:
+    """Return the sentence for a bench's last line. Raises ExportError if it is not PASS."""
+    line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
         raise ExportError(f"{program} finds a difference: {line}")
     count, steps = line.split("PASS: ")[1].split(" vectors, ")

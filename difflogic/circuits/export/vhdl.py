@@ -1,7 +1,7 @@
-"""VHDL-2008: the cell, a grid of registers around it, and a test bench that knows the answers.
+"""Export of VHDL-2008: the cell, a grid of registers around it, and a test bench with expected values.
 
-A variable per gate in one process: over ten thousand signals ghdl takes minutes. The proof runs the shipped bench in
-ghdl, with all neighbourhoods.
+Gates are variables of one process, since ghdl takes minutes for ten thousand signals. The proof runs the exported bench
+in ghdl, with all neighbourhoods.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ EXPRESSIONS = (
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
+    """Return `NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
     names = bit_names(netlist, "patch({})")
     gates = lines(netlist)
     design = fill(
@@ -43,18 +43,18 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _WORK = 2e9
-"""Gates times vectors: ghdl runs the cell as a program."""
+"""Gates times vectors that ghdl, which compiles the cell, evaluates."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the files. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         return [passed(simulated(folder, name), "ghdl", vectors)]
 
 
 def simulated(folder: Path, name: str) -> str:
-    """What the bench says in ghdl. Raises ToolError."""
+    """Return the output of the bench in ghdl. Raises ToolError."""
     tools.run_in(folder, "ghdl", "-a", "--std=08", f"{name}.vhd", f"{name}_tb.vhd")
     tools.run_in(folder, "ghdl", "-e", "--std=08", f"{name}_tb")
     return tools.run_in(folder, "ghdl", "-r", "--std=08", f"{name}_tb").decode()

@@ -1,6 +1,6 @@
-"""WGSL: a compute shader that steps 32 cells per invocation, for WebGPU in a browser or outside.
+"""Export of a WGSL compute shader that steps 32 cells per invocation, for WebGPU in a browser or outside.
 
-The proof runs it on the first adapter, in steps of which some let only some cells fire.
+The proof runs it on the first adapter; in some of the steps only some cells fire.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME.wgsl`."""
+    """Return `NAME.wgsl`."""
     return {f"{name}.wgsl": shader(netlist, name)}
 
 
 def shader(netlist: CellNetlist, name: str) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     body = statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]")
     return fill("step.wgsl.txt", netlist, name, periodic=str(netlist.periodic).lower(), body=body)
 
@@ -32,11 +32,11 @@ def shader(netlist: CellNetlist, name: str) -> str:
 _GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
 _STEPS = 10
 _MOST_STATEMENTS = {True: 2_000, False: 20_000}
-"""Gates of a shader that a driver compiles within a minute, on software and on hardware."""
+"""Largest number of gates that a driver compiles within a minute, by whether it is software."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError, and ToolError or a DeviceError where nothing can be said."""
+    """Verify the file. Raises ExportError, and ToolError or a DeviceError if it can not run."""
     device = open_checked()
     count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
     if count > most:
@@ -54,7 +54,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def _fires(height: int, width: int) -> Bits:
-    """Return which cells fire, `[T, H, W]`: all in every other step, else those chosen by row, column and step."""
+    """Return the cells that fire, `[T, H, W]`: all in every second step, else some by row, column and step."""
     steps, rows, columns = np.indices((_STEPS, height, width))
     return np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
 
@@ -67,19 +67,19 @@ def _rollout(device: GpuDevice, name: str, text: str, grid: Bits, fires: Bits) -
     shader = AnyShader(device, make_source(name, {f"{name}.wgsl": text}), [size, before, np.zeros_like(before), *masks])
     words = -(-width // 32)
     for step in range(_STEPS):
-        # Two buffers in turns: what one step wrote, the next one reads.
+        # Two buffers in turns: one step writes the buffer that the next one reads.
         shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
     return grid_of(shader.read(1 + _STEPS % 2), height, width, channels)
 
 
 def words_of(grid: Bits) -> npt.NDArray[np.uint32]:
-    """The grid `[H, W, C]` as the shader has it: u32 `[H, C, words]`, flat."""
+    """Return the grid `[H, W, C]` in the layout of the shader: u32 `[H, C, words]`, flat."""
     words = -(-grid.shape[1] // 32)
     return np.ascontiguousarray(bits.pack_planes(grid).view("<u4")[..., :words]).astype(np.uint32).reshape(-1)
 
 
 def grid_of(words: npt.NDArray[np.uint32], height: int, width: int, channels: int) -> Bits:
-    """The inverse of `words_of`."""
+    """Return the grid of words: the inverse of `words_of`."""
     packed = words.view(np.uint8).reshape(height, channels, -1)
     bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
     return np.ascontiguousarray(bits.transpose(0, 2, 1))

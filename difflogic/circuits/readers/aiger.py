@@ -1,4 +1,4 @@
-"""AIGER, ascii and binary: AND gates on literals, as ABC, model checkers and our exports write them.
+"""Reader of AIGER, ascii and binary: AND gates on literals, as ABC, model checkers and difflogic write them.
 
 A literal is twice a variable, and one more if it is inverted; 0 is FALSE. A latch begins at 0 unless it says 1.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljanko and Wieringa, *AIGER 1.9 and Beyond*
@@ -31,13 +31,15 @@ def read(data: bytes) -> Signals:
         raise CircuitError(f"Expected up to {MOST_VARIABLES} variables, as many as inputs, latches and ANDs, or more.")
     is_binary, file = head[1] == b"aig", io.BytesIO(data[head.end() :])
     # The literals of a binary file's inputs, latches and ANDs are 2, 4, ... in this order, and are left out.
-    own, kept, made = ([[literal] if is_binary else [] for literal in range(2 * start + 2, 2 * (start + count) + 2, 2)]
-                       for start, count in ((0, inputs), (inputs, latches), (inputs + latches, ands)))  # fmt: skip
+    own, latched, results = (
+        [[literal] if is_binary else [] for literal in range(2 * start + 2, 2 * (start + count) + 2, 2)]
+        for start, count in ((0, inputs), (inputs, latches), (inputs + latches, ands))
+    )
     starts = own if is_binary else [_numbers(file, 1) for _ in own]
-    states = [[*literal, *_numbers(file, 2 - is_binary, 3 - is_binary)] for literal in kept]
+    states = [[*literal, *_numbers(file, 2 - is_binary, 3 - is_binary)] for literal in latched]
     ends = [_numbers(file, 1)[0] for _ in range(outputs)]
-    gates = [_deltas(file, *literal) if is_binary else _numbers(file, 3) for literal in made]
-    if any(each[0] % 2 for each in (*starts, *states, *gates)) or any(sum(state[2:]) > 1 for state in states):
+    gates = [_deltas(file, *literal) if is_binary else _numbers(file, 3) for literal in results]
+    if any(row[0] % 2 for row in (*starts, *states, *gates)) or any(sum(state[2:]) > 1 for state in states):
         raise CircuitError("Inputs, latches and ANDs must have even literals, and latches begin at 0 or 1.")
     symbols, _, comment = f"\n{file.read().decode(errors='replace')}".partition("\nc\n")
     names: dict[str, str] = dict(_SYMBOL.findall(symbols))
@@ -72,7 +74,7 @@ def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]
 
 
 def _deltas(file: io.BytesIO, result: int) -> list[int]:
-    """Return the literals of a binary AND, which says how far its inputs lie below it. Raises CircuitError."""
+    """Return the literals of a binary AND, which are differences from its own literal. Raises CircuitError."""
     high = result - _delta(file)
     low = high - _delta(file)
     if low < 0 or high >= result:
@@ -81,7 +83,7 @@ def _deltas(file: io.BytesIO, result: int) -> list[int]:
 
 
 def _delta(file: io.BytesIO) -> int:
-    """Return a number of seven bits a byte, the lowest first; the top bit says that more follow."""
+    """Return a number of seven bits a byte, the lowest first; the top bit is 1 if more follow."""
     value = 0
     for shift in range(0, 35, 7):
         [byte] = file.read(1) or b"\0"

@@ -1,6 +1,6 @@
-"""BLIF: gates as tables of rows, as ABC, yosys, SIS and our exports write them.
+"""Reader of BLIF: gates as tables of rows, as ABC, yosys, SIS and difflogic write them.
 
-One model is read: `.inputs`, `.outputs`, `.names` with any number of inputs, and `.latch` with a first value of 0 or 1.
+It reads one model: `.inputs`, `.outputs`, `.names` with any number of inputs, and `.latch` with an initial 0 or 1.
 Source: *Berkeley Logic Interchange Format (BLIF)*, University of California, Berkeley (1992).
 """
 
@@ -65,8 +65,8 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
         return
     terms = [f"{name} row {place}" for place in range(len(cover))]
     for term, line in zip(terms, cover, strict=True):
-        yield from _and(term, [(each, sign == "0") for each, sign in zip(reads, line, strict=True) if sign != "-"])
-    # An OR is the opposite of an AND of opposites.
+        yield from _and(term, [(name, sign == "0") for name, sign in zip(reads, line, strict=True) if sign != "-"])
+    # An OR is the inverse of an AND of inverses.
     *rows, last = _and(name, [(term, True) for term in terms])
     yield from rows
     yield {**last, "gate": int(last["gate"]) ^ (FALSE if inverted else TRUE)}

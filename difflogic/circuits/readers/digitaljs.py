@@ -1,15 +1,14 @@
-"""DigitalJS JSON (github.com/tilk/digitaljs), with the gates and the names of the circuits in the paper's article.
+"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), with the gates and names of the circuits in the article.
 
     {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
                  "o_0": {"type": "Output", "label": "o: ch 0"}, ...},
      "connectors": [{"from": {"id": "i_69", "port": "out"}, "to": {"id": "l_3_54", "port": "in1"}}, ...]}
 
-An input (`Button` or `Input`) says which bit it is by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, else
-by its id `i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) by `o: ch 7`, `o_7` or `out[7]` likewise.
+An input (`Button` or `Input`) names its bit by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, else by its id
+`i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) likewise by `o: ch 7`, `o_7` or `out[7]`.
 Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
-`AAndNotB AOrNotB NotAAndB NotAOrB True False`. A channel without an output, among others, is refused. The article's
-files list a connector as often as it was drawn: the same one again is the same wire.
-The boundary is not written in such a file: zero, unless the reader is told otherwise.
+`AAndNotB AOrNotB NotAAndB NotAOrB True False`. Each channel needs an output. Repeated connectors, as in the article's
+files, are one wire. The format has no boundary: it is zero by default.
 """
 
 import re
@@ -23,14 +22,14 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 
 KEYS = {"devices", "connectors"}
-"""What such a file has at its top, among others."""
+"""Keys that identify such a file."""
 
 _TWO = {
     "And": 1, "Or": 7, "Xor": 6, "Nand": 14, "Nor": 8, "Xnor": 9,
     "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
 }  # fmt: skip
 _PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
-"""What joins the first inputs of a gate of three and more; its own type joins the last."""
+"""Gate that joins the first inputs of a gate of three and more; its own type joins the last."""
 _ONE = {"Not": 12, "Repeater": 3}
 _CONSTANT = {"True": 15, "False": 0, "Constant": None}
 _INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
@@ -43,7 +42,7 @@ Row = dict[str, Any]
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
-    """The netlist. Raises CircuitError."""
+    """Return the netlist. Raises CircuitError."""
     devices, connectors = data["devices"], data["connectors"]
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
         raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
@@ -79,7 +78,7 @@ def _type(device: Mapping[str, Any]) -> str:
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
-    """`in[channel][patch]`, `out[channel]`, or the device's own name."""
+    """Return `in[channel][patch]`, `out[channel]`, or the device's own name."""
     label = device.get("label", "")
     if _type(device) in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
@@ -99,18 +98,18 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 def _ports(
     connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return the name of the bit that drives each device and port; a connector that is there twice is one wire."""
+    """Return the name of the bit that drives each device and port; equal connectors are one wire."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:
             source, target = connector["from"]["id"], connector["to"]["id"]
             port = connector["to"]["port"]
-            known = source in devices and target in devices and connector["from"]["port"] == "out"
+            is_valid = source in devices and target in devices and connector["from"]["port"] == "out"
         except (KeyError, TypeError) as error:
             raise CircuitError(
                 f"A connector needs from and to, each with id and port, got {connector!r:.80}."
             ) from error
-        if not known or not isinstance(port, str):
+        if not is_valid or not isinstance(port, str):
             raise CircuitError(f"A connector from {source!r} to {target!r} leads nowhere.")
         if ports.setdefault(target, {}).setdefault(port, names[source]) != names[source]:
             raise CircuitError(
@@ -126,7 +125,7 @@ def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
 
 
 def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
-    """The device's gates as rows of circuit.json; none for an input or an output."""
+    """Yield the device's gates as rows of circuit.json; none for an input or an output."""
     kind = _type(device)
     if kind in _INPUTS or kind in _OUTPUTS:
         _refuse_others(name, ports, ["in"] if kind in _OUTPUTS else [])
@@ -151,14 +150,14 @@ def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
         raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} drivers.")
-    wanted = [f"in{index}" for index in range(1, count + 1)]
-    _refuse_others(name, ports, wanted)
-    return [_port({name: ports}, name, port) for port in wanted]
+    read = [f"in{index}" for index in range(1, count + 1)]
+    _refuse_others(name, ports, read)
+    return [_port({name: ports}, name, port) for port in read]
 
 
-def _refuse_others(name: str, ports: Mapping[str, str], wanted: Sequence[str]) -> None:
-    """Refuse bits that are driven but not read, which would be left out unnoticed; only a constant may have such."""
-    if others := sorted(ports.keys() - set(wanted)):
+def _refuse_others(name: str, ports: Mapping[str, str], read: Sequence[str]) -> None:
+    """Raise CircuitError for ports that are driven but not read."""
+    if others := sorted(ports.keys() - set(read)):
         raise CircuitError(f"The device {name!r} has no port {others[0]!r}, but a connector leads there.")
 
 
@@ -172,7 +171,7 @@ def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
 
 
 def _channels(names: Any, outputs: Mapping[str, str]) -> int:
-    """C, one more than the highest channel of any output. All outputs must be there, and all inputs below C."""
+    """Return the number of channels. Raises CircuitError unless each has an output, and inputs have no others."""
     channels = len(outputs)
     if not channels or set(outputs) != {f"out[{channel}]" for channel in range(channels)}:
         raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")

@@ -1,8 +1,8 @@
-"""Layers of logic gates or look-up tables that another program trained, as an npz file or a state dict.
+"""Reader of layers of logic gates or look-up tables that another program trained, as an npz file or a state dict.
 
 Three packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, `LogicDense` of torchlogix, and
-`LUTLayer` of torch-dwn. Their gates are numbered as ours are. A table of k inputs becomes gates of two. The arrays of a
-layer are named as in the state dict, `P.` and a name:
+`LUTLayer` of torch-dwn. Their gates have the same ids. A table of k inputs becomes gates of two. The arrays of a layer
+are named as in the state dict, `P.` and a name:
 
     weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
@@ -12,15 +12,15 @@ layer are named as in the state dict, `P.` and a name:
     luts, mapping                  torch-dwn: floats [n, 2**k], above 0 for 1, and integers [n, k], the lowest bit first
     mapping.weights                torch-dwn: floats [inputs, n*k], scores of all inputs, in place of mapping
     parametrization, no prefix     of weights [n, 2**k]: warp or light
-    classes, without a prefix      optional: how many classes the last layer's groups are counted for, or their names
-    in_dim, without a prefix       optional: how many inputs there are; else one more than the largest index
+    classes, without a prefix      optional: number or names of the classes that the last layer's groups count for
+    in_dim, without a prefix       optional: number of inputs; else one more than the largest index
 
     np.savez("model.npz", classes=10, **{name: array.numpy() for name, array in model.state_dict().items()})
 
 Layers run in the order in which the file lists them. `np.savez` keeps the order of a state dict, which is the order of
 the model. safetensors and sorted dictionaries do not, so layers whose numbers contradict their order are refused.
 
-Thresholds are left out: the function reads the bits that they make.
+Thresholds are left out: the inputs of the function are the bits after them.
 """
 
 import re
@@ -51,7 +51,7 @@ _BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weight|_LUTLayer_
 
 
 def is_layers(path: Path) -> bool:
-    """Return whether a file is an npz that holds gates and wires under such names."""
+    """Return whether a file is an npz of gates and wires with such names."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return False
     return any(map(_ROLE.fullmatch, array_files.names(path)))
@@ -88,7 +88,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
         raise CircuitError("Expected the gates and wires of layers, got none.")
     _check_order(layers)
     form = str(np.asarray(arrays.get(PARAMETRIZATION, "raw")))
-    netlists = [(wires := _wires(name, each), _gates(name, each, len(wires), form)) for name, each in layers.items()]
+    netlists = [(wires := _wires(name, layer), _gates(name, layer, len(wires), form)) for name, layer in layers.items()]
     least = int(netlists[0][0].max(initial=-1)) + 1
     inputs = int(np.asarray(arrays.get(IN_DIM, least)))
     classes = np.asarray(arrays[CLASSES]).tolist() if CLASSES in arrays else None

@@ -1,7 +1,7 @@
-"""The parameters of the authors' notebook, as an npz file.
+"""Reader of the parameters of the authors' notebook, as an npz file.
 
-Their notebook keeps them as nested lists, `params["perceive"][layer]` and `params["update"][layer]`, and wires
-likewise; the file holds one array for each:
+Their notebook has nested lists, `params["perceive"][layer]` and `params["update"][layer]`, and wires likewise; the file
+contains one array for each:
 
     logits/perceive/L   float32 [K, out, 16]      logits/update/L   float32 [out, 16]
     wires/perceive/L    integers [2, out]         wires/update/L    integers [2, out], row 0 input a, row 1 input b
@@ -25,10 +25,10 @@ from difflogic.model.netlist_json import refusal
 from difflogic.system.array_files import Header, read_arrays
 
 MAX_BYTES = 1 << 30
-"""Arrays that unpack to more are refused."""
+"""Largest size of all arrays, unpacked."""
 PERIODIC, HYPERPARAMETERS = "periodic", "hyperparams_json"
 _SHOWN = 5
-"""Names of arrays in a message."""
+"""Number of names of arrays in a message."""
 
 
 def load(path: Path) -> Circuit:
@@ -41,10 +41,10 @@ def load(path: Path) -> Circuit:
         raise refusal(path, error) from error
 
 
-def read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
-    """The arrays of an npz whose names are `wanted`. Raises CircuitError."""
+def read(path: Path, is_read: Callable[[str], bool]) -> dict[str, Array]:
+    """Return the arrays of an npz for whose names `is_read` holds. Raises CircuitError."""
     try:
-        return read_arrays(path, partial(_check_size, path), wanted)
+        return read_arrays(path, partial(_check_size, path), is_read)
     except (DataError, LimitError) as error:
         raise refusal(path, error) from error
 
@@ -56,7 +56,7 @@ def _check_size(path: Path, headers: Mapping[str, Header]) -> None:
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:
-    """The circuit of the arrays by name. Raises CircuitError."""
+    """Return the circuit of arrays by name. Raises CircuitError."""
     tables = {kind: _layers(arrays, kind) for kind in ("logits", "wires")}
     known = {f"{kind}/{name}/{i}" for kind, table in tables.items() for name in table for i in range(len(table[name]))}
     if others := sorted(arrays.keys() - known - {PERIODIC, HYPERPARAMETERS}):
@@ -69,34 +69,34 @@ def from_arrays(arrays: dict[str, Array]) -> Circuit:
 
 
 def _layers(arrays: dict[str, Array], kind: str) -> ArraysByNetwork:
-    found: ArraysByNetwork = {network: [] for network in NETWORKS}
-    for network, layers in found.items():
+    by_network: ArraysByNetwork = {network: [] for network in NETWORKS}
+    for network, layers in by_network.items():
         while (name := f"{kind}/{network}/{len(layers)}") in arrays:
             layers.append(arrays[name])
         if not layers:
-            raise CircuitError(f"Expected arrays {kind}/{network}/0, 1, ..., got {_named(arrays)}.")
-    return found
+            raise CircuitError(f"Expected arrays {kind}/{network}/0, 1, ..., got {_names(arrays)}.")
+    return by_network
 
 
-def _named(arrays: dict[str, Array]) -> str:
-    """The arrays' names, as many as fit into a sentence."""
+def _names(arrays: dict[str, Array]) -> str:
+    """Return the first names of arrays, as text."""
     names = sorted(arrays)
     some = ", ".join(f"{name:.40}" for name in names[:_SHOWN])
     return f"{some}, ... ({len(names)} arrays)" if len(names) > _SHOWN else some or "none"
 
 
 def _is_periodic(arrays: dict[str, Array]) -> bool:
-    """Raises CircuitError for anything but a 0 or 1, false or true: a guess would be another automaton."""
+    """Return the boundary. Raises CircuitError for anything but 0 or 1, false or true."""
     if PERIODIC in arrays:
-        said = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
-        said = said[0] if isinstance(said, list) and len(said) == 1 else said
+        value = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
     elif HYPERPARAMETERS in arrays:
         try:
-            said = json.loads(str(arrays[HYPERPARAMETERS]))["periodic"]
+            value = json.loads(str(arrays[HYPERPARAMETERS]))["periodic"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CircuitError(f"{HYPERPARAMETERS} holds no periodic: {error!r:.80}.") from error
     else:
         return False
-    if not isinstance(said, int) or said not in (0, 1):
-        raise CircuitError(f"periodic must be 0 or 1, false or true, got {said!r:.40}.")
-    return bool(said)
+    if not isinstance(value, int) or value not in (0, 1):
+        raise CircuitError(f"periodic must be 0 or 1, false or true, got {value!r:.40}.")
+    return bool(value)

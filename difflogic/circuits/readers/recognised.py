@@ -1,4 +1,4 @@
-"""Kinds of file that hold no circuit of difflogic, recognised by content, and what to do with each."""
+"""Recognition of files that contain no circuit, by content, with advice for each kind."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """Return what a file is that holds no circuit, or an empty text."""
+    """Return the kind of a file that contains no circuit, or an empty text."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return "a table: `train --data FILE --label COLUMN` learns a column of one"
     with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""A circuit without training: that of a rule, which is known as a table, or as a decision diagram of several states.
+"""Circuit of a rule without training: from a table, or a decision diagram if it has several states.
 
-A cell of n states has ceil(log2 n) channels, channel 0 the lowest bit of its state. Codes without a state are
-don't-cares.
+A cell of n states has ceil(log2 n) channels, channel 0 the lowest bit of its state. Codes without a state are don't
+cares.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 SUFFIX, FILE = ".rule", "table.rule"
-"""Ending of rule files, and name of the one that a run keeps."""
+"""Suffix of rule files, and name of the one in a run."""
 SEED, SIDE, FRAMES = 3, 32, 16
 """Grid and length of the recording of a rule of several states."""
 STEPS = 100
@@ -34,9 +34,9 @@ STEPS = 100
 
 
 def named(path: Path) -> str | None:
-    """The rule that is written where a path is expected, or the table that a file holds; None where neither is.
+    """Return the rule that is given instead of a path, or the table in a file; None if it is neither.
 
-    What there is at a path goes first: a file that is called 110 is no rule.
+    Existing paths come first: a file named 110 is no rule.
     """
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
@@ -60,8 +60,8 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
         CircuitError: The file is no rule.
     """
     if rule.endswith(SUFFIX):
-        held = rule_file.load(Path(rule))
-        states, around, graph, named = held.states, held.neighbourhood, _of_file(held), held.colours
+        file = rule_file.load(Path(rule))
+        states, around, graph, named = file.states, file.neighbourhood, _of_file(file), file.colours
     else:
         parsed, named = rules.parse(rule), {}
         states, around, graph = parsed.states, parsed.neighbourhood or "moore", _of_table(parsed.table)
@@ -112,8 +112,8 @@ def _of_table(entries: rules.Table) -> XAG:
 
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
-    """Return the graph of more states, of which `alive` says whether a cell lives, from the living ones."""
-    # By state, the next one if the cell lives and if it does not: a dying cell counts up; marks of a history stay.
+    """Return the graph of a rule of more states; `alive` decides from the living cells if a cell lives."""
+    # Next state of each state, if the cell lives and if not: a dying cell counts up; marks of a history stay.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}
     if has_history:
@@ -136,20 +136,20 @@ def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
 
 
 def _of_file(rule: RuleFile) -> XAG:
-    """Return the graph of a decision diagram: each node chooses, by a cell's state, between those below it."""
+    """Return the graph of a decision diagram, each of whose nodes selects a child by a cell's state."""
     channels = (rule.states - 1).bit_length()
     builder = Builder(wiring.PATCH * channels)
-    made: list[list[int]] = []
+    literals: list[list[int]] = []
     for depth, children in rule.nodes:
         code = [neighbour(channel, rule.cells[-depth]) for channel in range(channels)]
-        below = [[child >> channel & 1 for channel in range(channels)] if depth == 1 else made[child]
+        below = [[child >> channel & 1 for channel in range(channels)] if depth == 1 else literals[child]
                  for child in children]  # fmt: skip
-        made.append([_chosen(builder, entries, code) for entries in zip(*below, strict=True)])
-    return builder.finish(made[-1])
+        literals.append([_chosen(builder, entries, code) for entries in zip(*below, strict=True)])
+    return builder.finish(literals[-1])
 
 
 def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]) -> int:
-    """Return the literal `entries[s]` where bit `i` of s is `code[i]`; None, and codes beyond, are don't-cares."""
+    """Return the literal `entries[s]`, where bit `i` of s is `code[i]`; None and codes beyond are don't cares."""
     if len({*entries} - {None}) <= 1:
         return next((entry for entry in entries if entry is not None), FALSE)
     if len(entries) < 1 << len(code):

@@ -1,6 +1,6 @@
-"""Golly's `.rule` files: a table of transitions, of which the first that matches counts, or a tree of decisions.
+"""Reader of Golly's `.rule` files: a table of transitions, of which the first match counts, or a decision tree.
 
-Both become a decision diagram: a node asks for the state of one cell, and equal nodes are one. So the work grows with
+Both become a decision diagram: a node decides by the state of one cell, and equal nodes are one. So the work grows with
 the file's structure, not with the number of neighbourhoods.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
@@ -24,9 +24,9 @@ CELLS = {
 }
 """Golly's name of a neighbourhood, and its patch positions as a table lists them: centre, north, then clockwise."""
 TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
-"""Patch positions as a tree asks for them, by the number of neighbours."""
+"""Patch positions in the order of a tree's decisions, by the number of neighbours."""
 FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/Rules")
-"""Folders in which Golly keeps rules."""
+"""Folders of Golly's rules."""
 MOST_NODES = 1 << 17
 
 Item = int | str
@@ -36,7 +36,7 @@ Transition = tuple[tuple[Item, ...], Item]
 
 @dataclass(frozen=True, eq=False)
 class RuleFile:
-    """A rule of several states as a decision diagram."""
+    """Decision diagram of a rule of several states."""
 
     states: int
     neighbourhood: str
@@ -163,31 +163,30 @@ def _turns(symmetry: str, ring: int) -> list[tuple[int, ...]]:
     if not rotations or ring % rotations:
         raise CircuitError(f"The symmetry {symmetry!r:.40} is not one of this neighbourhood.")
     mirrored = [places] if match is None or not match[2] else [places, tuple(-place % ring for place in places)]
-    return [tuple(each[(place + k * ring // rotations) % ring] for place in places)
-            for each in mirrored for k in range(rotations)]  # fmt: skip
+    return [tuple(turn[(place + k * ring // rotations) % ring] for place in places)
+            for turn in mirrored for k in range(rotations)]  # fmt: skip
 
 
 def _diagram(
     transitions: list[Transition], variables: dict[str, int], states: int, depth: int
 ) -> list[tuple[int, tuple[int, ...]]]:
     everything = (1 << states) - 1
-    # What no transition matches stays: the centre, which comes first, is a variable that is also the result.
-    kept: Transition = (("", *[everything] * (depth - 1)), "")
+    # A cell that no transition matches stays: the centre, which comes first, is a variable that is also the result.
+    stays: Transition = (("", *[everything] * (depth - 1)), "")
     nodes: dict[tuple[int, tuple[int, ...]], int] = {}
-    known: dict[tuple[Transition, ...], int] = {}
+    numbers: dict[tuple[Transition, ...], int] = {}
 
     def matching(alive: Sequence[Transition], state: int) -> Iterator[Transition]:
-        one = 1 << state
-        seen = set()
+        bit = 1 << state
+        tails = set()
         for (first, *rest), result in alive:
             name = first if isinstance(first, str) else None
-            if not (variables.get(first, everything) if isinstance(first, str) else first) & one:
+            if not (variables.get(first, everything) if isinstance(first, str) else first) & bit:
                 continue
-            tail = tuple(one if name is not None and item == name else item for item in rest)
-            next_one = tail, one if name is not None and result == name else result
-            if tail not in seen:
-                seen.add(tail)
-                yield next_one
+            tail = tuple(bit if name is not None and item == name else item for item in rest)
+            if tail not in tails:
+                tails.add(tail)
+                yield tail, bit if name is not None and result == name else result
             if all(item == everything for item in tail):
                 return
 
@@ -195,12 +194,12 @@ def _diagram(
         if not level:
             result = alive[0][1]
             return (variables[result] if isinstance(result, str) else result).bit_length() - 1
-        if alive not in known:
+        if alive not in numbers:
             children = tuple(node(tuple(matching(alive, state)), level - 1) for state in range(states))
-            known[alive] = nodes.setdefault((level, children), len(nodes))
-            if len(known) > MOST_NODES:
+            numbers[alive] = nodes.setdefault((level, children), len(nodes))
+            if len(numbers) > MOST_NODES:
                 raise CircuitError(f"The decision diagram of the rule has more than {MOST_NODES} nodes.")
-        return known[alive]
+        return numbers[alive]
 
-    node((*transitions, kept), depth)
+    node((*transitions, stays), depth)
     return list(nodes)

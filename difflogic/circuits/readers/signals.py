@@ -1,9 +1,8 @@
-"""Circuits of named signals, as BLIF and AIGER hold them: their gates, and the frame that their names give them.
+"""Circuits of named signals, as in BLIF and AIGER: their gates, and a cell or function by the names.
 
-Inputs `patch[i]` and outputs `result[c]` are those of a cell, in the numbering of our exports. Other names make a
-function, whose inputs and outputs get words of letters. Latches are inputs and outputs of it, as ABC's `comb` makes
-them: a latch `s` becomes an input, and its next value the output `next_s`. One that begins at 1 is read inverted, so
-that all begin at 0.
+Inputs `patch[i]` and outputs `result[c]` are those of a cell, numbered as in the exports of difflogic. Other names are
+a function's, and become words. Latches are inputs and outputs of it, as after ABC's `comb`: a latch `s` becomes an
+input, and its next value the output `next_s`. One that begins at 1 is inverted, so that all begin at 0.
 """
 
 import re
@@ -31,7 +30,7 @@ _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
     r"the grid (wraps around|is 0 outside)\."
 )
-"""Comment of an export: what the names of a cell do not say."""
+"""Comment of an export with the properties of a cell that its names do not express."""
 
 
 def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
@@ -54,7 +53,7 @@ class Signals:
 
     @property
     def is_described(self) -> bool:
-        """Whether the comment of an export says which channels of a cell there are, and its boundary."""
+        """True if the comment of an export states the channels of a cell and its boundary."""
         return _ABOUT.search(self.comment) is not None
 
     def netlist(self) -> LatchNetlist:
@@ -70,14 +69,13 @@ class Signals:
             bits.append(f"NOT {name}" if first else name)
             ends.append(f"NOT next {name}" if first else after)
             rows += [row(name, NOT_A, bits[-1]), row(ends[-1], NOT_A, after)] if first else []
-        # Other programs leave gates that nothing reads, which may read what nothing drives.
-        known, needed, waiting = {each["id"]: each for each in rows}, set[str | int](), list[str | int](ends)
-        while waiting:
-            if (signal := waiting.pop()) in known and signal not in needed:
-                needed.add(signal)
-                waiting += [known[signal]["a"], known[signal]["b"]]
-        rows = [each for each in rows if each["id"] in needed]
-        rows = [each if each["a"] else {**each, "a": bits[0], "b": bits[0]} for each in rows]
+        # Other programs leave dead gates, which may read signals that nothing drives.
+        by_id, live, stack = {gate["id"]: gate for gate in rows}, set[str | int](), list[str | int](ends)
+        while stack:
+            if (signal := stack.pop()) in by_id and signal not in live:
+                live.add(signal)
+                stack += [by_id[signal]["a"], by_id[signal]["b"]]
+        rows = [gate if gate["a"] else {**gate, "a": bits[0], "b": bits[0]} for gate in rows if gate["id"] in live]
         gates = gate_arrays(*read_gates({"gates": rows, "outputs": ends}, bits))
         return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
 
@@ -116,7 +114,7 @@ class Signals:
             [f"{bus}[{k}]" for k in range(n)] for bus, n in zip(other.buses, (other.inputs, shown), strict=True)
         ]
         for inputs, outputs in (numbered, (other.input_names, other.output_names[:shown])):
-            # What is remembered and never read is in no export, and is no part of a comparison.
+            # Latches that nothing reads are in no export and are not compared.
             names = [*outputs, *(f"next_{inputs[bit]}" for bit in latches)]
             if not self.is_named and (len(inputs), len(names)) == (netlist.inputs, len(netlist.outputs)):
                 inputs, names = netlist.named_inputs, [*netlist.named_outputs]
@@ -134,8 +132,8 @@ def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Seq
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])
     ends = dict(zip(netlist.named_outputs, bits[netlist.outputs].tolist(), strict=True))
-    found = dict(zip(places, (ends[name] for name in outputs), strict=True))
-    return like.with_gates(netlist.gates, bits[netlist.wires], [found.get(k, 0) for k in range(len(like.outputs))])
+    by_place = dict(zip(places, (ends[name] for name in outputs), strict=True))
+    return like.with_gates(netlist.gates, bits[netlist.wires], [by_place.get(k, 0) for k in range(len(like.outputs))])
 
 
 def _cell(comment: str, channels: int) -> CellNetlist:

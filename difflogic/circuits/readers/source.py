@@ -1,4 +1,4 @@
-"""Reading of circuits: from a run, from a file in one of several formats, or of a rule, without training."""
+"""Reading of circuits from a run, a file in one of several formats, or a rule."""
 
 import re
 import zipfile
@@ -36,24 +36,24 @@ _NO_CELL = (
     "take it."
 )
 PROOF = "difflogic-proof"
-"""The format of proof.json, which holds the circuit that was proved."""
+"""Format of proof.json, which contains the proved circuit."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedCircuit:
-    """A netlist and what is known of where it comes from."""
+    """Netlist and its source."""
 
     netlist: CellNetlist
     kind: str
-    """What it was read from: a run, circuit.json, another format, or a rule."""
+    """Kind of source: a run, circuit.json, another format, or a rule."""
     circuit: Circuit | None = None
-    """The network that the netlist was taken from, where there is one."""
+    """Network that the netlist was taken from, if known."""
     config: Config | None = None
-    """Of a run."""
+    """Configuration of a run."""
     told: str = ""
-    """Which circuit of a run it is, or of which rule, in one sentence."""
+    """Sentence about the choice of the circuit in a run, or its rule."""
     name: str = ""
-    """That of the folder or file, or the rule."""
+    """Name of the folder or file, or the rule."""
 
     __repr__ = brief
 
@@ -66,19 +66,19 @@ class LoadedCircuit:
 
     @property
     def task(self) -> Config:
-        """The configuration that it was trained by. Raises UsageError where the circuit is no run."""
+        """Configuration of the training. Raises UsageError if the circuit is not from a run."""
         if self.config is None:
-            raise UsageError(f"--task needs a run, which knows its task, but the circuit is {self.kind}.")
+            raise UsageError(f"--task needs a run, which stores its task, but the circuit is {self.kind}.")
         return self.config
 
     @property
     def paper_gates(self) -> int | None:
-        """Active gates as the paper counts them: argmax neither A nor B, a perception gate once per kernel."""
+        """Number of active gates as in the paper: argmax neither A nor B, a perception gate once per kernel."""
         return None if self.circuit is None else active_gates(self.circuit.gate_logits)
 
 
 def load(path: Source, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
-    """Read the circuit of a run, its best one, or of a file of any format that is read, or build that of a rule.
+    """Read the best circuit of a run or that of a file, or build the circuit of a rule.
 
         >>> difflogic.load(folder).netlist.channels
         2
@@ -86,13 +86,13 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
         33
 
     Args:
-        path: A run folder, `circuit.json`, or a file of another format; or, where there is no such file, a rule as
-            `B36/S23`, `W110` or 128 hexadecimal digits. A rule lives on a torus. Or a name that `difflogic zoo` lists.
-        periodic: Whether the grid is a torus, in place of what the file says.
-        visible: The first so many channels are the picture, in place of what the file says.
+        path: A run folder, `circuit.json`, or a file of another format; if there is no such file, a rule such as
+            `B36/S23`, `W110` or 128 hexadecimal digits, on a torus, or a name that `difflogic zoo` lists.
+        periodic: Whether the grid is a torus, instead of the file's boundary.
+        visible: Number of visible channels, instead of that of the file.
 
     Returns:
-        The circuit: its `netlist`, and what is known of its task.
+        The circuit: its `netlist`, and its task if known.
 
     Raises:
         CircuitError: The file is no circuit.
@@ -117,33 +117,33 @@ def load_function(path: Source) -> FunctionNetlist:
         4
 
     Args:
-        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` says
-            which npz is read.
+        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` describes
+            the npz that are read.
 
     Returns:
-        The function; a `Controller` of what is one.
+        The function, a `Controller` if it controls agents.
 
     Raises:
-        CircuitError: It holds no function.
+        CircuitError: The file contains no function.
         UsageError: The run of agents has no controller.
     """
-    if (found := function(path_of(path))) is not None:
-        return found
+    if (loaded := function(path_of(path))) is not None:
+        return loaded
     raise CircuitError(
         f"{path} holds no function: expected function.json, controller.json, BLIF, AIGER, or layers as npz."
     )
 
 
 def controller(path: Path) -> Controller | None:
-    """The controller that a run of agents, or a file, holds; None where it is something else; raises as `function`."""
-    found = function(path)
-    return found if isinstance(found, Controller) else None
+    """Return the controller of a run of agents or of a file, or None. Raises the errors of `function`."""
+    loaded = function(path)
+    return loaded if isinstance(loaded, Controller) else None
 
 
 def function(path: Path) -> FunctionNetlist | None:
-    """The controller of a run of agents, or the function that a file holds; None where it is something else.
+    """Return the controller of a run of agents, or the function of a file; None if the path is something else.
 
-    Raises UsageError for a run of agents that has none, CircuitError for a file that is damaged.
+    Raises UsageError for a run of agents without a controller, CircuitError for a damaged file.
     """
     path = zoo.path(path)
     if path.is_dir():
@@ -173,7 +173,7 @@ def function(path: Path) -> FunctionNetlist | None:
 
 
 def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
-    """Return what `read` makes of the signals in a file of BLIF or AIGER; None if the file is something else.
+    """Return the result of `read` for the signals in a BLIF or AIGER file; None if the file is something else.
 
     Raises CircuitError, which names the file.
     """
@@ -198,7 +198,7 @@ def is_of_agents(path: Path) -> bool:
 
 
 def _of_run(run: chosen.Chosen) -> CellNetlist:
-    """Return the circuit of a run, of one that was built from a rule of several states in the rule's colours."""
+    """Return the circuit of a run, in the colours of its rule if it was built from a rule of several states."""
     netlist, task = CellNetlist.of_run(run.circuit, run.config), run.config.task
     if not task.rule or task.target != "data":
         return netlist
@@ -208,24 +208,23 @@ def _of_run(run: chosen.Chosen) -> CellNetlist:
 def _load(path: Path) -> LoadedCircuit:
     path = zoo.path(path)
     if path.is_dir() or path.suffix == ".safetensors":
-        found = chosen.load(path)
-        return LoadedCircuit(_of_run(found), "run", found.circuit, found.config, found.told)
+        run = chosen.load(path)
+        return LoadedCircuit(_of_run(run), "run", run.circuit, run.config, run.told)
     if path.is_file() and zipfile.is_zipfile(path) and not recognised.kind_of(path):
         circuit = notebook.load(path)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
     if (rule := rules.named(path)) is not None:
         name = Path(rule).stem if rule.endswith(rules.SUFFIX) else rule
-        told = f"The rule {name}: built from its table, without training."
-        return LoadedCircuit(rules.on_grid(rule, str(path)), "a rule", told=told, name=name)
+        text = f"The rule {name}: built from its table, without training."
+        return LoadedCircuit(rules.on_grid(rule, str(path)), "a rule", told=text, name=name)
     if (read := of_signals(path, Signals.circuit)) is not None:
         if isinstance(read, FunctionNetlist):
             raise CircuitError(f"{path}: {_NO_CELL}")
         return LoadedCircuit(read, "AIGER" if path.suffix in (".aig", ".aag") else "BLIF")
     if not path.exists():
-        meant = hint(str(path), zoo.names())
         raise CircuitError(
-            f"There is no {path}{meant}: expected {FORMATS}, a rule such as B3/S23 or W110, or a name that "
-            "`difflogic zoo` lists."
+            f"There is no {path}{hint(str(path), zoo.names())}: expected {FORMATS}, a rule such as B3/S23 or W110, or "
+            "a name that `difflogic zoo` lists."
         )
     if path.is_file() and (kind := recognised.kind_of(path)):
         raise CircuitError(f"{path} is {kind}; expected {FORMATS}.")

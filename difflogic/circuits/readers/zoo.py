@@ -1,7 +1,6 @@
-"""The circuits that come with difflogic, by name: each a proof.json, of what it does and that this is proved.
+"""Circuits that come with difflogic, by name, each as a proof.json, or a controller.json with its result as `text`.
 
-Of a controller it is a controller.json, with `text`: that it is equal to the trained one, and what it reaches. Beside
-that `learned` says how it came about: the command, and the two-input gates before and after `simplify`.
+`learned` is the command that trained it, with the two-input gates before and after `simplify`.
 """
 
 import json
@@ -15,12 +14,12 @@ FOLDER = Path(__file__).parents[2] / "zoo"
 
 
 def names() -> list[str]:
-    """All names, in the order of the alphabet."""
+    """Return all names, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def entry(name: str) -> dict[str, Any]:
-    """What is known of a circuit: its proof, and `learned`. Raises NotFoundError for a name that is not there."""
+    """Return the data of a circuit: its proof, and `learned`. Raises NotFoundError for an unknown name."""
     if name not in names():
         raise NotFoundError(
             f"There is no circuit {name!r} in the zoo{hint(name, names())}: `difflogic zoo` lists their names."
@@ -30,5 +29,5 @@ def entry(name: str) -> dict[str, Any]:
 
 
 def path(given: Path) -> Path:
-    """What is given; or, where there is nothing and it is a name of the zoo, the file of that circuit."""
+    """Return the file of a circuit if the path does not exist and is a name of the zoo, else the path."""
     return FOLDER / f"{given}.json" if not given.exists() and str(given) in names() else given

@@ -1,1 +1,1 @@
-"""A hard circuit at work on one large grid: engines, start states, and the files of what became of them."""
+"""Simulation of a hard circuit on one large grid: engines, initial states, and files of results."""

@@ -1,12 +1,12 @@
-"""An engine for a simulation is chosen: by name, or the fastest that is here, measured.
+"""Choice of the engine of a simulation, by name or the fastest one by a measurement.
 
-| engine      | what                                                                              |
+| engine      | description                                                                       |
 |-------------|-----------------------------------------------------------------------------------|
 | `numba`     | the circuit as machine code by LLVM; all cores                                    |
 | `gpu`       | the circuit as WGSL, or a table; `gpu:INDEX` and `gpu:NAME` choose the adapter    |
 | `reference` | NumPy                                                                             |
 
-Code that was made for a circuit is tried before it is used: two steps on a small grid must be the reference's.
+Code that was compiled for a circuit is tested first: two steps on a small grid must equal those of the reference.
 """
 
 import time
@@ -26,21 +26,20 @@ from difflogic.system.words import counted
 
 NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
-"""A run that takes `numba` less than this is not worth a measurement."""
+"""Seconds of a run by `numba` below which no measurement is made."""
 MEASURE_S = 0.1
 
 COPIES = {"gpu": 4, "reference": 24}
-"""States that are in memory at once: those of the engine, and the start or one on its way to a file. The reference has
-all patches side by side."""
-BESIDE = 1.25
-"""States beside those of `numba`: the start or the end, and what counts its cells."""
+"""Number of states in memory at once, the initial or the written one included; the reference holds all patches."""
+OTHER_COPIES = 1.25
+"""Number of states next to those of `numba`: the initial or the last one, and counts of cells."""
 
 _TRIAL = (5, 70)
-"""Height and width of the grid that new code is tried on."""
+"""Height and width of the grid of the test."""
 
 
 class Opened(NamedTuple):
-    """A simulation at its start, and why it is this one."""
+    """Simulation in its initial state, and the reason for its engine."""
 
     name: str
     simulation: Simulation
@@ -48,9 +47,9 @@ class Opened(NamedTuple):
 
 
 def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """The simulation of `spec` at `start`; `auto` chooses for a run of so many steps.
+    """Return the simulation of `spec` in the state `start`; `auto` chooses the engine for a run of so many steps.
 
-    Raises UsageError for an unknown name, DeviceErrors of a GPU.
+    Raises UsageError for an unknown name, and DeviceErrors of a GPU.
     """
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
@@ -84,7 +83,7 @@ _OPENERS: dict[str, Callable[[SimulationSpec], Simulation]] = {"numba": _numba, 
 
 
 def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
-    """Raises DeviceError where two steps on a small random grid are not the reference's."""
+    """Raise DeviceError if two steps on a small random grid differ from those of the reference."""
     small = replace(spec, height=_TRIAL[0], width=_TRIAL[1])
     start = planes_of(small, "random", bernoulli.CERTAIN // 2)
     states = []
@@ -95,30 +94,30 @@ def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec],
         simulation.close()
     if not np.array_equal(states[0], states[1]):
         raise DeviceError(
-            f"The engine {name} computes something else than the reference on a trial grid: use another --engine, and "
-            "please report the circuit."
+            f"The engine {name} differs from the reference on a test grid: use another --engine, and please report the "
+            "circuit."
         )
 
 
 def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
-    """`numba` for a short run or without a hardware GPU; else the faster of the two, by some measured steps."""
+    """Open `numba` for a short run or without a hardware GPU, else the faster of both, by some measured steps."""
     numba = _numba(spec)
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
     if steps * seconds < SHORT_S:
-        return Opened("numba", numba, f"is here everywhere, and {steps} steps are short work")
+        return Opened("numba", numba, f"is always available, and {steps} steps are few")
     if not _hardware():
         return Opened("numba", numba, "is the fastest without a hardware GPU")
     try:
         gpu = _gpu(spec, require_hardware=True)
     except DeviceError as error:
         return Opened("numba", numba, f"is the fastest; no gpu: {str(error).partition(':')[0].rstrip('.')}")
-    found = {"numba": (numba, seconds), "gpu": (gpu, _seconds_per_step(gpu, start))}
-    (best, (simulation, _)), (_, (slower, _)) = ranked = sorted(found.items(), key=lambda item: item[1][1])
+    both = {"numba": (numba, seconds), "gpu": (gpu, _seconds_per_step(gpu, start))}
+    (best, (simulation, _)), (_, (slower, _)) = ranked = sorted(both.items(), key=lambda item: item[1][1])
     slower.close()
     simulation.put(start)
     cells = spec.height * spec.width
-    rates = ", ".join(f"{name} {cells / each:.1e}" for name, (_, each) in ranked)
+    rates = ", ".join(f"{name} {cells / duration:.1e}" for name, (_, duration) in ranked)
     return Opened(best, simulation, f"was the fastest measured: {rates} cell updates/s")
 
 
@@ -132,7 +131,7 @@ def _hardware() -> bool:
 
 
 def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
-    """Time per step: from the start, one step to warm up, then as many as fit into `MEASURE_S`."""
+    """Return the seconds per step: one step to warm up, then as many as fit into `MEASURE_S`."""
     simulation.put(start)
     simulation.run(1)
     steps, best = 1, float("inf")
@@ -141,17 +140,17 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # The best of ever longer slices: short ones measure the call, and other processes only ever make it slower.
+        # The best of longer and longer slices, since short ones measure the call, and other processes only slow it.
         steps = min(2 * steps, 1000)
     return best
 
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
-    """Raises LimitError, with what would fit, where so many bytes do not hold the grid and what writes its file."""
+    """Raise LimitError, with the largest size that fits, if the grid and the writing of its file take more memory."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])
-    needed = to_write + (copies * spec.state_bytes if copies else held_bytes(spec) + BESIDE * spec.state_bytes)
+    needed = to_write + (copies * spec.state_bytes if copies else held_bytes(spec) + OTHER_COPIES * spec.state_bytes)
     if available is None or needed <= available:
         return
     file = f", {to_write / 1e9:.1f} GB of them to write the file" if to_write else ""

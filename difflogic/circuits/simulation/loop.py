@@ -1,4 +1,4 @@
-"""A simulation from its start to its end, in slices short enough to be stopped and watched."""
+"""Loop of a simulation in slices that are short enough to be stopped and watched."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SLICE_S = 0.1
 
 @dataclass(frozen=True)
 class SimulationProgress:
-    """A progress report says how far a run is. `seconds` counts what the engine took, not what watching it did."""
+    """Progress of a run; `seconds` are those of the engine, without the watcher."""
 
     step: int
     steps: int
     seconds: float
     cells: int
-    """Of the grid."""
+    """Number of cells of the grid."""
 
     @property
     def updates_per_s(self) -> float:
@@ -32,52 +32,52 @@ class SimulationProgress:
 
 
 class Watcher(Protocol):
-    """Sees a run pass by."""
+    """Receiver of the frames and the progress of a run."""
 
     every: int
-    """Steps between frames; 0: none."""
+    """Number of steps between frames; 0 for none."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Take a frame: at the start, after every N steps, and at the end."""
+        """Receive a frame: the initial state, that after every N steps, and the last one."""
 
     def advanced(self, progress: SimulationProgress) -> None:
-        """Some steps were done, or the next frame is due."""
+        """Receive the progress after some steps."""
 
 
 class Repetition:
-    """Notices the first state that is one of so many before it, by a hash of 256 bits of every whole state."""
+    """Detector of the first state that repeats one of the last `longest` states, by hashes of 256 bits."""
 
     def __init__(self, longest: int) -> None:
         self.longest = longest
         self.period: int | None = None
-        """How many steps before the state was the same, once it is known."""
-        self._seen: dict[bytes, int] = {}
+        """Number of steps since the same state, once one repeats."""
+        self._steps: dict[bytes, int] = {}
 
     @classmethod
     def of(cls, until: str, spec: SimulationSpec) -> Repetition | None:
-        """`still`, `period:N`, or `steps`, which is None. Raises UsageError."""
+        """Return the detector for `still` or `period:N`; None for `steps`. Raises UsageError."""
         if until == "steps":
             return None
-        found = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
-        if found is None:
+        match = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
+        if match is None:
             raise UsageError(f"--until must be still, period:N (of at most N steps) or steps, got {until!r}.")
         if spec.asynchronous:
             raise UsageError(
                 f"--until {until} needs all cells updated in each step (--fire-rate 1): which cells fire is random, so "
                 "a state that repeats may still become another."
             )
-        return cls(int(found[1] or 1))
+        return cls(int(match[1] or 1))
 
     def found(self, simulation: Simulation) -> bool:
-        """Return whether the state is one of those before; it is remembered."""
+        """Return whether the state repeats an earlier one, and store it."""
         digest = hashlib.blake2b(simulation.planes().tobytes(), digest_size=32).digest()
-        before = self._seen.get(digest)
+        before = self._steps.get(digest)
         if before is not None:
             self.period = simulation.step - before
             return True
-        if len(self._seen) == self.longest:
-            del self._seen[next(iter(self._seen))]  # the oldest
-        self._seen[digest] = simulation.step
+        if len(self._steps) == self.longest:
+            del self._steps[next(iter(self._steps))]  # the oldest
+        self._steps[digest] = simulation.step
         return False
 
 
@@ -88,7 +88,7 @@ def advance(
     stopped: Callable[[], bool],
     repetition: Repetition | None = None,
 ) -> SimulationProgress:
-    """All steps, or as many as are done when `stopped` says so, or the state repeats."""
+    """Run all steps, or stop if `stopped` returns True or the state repeats."""
     cells = simulation.spec.height * simulation.spec.width
     progress = SimulationProgress(0, steps, 0.0, cells)
     shown = _show(watcher, progress, simulation, -1)
@@ -101,8 +101,8 @@ def advance(
         simulation.run(count)
         took = time.perf_counter() - began
         progress = SimulationProgress(progress.step + count, steps, progress.seconds + took, cells)
-        # As many steps as took SLICE_S at the speed of the last slice, but never more than four times as many: the
-        # first one, which may compile, says little about the next.
+        # As many steps as take SLICE_S at the last speed, but at most four times as many, since the first slice may
+        # include compilation.
         at_once = max(1, min(int(count * SLICE_S / max(took, 1e-9)), 4 * at_once))
         watcher.advanced(progress)
         if watcher.every and progress.step % watcher.every == 0:
@@ -112,7 +112,7 @@ def advance(
 
 
 def _show(watcher: Watcher, progress: SimulationProgress, simulation: Simulation, shown: int) -> int:
-    """A frame, unless the last one was of this step; returns the step shown last."""
+    """Pass a frame on unless this step was the last one shown; return the step shown last."""
     if watcher.every and progress.step != shown:
         watcher.frame(progress, simulation)
     return progress.step

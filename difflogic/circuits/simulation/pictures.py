@@ -1,4 +1,4 @@
-"""States as pictures: PNG and GIF files, and arrays for a screen, made smaller where a grid is large."""
+"""Images of states: PNG and GIF files, and arrays for a screen, reduced if a grid is large."""
 
 import io
 from collections.abc import Sequence
@@ -13,45 +13,45 @@ from difflogic.errors import DataError
 from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS, PAPER, enlarged, pixels_of, space_time
 
 Picture = npt.NDArray[np.uint8]
-"""Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
+"""Grey image `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
 
 GREY: Picture = np.zeros((0, 3), dtype=np.uint8)
 """Palette of a circuit whose states have no colours."""
 THRESHOLD = 128
-"""A pixel of at least so much is a 1."""
+"""Smallest value of a pixel that is a 1."""
 GIF_SIDE = 512
-"""Pixels of a GIF's longer side at most."""
+"""Largest number of pixels of a GIF's longer side."""
 LEAST_SIDE = 256
-"""A smaller picture is drawn with larger cells."""
+"""Smallest number of pixels of a GIF's longer side, reached by larger cells."""
 _PIXELS = 1 << 24
-"""Cells unpacked at a time."""
+"""Number of cells unpacked at a time."""
 
 
 def shown(visible: int) -> int:
-    """Channels of a picture: the first three as red, green and blue where so many are visible, else the first."""
+    """Return the number of channels in an image: three as red, green and blue if so many are visible, else one."""
     return 3 if visible >= 3 else 1
 
 
 def picture(
     planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None, palette: Picture = GREY
 ) -> Picture:
-    """Return the first channels of a state, or its colours; a pixel is the mean of a square of cells to fit `most`."""
+    """Return the image of a state, whose pixels are means of squares of cells if it has to fit `most`."""
     channels = visible if len(palette) else shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
-    # A large grid is unpacked and shrunk strip by strip, each a whole number of squares high.
+    # A large grid is unpacked and reduced strip by strip, each some squares high.
     rows = max(1, _PIXELS // (width * side * channels)) * side
     parts = []
     for top in range(0, height, rows):
         bits = unpack_planes(planes[top : top + rows, :channels], width)
         values = palette[bits @ (1 << np.arange(channels))] if len(palette) else bits * np.uint8(255)
         parts.append(_shrunk(values, side))
-    whole = np.concatenate(parts)
-    return whole if whole.shape[-1] == 3 else whole[..., 0]
+    image = np.concatenate(parts)
+    return image if image.shape[-1] == 3 else image[..., 0]
 
 
 def _shrunk(cells: Picture, side: int) -> Picture:
-    """Means of squares of `side` cells; those at the right and lower border may be smaller."""
+    """Return the means of squares of `side` cells; those at the right and lower border may be smaller."""
     if side == 1:
         return cells
     rows, columns = (np.arange(0, extent, side) for extent in cells.shape[:2])
@@ -64,7 +64,7 @@ def _shrunk(cells: Picture, side: int) -> Picture:
 
 
 def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> bytes:
-    """One pixel per cell."""
+    """Return a PNG with one pixel per cell."""
     from PIL import Image
 
     image = Image.fromarray(picture(planes, width, visible, palette=palette))
@@ -74,7 +74,7 @@ def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> by
 
 
 def history(rows: Sequence[Picture]) -> bytes:
-    """A PNG of the states of a line, each below the one before."""
+    """Return a PNG of the states of a line, each below the one before."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -83,17 +83,17 @@ def history(rows: Sequence[Picture]) -> bytes:
 
 
 def gif(pictures: Sequence[Picture], neighbourhood: str = "moore") -> bytes:
-    """An endless animation, a pause on the last picture; hexagons, and the past of a line, as in `runs.film`."""
+    """Return an endless animation with a pause on its last frame; hexagons and lines are drawn as in `runs.film`."""
     from PIL import Image
 
-    shown = np.stack(pictures)
-    if shown.ndim == 3:
-        shown = shown[..., None].repeat(3, axis=3)
-    if shown.shape[1] == 1:
-        shown = space_time(shown)
-    height, width = shown.shape[1:3]
+    images = np.stack(pictures)
+    if images.ndim == 3:
+        images = images[..., None].repeat(3, axis=3)
+    if images.shape[1] == 1:
+        images = space_time(images)
+    height, width = images.shape[1:3]
     places = pixels_of((height, width), max(1, LEAST_SIDE // max(height, width)), neighbourhood)
-    frames: list[Any] = [Image.fromarray(enlarged(each, places, PAPER)) for each in shown]
+    frames: list[Any] = [Image.fromarray(enlarged(image, places, PAPER)) for image in images]
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
     buffer = io.BytesIO()
     frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
@@ -101,18 +101,21 @@ def gif(pictures: Sequence[Picture], neighbourhood: str = "moore") -> bytes:
 
 
 def size(path: Path) -> tuple[int, int]:
-    """Height and width of a picture file. Raises DataError."""
+    """Return height and width of an image file. Raises DataError."""
     width, height = _open(path).size
     return height, width
 
 
 def read(path: Path, channels: int, visible: int) -> Bits:
-    """uint8 `[H, W, 1 or 3]`: red, green, blue where three channels are visible, else light is 1. Raises DataError."""
+    """Return the bits of an image file, uint8 `[H, W, 1 or 3]`, three if as many channels are visible.
+
+    Light is 1. Raises DataError.
+    """
     image = _open(path)
     try:
         pixels = np.asarray(image.convert("RGB" if shown(visible) == 3 else "L"))
     except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{path} is a damaged picture: {error}.") from error
+        raise DataError(f"{path} is a damaged image: {error}.") from error
     bits: Bits = (pixels >= THRESHOLD).astype(np.uint8).reshape(*pixels.shape[:2], -1)
     return bits[..., :channels]
 
@@ -123,6 +126,6 @@ def _open(path: Path) -> Any:
     try:
         return Image.open(io.BytesIO(path.read_bytes()))
     except UnidentifiedImageError as error:
-        raise DataError(f"{path} is not a picture that can be read.") from error
+        raise DataError(f"{path} is not an image that can be read.") from error
     except Image.DecompressionBombError as error:
-        raise DataError(f"{path} is too large for a picture: give a start of that size as .npy.") from error
+        raise DataError(f"{path} is too large for an image: give a start of that size as .npy.") from error

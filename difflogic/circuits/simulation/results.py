@@ -1,4 +1,4 @@
-"""A simulation leaves files: its last state, or some on the way, as RLE, PNG, GIF or npy."""
+"""Files of a simulation: its last state, or several states, as RLE, PNG, GIF or npy."""
 
 import io
 
@@ -13,23 +13,21 @@ from difflogic.system.files import Output
 
 FORMATS = (".rle", ".png", ".gif", ".npy")
 MOVING = (".gif", ".npy")
-"""That can hold more than one state."""
+"""Formats of several states."""
 GIF_FRAMES = 60
-"""Unless `--every` says otherwise."""
+"""Default number of frames of a GIF."""
 PNG_ROWS = 1024
-"""So does a picture of a line, whose states are its rows."""
+"""Default number of states of a line, which are rows of a PNG."""
 
 
 class Recording:
-    """The file of a simulation. Raises UsageError at once where it could not be written at the end."""
+    """File of a simulation. Raises UsageError at once if it can not be written at the end."""
 
     def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
         self.out, self.spec, self._steps = out, spec, steps
         self.kind = out.path.suffix.lower()
         if self.kind not in FORMATS:
-            raise UsageError(
-                f"{out} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: that says what is written."
-            )
+            raise UsageError(f"{out} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, which selects the format.")
         self._is_history = spec.height == 1 and self.kind == ".png"
         if every is not None and self.kind not in MOVING and not self._is_history:
             raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
@@ -42,7 +40,7 @@ class Recording:
 
     @property
     def notes(self) -> list[str]:
-        """Return what the file does not hold."""
+        """Notes on everything that the file does not hold."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > self._side:
@@ -54,18 +52,18 @@ class Recording:
 
     @property
     def held_bytes(self) -> int:
-        """Return the memory that writing the file takes: states are unpacked to a byte for each bit of a cell."""
+        """Memory that writing the file takes: states are unpacked to a byte for each bit of a cell."""
         spec = self.spec
         colours = 1 if spec.netlist.visible == 1 else 3
-        # What was measured of each: arrays are held three times, or four times where states are put together; of an
-        # RLE all runs are words, at most one for each cell.
+        # As measured: arrays are held three times, or four times if several states are joined; an RLE has at most one
+        # word for each cell.
         of_npy = 4 * spec.channels * (self._steps // self.every + 2) if self.every else 3 * spec.channels
         of_rle = 32 + 13 * self._rle_channels()
         per_cell = {".npy": of_npy, ".rle": of_rle, ".gif": 14, ".png": 2 * colours}[self.kind]
         return per_cell * spec.height * spec.width
 
     def add(self, planes: Planes) -> None:
-        """A state on the way."""
+        """Add a state to a format of several."""
         if self.kind == ".gif" or self._is_history:
             most = (self._side, self._side) if self.kind == ".gif" else None
             netlist = self.spec.netlist
@@ -75,11 +73,10 @@ class Recording:
             self._grids.append(unpack_planes(planes, self.spec.width))
 
     def write(self, planes: Planes) -> None:
-        """The file, with the last state. Raises DifflogicError."""
+        """Write the file with the last state. Raises DifflogicError."""
         self.out.write(self._bytes(planes))
 
     def _bytes(self, planes: Planes) -> bytes:
-        # Moving formats hold what `add` kept on the way, the others the last state alone.
         width, visible = self.spec.width, self.spec.netlist.visible
         if self._is_history:
             return pictures.history(self._pictures)
@@ -97,6 +94,6 @@ class Recording:
         return buffer.getvalue()
 
     def _rle_channels(self) -> int:
-        """All, where a state can hold them, else the visible ones, at most so many."""
+        """Return the number of channels in an RLE: all if they fit, else the visible ones that fit."""
         channels = self.spec.channels
         return channels if channels <= rle.MOST_CHANNELS else min(self.spec.netlist.visible, rle.MOST_CHANNELS)

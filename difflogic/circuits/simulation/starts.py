@@ -1,4 +1,4 @@
-"""A simulation begins at random, at a seed cell, at nothing, at the circuit's own picture, or as a file says."""
+"""Initial states of a simulation: random, a seed cell, zeros, the circuit's own image, or a file."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from difflogic.system.array_files import bits_in, numbers_in
 
 NAMES = ("random", "seed", "zeros", "picture")
 SHAPES = ("[H, W]", "[H, W, C]")
-"""Of the cells in a file."""
+"""Shapes of the cells in a file."""
 GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file: a pattern, .png or .npy"
 
 
@@ -28,7 +28,7 @@ class StartFile(NamedTuple):
 
 
 def file_of(start: str) -> Path | None:
-    """The file that a start names, None where it is one of `NAMES`. Raises UsageError."""
+    """Return the file that a start names; None if it is one of `NAMES`. Raises UsageError."""
     if start in NAMES:
         return None
     path = Path(start)
@@ -59,9 +59,9 @@ def _kind_of(path: Path) -> str:
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
-    """The start of a simulation; `units` is the probability of a 1 of a random one, as in `bernoulli`.
+    """Return the initial state; `units` is the probability of a 1 in a random one, as in `bernoulli`.
 
-    What a file holds is put in the middle of the grid. Raises DataError and UsageError.
+    The cells of a file are centred in the grid. Raises DataError and UsageError.
     """
     path = file_of(start)
     if path is not None:
@@ -86,8 +86,8 @@ def _own_picture(spec: SimulationSpec) -> Bits:
     netlist = spec.netlist
     own = netlist.scenario.grid(netlist.origin) if netlist.scenario and netlist.scenario.start == "picture" else None
     if own is None:
-        raise UsageError(f"The circuit has no start picture of its own: {GRAMMAR}.")
-    _check_room(spec, own.shape[:2], "The circuit's own picture")
+        raise UsageError(f"The circuit has no start image of its own: {GRAMMAR}.")
+    _check_room(spec, own.shape[:2], "The circuit's own image")
     return own
 
 
@@ -101,7 +101,7 @@ def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:
 
 
 def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
-    """`cells [h, w, c]` in the middle, in the first channels."""
+    """Return a grid with `cells [h, w, c]` in its middle, in the first channels."""
     height, width = cells.shape[:2]
     grid = np.zeros((spec.height, spec.width, spec.channels), dtype=np.uint8)
     top, left = (spec.height - height) // 2, (spec.width - width) // 2
@@ -110,7 +110,7 @@ def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
 
 
 def _read(spec: SimulationSpec, path: Path) -> Bits:
-    """uint8 `[h, w, c]`, at most the channels of the circuit."""
+    """Return the cells of a file, uint8 `[h, w, c]`, at most the channels of the circuit."""
     kind = _kind_of(path)
     if not kind:
         return patterns.bits_of(patterns.read(path, spec.channels).states, spec.channels)

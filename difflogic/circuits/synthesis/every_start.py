@@ -28,6 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -232,8 +233,9 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     builder = Builder(height * width * netlist.channels)
     first = 2 * np.arange(1, builder.inputs + 1).reshape(height, width, netlist.channels)
     state = first.tolist()
-    for known, _ in zip(_known_steps(netlist, height, width), range(steps), strict=False):
-        can, must = (_grid(numbers, height, width) for numbers in known)
+    known = list(islice(_known(netlist, height, width), steps + 1))
+    for step in range(steps):
+        can, must = (_grid(numbers, height, width) for numbers in known[min(step + 1, len(known) - 1)])
         # Known values replace their cones: much of the grid, near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
         for y, x, channel in np.argwhere(can == must).tolist():
@@ -248,16 +250,6 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
         for channel in range(target.shape[-1])
     ]
     return rebuilt(builder.finish(outputs))
-
-
-def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the known values after 1, 2, ... steps, without end."""
-    known = _known(netlist, height, width)
-    last = next(known)
-    for last in known:
-        yield last
-    while True:
-        yield last
 
 
 def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: int, periodic: bool) -> list[int]:
