@@ -38,7 +38,7 @@ def test_formats_are_written_and_verified(circuit: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     assert said.startswith("board.json: 3 gates per cell, channels 0, 2, 3\n")
     assert "golly: verified: bgolly agrees after 100 generations" in said
-    assert "; that is the whole circuit (outputs: 3 by structure)." in said
+    assert "; that is the complete circuit (outputs: 3 by structure)." in said
     assert "json: verified: read back, it is the same gate by gate." in said
 
 
@@ -47,7 +47,7 @@ def test_controller_is_written_in_formats_that_hold_one(circuit: Path, capsys: p
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
     assert said.startswith("board.json: 55 gates, 28 thresholds; in fixed point 19 bits a number")
-    assert "golly: left out. The format golly cannot hold a controller: it moves the cells of a grid" in said
+    assert "golly: left out. The format golly cannot hold a controller: it steps the cells of a grid" in said
     assert {"board.h", "board.v", "board.vhd", "board.blif"} <= {
         path.name for path in (circuit.parent / "out").iterdir()
     }

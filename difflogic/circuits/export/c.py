@@ -1,6 +1,6 @@
-"""C99: one header that runs 64 cells per word, and a demo that draws a grid.
+"""Export of C99: a header that runs 64 cells per word, and a demo that draws a grid.
 
-The proof has gcc compile both without a warning, and runs them on neighbourhoods, on grids, and as the demo.
+The proof compiles both by gcc without a warning, and runs them on neighbourhoods, on grids, and as the demo.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME.h` and `NAME_demo.c`."""
+    """Return `NAME.h` and `NAME_demo.c`."""
     body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
     rows = max(1, min(_MOST_ROWS, max(_FEW_ROWS, _STRIP_ROWS // netlist.channels), _STACK_ROWS // netlist.channels - 2))
     header = fill("cell.h", netlist, name, body=body, strip_rows=rows, **_column(netlist, name))
@@ -28,28 +28,28 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _FEW_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
-"""Rows of a strip, at least, at most, and times channels: it should stay in a first-level cache."""
+"""Smallest and largest number of rows of a strip, and of rows times channels, for the first-level cache."""
 _STACK_ROWS = 1638
-"""Rows times channels that may lie on the stack, with the two beside them: of eight lanes and two words, 128 KB."""
+"""Largest number of rows times channels on the stack, two more rows included: of eight lanes and two words, 128 KB."""
 _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
 
 
 def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
-    """The loop of `difflogic.model.column_program` over the rows of a column of words: what is before it, and a row."""
+    """Return the code before the loop of `difflogic.model.column_program` over rows of words, and that of a row."""
     program = column_program(netlist)
     loop = column_loop(program)
 
     def computed(value: Value, form: str, row: str) -> str:
         (number, delay), node = value, program.nodes[value[0]]
-        made = form.format(number, delay)
+        result = form.format(number, delay)
         if node.gate:
             reads = (form.format(read.node, read.delay + delay) for read in (node.a, node.b))
-            return f"const {name}_lanes {made} = {_GATES[node.gate].format(*reads)};"
+            return f"const {name}_lanes {result} = {_GATES[node.gate].format(*reads)};"
         if node.channel < 0:
-            return f"const {name}_lanes {made} = {{0}};"
-        return f"{name}_lanes {made}; {name}_read(strip, {row}{2 - delay}, {node.channel}, {node.dx - 1}, &{made});"
+            return f"const {name}_lanes {result} = {{0}};"
+        return f"{name}_lanes {result}; {name}_read(strip, {row}{2 - delay}, {node.channel}, {node.dx - 1}, &{result});"
 
-    # In a row the values that it took over are known by the same names as those that it computes.
+    # In a row, values carried over have the same names as computed ones.
     before = [computed(value, "b{}_{}", "") for value in loop.before]
     before += [f"{name}_lanes v{number}_{delay} = b{number}_{delay};" for number, delay in loop.carried]
     row = [computed(value, "v{}_{}", "y + ") for value in loop.row]
@@ -57,7 +57,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
         value = f"{'~' * output.inverted}v{output.node}_{output.delay}"
         row.append(f"const {name}_lanes r{channel} = {value};")
         row.append(f"memcpy(to + (y * {netlist.channels} + {channel}) * words, &r{channel}, sizeof r{channel});")
-    # From the most delay on, so that each is read before it is overwritten.
+    # From the largest delay on, so that each is read before it is overwritten.
     row += [f"v{number}_{delay} = v{number}_{delay - 1};" for number, delay in reversed(loop.carried)]
     return {"before": "\n    ".join(before), "row": "\n        ".join(row)}
 
@@ -68,16 +68,16 @@ _STEPS = 10
 _DEMO = (9, 70, 12, 7)
 """Height, width, steps, seed."""
 _SLOW = 20_000
-"""Gates from which on gcc takes minutes to optimise."""
+"""Number of gates from which gcc takes minutes to optimise."""
 
 
 def optimised(netlist: Netlist) -> str:
-    """The option of gcc for so many gates."""
+    """Return the optimisation option of gcc for a circuit of this size."""
     return "-O2" if len(lines(netlist)) < _SLOW else "-O0"
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the files. Raises ExportError and ToolError."""
     optimise = optimised(netlist)
     with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
         for program in ("proof", f"{name}_demo"):
@@ -85,17 +85,17 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         vectors = vectors_for(netlist)
         # The program reads 64 vectors at a time: one word of each input, then those of the next 64.
         words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
-        given = tools.run_in(folder, "./proof", stdin=words.tobytes())
-        answers = unpack_bits(np.frombuffer(given, np.uint64).reshape(-1, netlist.channels).T, vectors.count)
+        output = tools.run_in(folder, "./proof", stdin=words.tobytes())
+        answers = unpack_bits(np.frombuffer(output, np.uint64).reshape(-1, netlist.channels).T, vectors.count)
         proofs = [check_cells(netlist, vectors, answers, f"gcc {optimise} (no warnings)")]
         for height, width in _GRIDS:
             grid = random_grid(netlist, height, width)
             arguments = [str(side) for side in (height, width, _STEPS)]
-            given = tools.run_in(folder, "./proof", *arguments, stdin=bits.pack_planes(grid).tobytes())
-            found = bits.unpack_planes(np.frombuffer(given, np.uint64).reshape(height, netlist.channels, -1), width)
-            check_grid(netlist.after(grid, _STEPS), found, "The C header")
+            output = tools.run_in(folder, "./proof", *arguments, stdin=bits.pack_planes(grid).tobytes())
+            after = bits.unpack_planes(np.frombuffer(output, np.uint64).reshape(height, netlist.channels, -1), width)
+            check_grid(netlist.after(grid, _STEPS), after, "The C header")
         _check_demo(netlist, name, folder)
-    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's picture too"]
+    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's image too"]
 
 
 def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
@@ -104,16 +104,16 @@ def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
     visible = min(netlist.visible, text_picture.MAX_BITS)
     state = netlist.after(_demo_start(netlist, height, width, seed), steps)
     if tuple(printed) != text_picture.encode(state[..., :visible]):
-        raise ExportError(f"The demo draws another picture than the circuit after {steps} steps.")
+        raise ExportError(f"The demo draws another image than the circuit after {steps} steps.")
 
 
 def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:
-    """The demo's random start: splitmix64, a word after the other."""
+    """Return the demo's random initial state by splitmix64, word by word."""
     words = bits.words_per_row(width)
-    found = np.empty(height * netlist.channels * words, dtype=np.uint64)
-    for index in range(len(found)):
+    state = np.empty(height * netlist.channels * words, dtype=np.uint64)
+    for index in range(len(state)):
         seed = seed + 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
         z = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
         z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
-        found[index] = z ^ z >> 31
-    return bits.unpack_planes(found.reshape(height, netlist.channels, words), width)
+        state[index] = z ^ z >> 31
+    return bits.unpack_planes(state.reshape(height, netlist.channels, words), width)

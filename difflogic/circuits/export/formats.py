@@ -1,8 +1,7 @@
-"""The table of formats: what each is for, and which programs check it.
+"""Table of export formats and of the programs that verify them.
 
-What is written is the circuit after the structural passes of simplification, so that no format carries pass-throughs,
-constants, equal gates or channels that the picture never depends on, and gates are counted as there. circuit.json alone
-keeps every gate: it is the run's own netlist, with the numbers that its gates have in the run folder.
+Formats contain the circuit after the structural passes of simplification: no pass-throughs, constants, equal gates or
+unseen channels. Only circuit.json contains every gate, numbered as in the run folder.
 """
 
 import importlib
@@ -27,32 +26,32 @@ Exported = CellNetlist | FunctionNetlist | Grid
 
 @dataclass(frozen=True)
 class Format:
-    """`module` has `export(netlist, name) -> Files`, and `verify(netlist, name, files)`, which proves them."""
+    """Export format, whose `module` has `export(netlist, name) -> Files` and `verify(netlist, name, files)`."""
 
     module: str
     programs: tuple[str, ...] = ()
-    """What `verify` asks."""
+    """Programs of `verify`."""
     every_gate: bool = False
-    """Whether it keeps the netlist as it is."""
+    """True if it contains the netlist with all gates."""
     framed: bool = False
-    """Whether functions have a module of their own, of the same name in `functions`."""
+    """True if functions have a module of the same name in `functions`."""
     cells_only: str = ""
-    """Why it cannot hold a function."""
+    """Reason why it has no functions."""
     lives: str = ""
-    """Why it holds cells and controllers alone."""
+    """Reason why it has only cells and controllers."""
     grid: str = ""
-    """The module that holds a whole grid, where it can: as `module`."""
+    """Module for a complete grid, if there is one."""
 
 
 _READ_AS_CELL = "its files are read back as the cell of an automaton, so that nothing else could be verified"
 _NO_LIFE = "its page shows an automaton or an agent at work: svg draws a function"
 _NO_GRID = (
-    "it moves the cells of a grid, and this has none; of an automaton that acts, export the circuit.json that "
+    "it steps the cells of a grid, and this has none; of an automaton that acts, export the circuit.json that "
     "stands in its run folder"
 )
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
-FORMATS = {  # what each is for: `config.choices.EXPORTS`
+FORMATS = {  # with a description of each in `config.choices.EXPORTS`
     "c": Format("c", ("gcc",), framed=True),
     "verilog": Format("verilog", _HARDWARE, framed=True, grid="automaton"),
     "vhdl": Format("vhdl", ("ghdl",), framed=True),
@@ -69,16 +68,16 @@ FORMATS = {  # what each is for: `config.choices.EXPORTS`
 
 
 SHOWN = {"html": "live.html", "svg": "circuit.svg"}
-"""Formats that are looked at, and what their files are called beside what they show."""
+"""Names of the files of visual formats in a run or job."""
 
 
 def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
-    """The files of a format, the same bytes for the same circuit, and written to the folder `out` where one is given.
+    """Return the files of a format, the same bytes for the same circuit, and write them to the folder `out` if given.
 
         formats.export(run.netlist, "board", "c", "exports")
 
-    `name` may be any text. Raises CircuitError where the format cannot hold the circuit, UsageError where a file with
-    another content is in `out`.
+    `name` may be any text. Raises CircuitError if the format cannot represent the circuit, UsageError if a file in
+    `out` has another content.
     """
     files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))
     if out is not None:
@@ -87,19 +86,19 @@ def export(netlist: Exported, name: str, form: str, out: Path | str | None = Non
 
 
 def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tuple[dict[str, Files], dict[str, str]]:
-    """The files by format, and for each format that cannot hold the circuit the reason."""
-    made: dict[str, Files] = {}
-    left_out: dict[str, str] = {}
+    """Return the files by format, and the reason for each format that cannot represent the circuit."""
+    files: dict[str, Files] = {}
+    reasons: dict[str, str] = {}
     for form in forms:
         try:
-            made[form] = export(netlist, name, form)
+            files[form] = export(netlist, name, form)
         except CircuitError as error:
-            left_out[form] = str(error)
-    return made, left_out
+            reasons[form] = str(error)
+    return files, reasons
 
 
 def page(circuit: object) -> str | None:
-    """The page on which a circuit lives; None of a layer without perception, which does not."""
+    """Return the page of an automaton or a controller; None for another circuit."""
     if isinstance(circuit, Circuit):
         circuit = CellNetlist.from_circuit(circuit) if circuit.perceive else None
     if not isinstance(circuit, CellNetlist | Controller):
@@ -108,12 +107,12 @@ def page(circuit: object) -> str | None:
 
 
 def _module(netlist: Exported, form: str) -> ModuleType:
-    """Imported when it is asked for: a proof brings what no other format needs. Raises CircuitError."""
+    """Import the module of a format only when needed, because of its dependencies. Raises CircuitError."""
     row = FORMATS[form]
     module = row.module
     if isinstance(netlist, FunctionNetlist):
-        if why := row.cells_only or ("" if isinstance(netlist, Controller) else row.lives):
-            raise CircuitError(f"The format {form} cannot hold a {netlist.kind}: {why}.")
+        if reason := row.cells_only or ("" if isinstance(netlist, Controller) else row.lives):
+            raise CircuitError(f"The format {form} cannot hold a {netlist.kind}: {reason}.")
         module = f"functions.{row.module}" if row.framed else row.module
     if isinstance(netlist, Grid):
         if not row.grid:
@@ -136,7 +135,7 @@ def written(netlist: Grid, form: str) -> Grid: ...
 
 
 def written(netlist: Exported, form: str) -> Exported:
-    """Return what a format holds of a netlist."""
+    """Return the netlist that a format contains."""
     if FORMATS[form].every_gate:
         return netlist
     if isinstance(netlist, Grid):
@@ -145,19 +144,19 @@ def written(netlist: Exported, form: str) -> Exported:
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
-    """Return what was proved of `files`, in sentences. Raises ToolError if something differs or a tool is missing."""
-    held = written(netlist, form)
-    proved: list[str] = _module(netlist, form).verify(held, identifier(name), files)
-    if held is netlist:
+    """Return the proofs of `files` as sentences. Raises ExportError if something differs, ToolError without a tool."""
+    lean = written(netlist, form)
+    proved: list[str] = _module(netlist, form).verify(lean, identifier(name), files)
+    if lean is netlist:
         return proved
-    verdict = _compared(netlist, held)
+    verdict = _compared(netlist, lean)
     if not verdict.equal:
-        raise ExportError(f"The circuit without its pass-throughs is not proved equal to what it was: {verdict.how}.")
-    return [*proved, f"that is the whole circuit ({verdict.how})"]
+        raise ExportError(f"The circuit without its pass-throughs is not proved equal to the original: {verdict.how}.")
+    return [*proved, f"that is the complete circuit ({verdict.how})"]
 
 
-def _compared(netlist: Exported, held: Exported) -> Equivalence:
-    if isinstance(netlist, FunctionNetlist) and isinstance(held, FunctionNetlist):
-        return function.prove(netlist, held, ["difflogic"])[0]
-    one, other = (each.cell if isinstance(each, Grid) else each for each in (netlist, held))
+def _compared(netlist: Exported, lean: Exported) -> Equivalence:
+    if isinstance(netlist, FunctionNetlist) and isinstance(lean, FunctionNetlist):
+        return function.prove(netlist, lean, ["difflogic"])[0]
+    one, other = (circuit.cell if isinstance(circuit, Grid) else circuit for circuit in (netlist, lean))
     return prove(one, other, ["difflogic"])[0]

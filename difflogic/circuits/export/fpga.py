@@ -1,9 +1,9 @@
-"""yosys and nextpnr find how much of an FPGA a whole automaton needs, and how fast it runs there.
+"""Resources and clock of a complete automaton or a function on an FPGA, by yosys and nextpnr.
 
-yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy dissolved
-afterwards: of 256 cells of Life in a seventh of the time, with fewer tables. A function is mapped alone, and routed
-between registers that bits are shifted through, for it may have more inputs than a device has pins. nextpnr places and
-routes; without it nothing is said of the clock, for there is no honest way to guess wires.
+yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy flattened
+afterwards, which takes a seventh of the time for 256 cells of Life, and fewer tables. A function is mapped alone, and
+routed between shift registers, since it may have more inputs than a device has pins. nextpnr places and routes; without
+it no clock is reported, since wires cannot be estimated.
 """
 
 import json
@@ -32,17 +32,17 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Family:
-    """A family says how the tools treat the devices of a maker."""
+    """Commands and devices of a maker's family."""
 
     synth: str
-    """The command of yosys."""
+    """Command of yosys."""
     luts: dict[str, int]
-    """Lookup tables that a cell of the mapped netlist takes, by the pattern of its name; other names take none."""
+    """Number of lookup tables of a mapped cell, by the pattern of its name; others have none."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
-    """Lookup tables and flip-flops of each; the first is meant where none is named."""
+    """Numbers of lookup tables and flip-flops of each device; the first is the default."""
     router: tuple[str, ...] = ()
-    """nextpnr and its options; `{}` is the device. None where no router is packaged."""
+    """nextpnr and its options, `{}` for the device; empty if no router is packaged."""
 
 
 FAMILIES = {
@@ -71,7 +71,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Report:
-    """A report says what one grid needs on one device, and how fast it is there."""
+    """Resources and clock of a grid on a device."""
 
     grid: Grid
     family: str
@@ -79,9 +79,9 @@ class Report:
     luts: int
     flip_flops: int
     fmax: float | None
-    """In MHz, after routing; None where that was not possible."""
+    """Clock in MHz after routing; None if that failed."""
     no_fmax: str = ""
-    """Why not: a sentence where the grid does not fit, or the router failed."""
+    """Reason why there is no clock: the grid does not fit, or the router failed."""
 
     @property
     def cells(self) -> int:
@@ -89,28 +89,28 @@ class Report:
 
     @cached_property
     def cells_per_device(self) -> int:
-        """Return how many cells fit, if all lookup tables and flip-flops could be used."""
+        """Number of cells that fit, if all lookup tables and flip-flops could be used."""
         luts, flip_flops = FAMILIES[self.family].devices[self.device]
         return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
 
     @property
     def fits(self) -> bool:
-        """Whether the device has as many of both as the grid takes."""
+        """True if the grid fits on the device."""
         return self.cells_per_device >= self.cells
 
     @property
     def updates(self) -> float | None:
-        """Cell updates a second of this grid at Fmax: a step is a clock."""
+        """Cell updates per second of this grid at Fmax, one step per clock."""
         return None if self.fmax is None else self.cells * self.fmax * 1e6
 
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """A report says what a function needs on one device: no registers, and so long from one to another."""
+    """Resources and clock of a function on a device."""
 
     luts: int
     fmax: float | None
-    """In MHz between registers, after routing: one sample a clock; None where that was not possible."""
+    """Clock in MHz between registers after routing, one sample per clock; None if routing failed."""
     no_fmax: str = ""
 
 
@@ -121,14 +121,14 @@ def of_function(
     seconds: float = tools.PATIENCE,
     tell: Tell = lambda _: None,
 ) -> FunctionReport:
-    """Return what a function takes; arguments and errors are those of `report`."""
+    """Return the resources of a function, with the arguments and errors of `report`."""
     device = device_of(family, device)
     row = FAMILIES[family]
-    held = formats.written(function, "verilog")
-    design = text_of(formats.export(held, _NAME, "verilog"), f"{_NAME}.v")
-    with folder_of({f"{_NAME}.v": design + fill("function_registers.v", held, _NAME)}) as folder:
-        tell(f"{tools.YOSYS} maps {held.kind} of {len(lines(held))} gates")
-        luts, _ = _mapped(row, f"{_NAME}_{held.kind}", folder, seconds)
+    lean = formats.written(function, "verilog")
+    design = text_of(formats.export(lean, _NAME, "verilog"), f"{_NAME}.v")
+    with folder_of({f"{_NAME}.v": design + fill("function_registers.v", lean, _NAME)}) as folder:
+        tell(f"{tools.YOSYS} maps {lean.kind} of {len(lines(lean))} gates")
+        luts, _ = _mapped(row, f"{_NAME}_{lean.kind}", folder, seconds)
         if luts > row.devices[device][0]:
             return FunctionReport(luts, None, f"it does not fit: {device} has {row.devices[device][0]} lookup tables")
         _mapped(row, f"{_NAME}_registers", folder, seconds)
@@ -136,45 +136,44 @@ def of_function(
 
 
 def device_of(family: str, device: str | None) -> str:
-    """The device of a family. Raises UsageError for one that is not known."""
+    """Return the device, by default the first one of its family. Raises UsageError if it is unknown."""
     if family not in FAMILIES:
         raise UsageError(f"{family!r} is not an FPGA family: expected {', '.join(FAMILIES)}.")
-    known = FAMILIES[family].devices
-    if device is not None and device not in known:
-        raise UsageError(f"{device!r} is not a device of {family}: expected {', '.join(known)}.")
-    return device or next(iter(known))
+    devices = FAMILIES[family].devices
+    if device is not None and device not in devices:
+        raise UsageError(f"{device!r} is not a device of {family}: expected {', '.join(devices)}.")
+    return device or next(iter(devices))
 
 
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return what the grid takes; each tool is stopped after so many `seconds`, and `tell` hears when it begins.
+    """Return the resources of a grid; each tool stops after `seconds`, and `tell` receives a text when it begins.
 
-    Raises UsageError for an unknown device, and ToolError where yosys is missing or slow, or gives what cannot be.
+    Raises UsageError for an unknown device, and ToolError if yosys is missing, slow, or gives an impossible result.
     """
     device = device_of(family, device)
     row = FAMILIES[family]
     with folder_of(export(grid, _NAME)) as folder:
         tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
-        found = Report(grid, family, device, *_mapped(row, f"{_NAME}_automaton", folder, seconds), None)
-        # Every value of the state can be read, so that none of its registers can be saved; and loading takes a table.
-        if found.flip_flops < grid.values or not found.luts:
-            counted = f"{found.luts} lookup tables and {found.flip_flops} flip-flops for {grid.values} values"
-            raise ToolError(f"{tools.YOSYS} gave {counted}, which cannot be.")
-        if found.fits:
+        mapped = Report(grid, family, device, *_mapped(row, f"{_NAME}_automaton", folder, seconds), None)
+        taken = f"{mapped.luts} lookup tables and {mapped.flip_flops} flip-flops"
+        # Each value of the state needs a register, since all can be read, and loading needs a table.
+        if mapped.flip_flops < grid.values or not mapped.luts:
+            raise ToolError(f"{tools.YOSYS} gave {taken} for {grid.values} values, which cannot be.")
+        if mapped.fits:
             fmax, reason = _routed(row, device, folder, seconds, tell)
-            return replace(found, fmax=fmax, no_fmax=reason)
+            return replace(mapped, fmax=fmax, no_fmax=reason)
     luts, flip_flops = row.devices[device]
     return replace(
-        found,
-        no_fmax=f"{grid.width}x{grid.height} cells take {found.luts} lookup tables and {found.flip_flops} flip-flops, "
-        f"but {device} of {family} has {luts} and {flip_flops}: at most some {found.cells_per_device} cells fit, "
-        "give a smaller --grid.",
+        mapped,
+        no_fmax=f"{grid.width}x{grid.height} cells take {taken}, but {device} of {family} has {luts} and {flip_flops}: "
+        f"at most some {mapped.cells_per_device} cells fit, give a smaller --grid.",
     )
 
 
 def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, int]:
-    """Lookup tables and flip-flops of a module; `top.json` is for the router."""
+    """Return the lookup tables and flip-flops of a module, and write `top.json` for the router."""
     script = f"read_verilog {_NAME}.v; {row.synth} -top {top}; flatten; opt_clean -purge; write_json {_NAME}.json"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script, seconds=seconds)
     data = _json(folder / f"{_NAME}.json", tools.YOSYS)
@@ -189,7 +188,7 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
 
 
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:
-    """Fmax, or why there is none."""
+    """Return Fmax, or None and the reason."""
     if not row.router:
         return None, "no router for this family is packaged"
     program, *options = row.router
@@ -201,16 +200,16 @@ def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) 
     fixed = ("-q", "--seed", "1", "--freq", "100", "--timing-allow-fail")
     try:
         tools.run_in(folder, program, *fixed, *options, *files, seconds=seconds)
-    except ToolError as error:  # what the grid takes is known all the same
+    except ToolError as error:  # the resources are known all the same
         return None, str(error)
     clocks = _json(folder / "routed.json", program).get("fmax", {})
     try:
-        found = min(float(clock["achieved"]) for clock in clocks.values())
+        fmax = min(float(clock["achieved"]) for clock in clocks.values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{program} gave a report without a clock.") from error
-    if not 0 < found < 10_000:
-        raise ToolError(f"{program} gave a clock of {found:g} MHz, which cannot be.")
-    return found, ""
+    if not 0 < fmax < 10_000:
+        raise ToolError(f"{program} gave a clock of {fmax:g} MHz, which cannot be.")
+    return fmax, ""
 
 
 def _json(path: Path, tool: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""HTML: one page that needs no network, on which the automaton lives, in WebGPU or else in JavaScript.
+"""Export of an HTML page that runs the automaton without a network, in WebGPU or else in JavaScript.
 
-The proof drives it in headless Chromium, in WebGPU and in JavaScript, at a phone's width and a desk's: a script that is
-added to the page posts what it found to a server of our own.
+The proof drives it in headless Chromium, in WebGPU and in JavaScript, at the sizes of a phone and a desktop: a script
+that is added to the page posts its results to a local server.
 """
 
 import json
@@ -24,7 +24,6 @@ from difflogic.circuits.export.text import Files, fill, script, statements, temp
 from difflogic.circuits.export.wgsl import grid_of, shader, words_of
 from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.function import live_gates
-from difflogic.core.bits import Bits
 from difflogic.core.prng import key_from_seed
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
@@ -33,9 +32,9 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
-"""Templates of the page, behind its engines."""
+"""Templates of the page, after its engines."""
 _MOST_STATEMENTS = 5_000
-"""Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
+"""Largest number of gates in a shader, which a browser compiles in seconds; beyond, the page uses JavaScript."""
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
@@ -69,20 +68,20 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
-    """Return where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
-    # A start that is a picture is sent as its ones, for most of it is 0; all others the page makes by itself.
+    """Return the scenario of the page: `ones` are the cells of an initial image, `[row, column, channel]`."""
+    # An initial image is sent as its ones, since most of it is 0; the page makes all other initial states.
     own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
     return {name: value for name, value in asdict(scenario).items() if name != "picture"} | {"ones": ones}
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Return bit, gate, a, b of each gate; what a gate does not read is a bit that is there."""
+    """Return bit, gate, a, b of each gate; an operand that a gate does not read is any bit."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
-"""Width and height of the page, which is put in a frame: Chromium's own window is never narrower than 500."""
+"""Width and height of the page, in a frame, since Chromium's own window is never narrower than 500."""
 FLAGS = (
     "--headless=new",
     "--enable-unsafe-webgpu",
@@ -117,9 +116,9 @@ Report = dict[str, Any]
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the page. Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
-    runs = [_Run(netlist, height, width, whole) for height, width in _GRIDS for whole in (True, False)]
+    runs = [_Run(netlist, height, width, all_fire) for height, width in _GRIDS for all_fire in (True, False)]
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     home = None if own is None else words_of(own).tolist()
     proof = {"runs": [run.data() for run in runs], "home": home}
@@ -128,20 +127,20 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         report = drive(page, proof, "proof.js", size)
         check_report(report, window)
         engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
-        for given, found in zip([run for run in runs for _ in engines], report["runs"], strict=True):
-            given.check(found["after"], f"The page in {'WebGPU' if found['engine'] == 'gpu' else 'JavaScript'}")
+        for run, result in zip([run for run in runs for _ in engines], report["runs"], strict=True):
+            run.check(result["after"], f"The page in {'WebGPU' if result['engine'] == 'gpu' else 'JavaScript'}")
         in_gpu = f"WebGPU was not there ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
         proofs.append(f"at {window} size JavaScript agrees on {len(runs)} grids after {_STEPS} steps, {in_gpu}")
     return [*proofs, "controls, brushes, keys and live wires work without an error or a request"]
 
 
 class _Run:
-    """A start, which cells fire, and where that leads."""
+    """Initial state, fire masks, and the expected last state."""
 
-    def __init__(self, netlist: CellNetlist, height: int, width: int, whole: bool) -> None:
+    def __init__(self, netlist: CellNetlist, height: int, width: int, all_fire: bool) -> None:
         self._start = random_grid(netlist, height, width)
-        drawn = random_bits(key_from_seed(7), (_STEPS, height, width))
-        self._fires = np.ones_like(drawn) if whole else drawn
+        fires = random_bits(key_from_seed(7), (_STEPS, height, width))
+        self._fires = np.ones_like(fires) if all_fire else fires
         self._expected = netlist.after(self._start, _STEPS, self._fires[..., None])
 
     def data(self) -> dict[str, Any]:
@@ -156,26 +155,25 @@ class _Run:
         }
 
     def check(self, words: list[int], what: str) -> None:
-        """Raises ExportError where the page came to another state."""
-        found: Bits = grid_of(np.array(words, dtype=np.uint32), *self._start.shape)
-        check_grid(self._expected, found, what)
+        """Raise ExportError if the page has another last state."""
+        check_grid(self._expected, grid_of(np.array(words, dtype=np.uint32), *self._start.shape), what)
 
 
 def check_report(report: Report, window: str) -> None:
-    """Raises ExportError and ToolError where the page is not as it should be."""
+    """Raise ExportError for problems on the page, and ToolError for another width."""
     if report["width"] != WINDOWS[window][0]:
-        raise ToolError(f"chromium shows the page {report['width']} px wide, {WINDOWS[window][0]} were asked for.")
+        raise ToolError(f"chromium shows the page {report['width']} px wide, expected {WINDOWS[window][0]} px.")
     problems = [*report["errors"], *(f"not so: {failure}" for failure in report["failures"]), *report["requests"]]
     if problems:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
 
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
-    """Return what a driving script reports of a page, with `proof` in its hands, and the `requests` that the page
-    should not have made. Raises ToolError.
+    """Return the report of a script that drives a page with the data `proof`, and the page's invalid `requests`.
+
+    Raises ToolError.
     """
-    # The page itself stays what is shipped, but for two scripts: the first one, before all others, collects errors, and
-    # the last one drives the page and posts what it found.
+    # Two scripts are added to the exported page: the first one collects errors, the last one drives it and posts.
     drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")
     with serving(driven, window) as server:
@@ -189,7 +187,7 @@ def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves a page in a frame of a size, and keeps what is asked and posted."""
+    """Server of a page in a frame of a size, which stores requests and reports."""
 
     daemon_threads = True
 
@@ -221,12 +219,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing, because `requests` keeps what was asked for."""
+        """Log nothing, since `requests` has them."""
 
 
 @contextmanager
 def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
-    """A server of the page on this machine alone."""
+    """Serve the page on this machine for the duration of a `with` block."""
     with _Server(page, window) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -239,7 +237,7 @@ def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
 
 @contextmanager
 def browser(address: str, flags: Sequence[str] = FLAGS) -> Iterator[None]:
-    """Headless Chromium on an address, with a profile of its own. Raises ToolError."""
+    """Run headless Chromium on an address, with a profile of its own. Raises ToolError."""
     if advice := tools.missing("chromium"):
         raise ToolError(advice)
     with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:

@@ -1,6 +1,6 @@
-"""Test vectors: every combination of the inputs that a circuit reads, or random ones where those are too many.
+"""Test vectors: all combinations of the inputs that a circuit reads, or random ones if those are too many.
 
-A test bench gets them as text, what goes in and what must come out, in hexadecimal.
+Test benches read them as text, inputs and expected outputs in hexadecimal.
 """
 
 import math
@@ -22,11 +22,11 @@ _VECTORS_SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """`inputs` uint8 `[9*C, samples]`."""
+    """Test vectors, `inputs` uint8 `[9*C, samples]`."""
 
     inputs: Bits
     exhaustive: bool
-    """They hold every combination of the inputs that the circuit reads; the others are random."""
+    """True if all combinations of the inputs that the circuit reads occur; other inputs are random."""
     noun: str
 
     @property
@@ -34,23 +34,23 @@ class Vectors:
         return len(self.inputs[0])
 
     def outputs(self, netlist: Netlist) -> Bits:
-        """The right answers, uint8 `[C, samples]`."""
+        """Return the expected outputs, uint8 `[C, samples]`."""
         return unpack_bits(netlist.evaluate(pack_bits(self.inputs)), self.count)
 
     def described(self) -> str:
-        """`all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
+        """Return a text such as `all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
         if not self.exhaustive:
             return counted(self.count, f"random {self.noun}")
         return f"all {self.count} {self.noun}s" if self.count > 1 else f"the only {self.noun}"
 
 
 def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
-    """Fair bits, uint8: the top bits of so many words."""
+    """Return fair random bits, uint8: the top bits of random words."""
     return (prng.random_bits(key, math.prod(shape)) >> 31).astype(np.uint8).reshape(shape)
 
 
 def draw_vectors(netlist: Netlist, most: int) -> Vectors:
-    """All combinations where they are at most `most`, else so many random vectors; the same each time."""
+    """Return all combinations if they are at most `most`, else `most` random vectors; the same each time."""
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
     samples = 1 << len(read) if exhaustive else most
@@ -66,43 +66,43 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
 _STEPS = 16
 _MOST_VECTORS, _LEAST_VECTORS = 512, 16
 WORK = 4_000_000
-"""Gate evaluations that a bench may ask of a simulator: some seconds."""
+"""Largest number of gate evaluations of an exported bench: some seconds."""
 _GRID_SEED = 23
 
 
 def bench_files(netlist: CellNetlist, name: str) -> Files:
-    """`NAME_tb_cell.txt` and `NAME_tb_grid.txt`: all neighbourhoods where the circuit reads at most 9 inputs."""
+    """Return `NAME_tb_cell.txt` and `NAME_tb_grid.txt`, with all neighbourhoods of a circuit of at most 9 inputs."""
     affordable = WORK // max(1, len(lines(netlist)))
     vectors = draw_vectors(netlist, most=min(max(affordable, _LEAST_VECTORS), _MOST_VECTORS))
     return {f"{name}_tb_cell.txt": cell_text(netlist, vectors), f"{name}_tb_grid.txt": _grid_text(netlist)}
 
 
 def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
-    """Height and width of the grid under test: unequal, and few for a huge circuit."""
+    """Return height and width of the grid of a bench: different, and small for a huge circuit."""
     return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= WORK else (2, 3)
 
 
 def cell_text(netlist: Netlist, vectors: Vectors) -> str:
-    """A line per vector: the patch, and the result."""
+    """Return a line per vector: the patch, and the result."""
     return hexadecimal_lines(vectors.inputs, vectors.outputs(netlist))
 
 
 def _grid_text(netlist: CellNetlist) -> str:
-    """A line per step: which cells fire, and the state after it; the first step loads the start. Cell `WIDTH*y + x`."""
+    """Return a line per step: the cells `WIDTH*y + x` that fire, and the state after it, first the initial state."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))
     fires = np.ones((1 + _STEPS, *shape), dtype=np.uint8)
     for step in range(_STEPS):
-        key, drawn = prng.split(key)
-        if step % 2:  # every cell in each other step
-            fires[1 + step] = random_bits(drawn, shape)
+        key, sample_key = prng.split(key)
+        if step % 2:  # in every second step all cells fire
+            fires[1 + step] = random_bits(sample_key, shape)
     states = [state, *netlist.steps(state, _STEPS, fires[1:, ..., None])]
     return hexadecimal_lines(*(values.reshape(len(values), -1).T for values in (fires, np.stack(states))))
 
 
 def hexadecimal_lines(*columns: Bits) -> str:
-    """Rows of hexadecimal numbers, of which bit `i` is row `i` of a column `[bits, samples]`."""
+    """Return lines of hexadecimal numbers, whose bit `i` is row `i` of a column `[bits, samples]`."""
     rows = zip(*map(_hexadecimal, columns), strict=True)
     return "".join(f"{' '.join(row)}\n" for row in rows)
 

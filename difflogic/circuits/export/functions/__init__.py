@@ -1,1 +1,1 @@
-"""Functions in the languages that need a frame around the gates: one file per format, as for cells."""
+"""Exports of functions in formats that need code around the gates, one module per format as for cells."""

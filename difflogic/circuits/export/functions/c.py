@@ -1,6 +1,6 @@
-"""C99: one header, whose functions take 64 samples at a time, or one in floating point or in fixed point.
+"""Export of a C99 header, whose functions take 64 samples at a time, or one in floating point or in fixed point.
 
-The proof has gcc compile it without a warning, and runs it.
+The proof compiles it by gcc without a warning, and runs it.
 """
 
 import numpy as np
@@ -15,15 +15,15 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """`NAME.h`."""
+    """Return `NAME.h`."""
     assign = f"{function.buses[1]}[{{name}}] = {{value}};"
     body = statements(function, "const uint64_t {name} = {value};", assign, "0", "~UINT64_C(0)")
     form, places = function.thermometer.fixed_point(), function.thermometer.places
 
     def rows(thresholds: tuple[tuple[object, ...], ...]) -> str:
-        found = [f"(uint64_t)({function.words.sample}[{d}] >= {thresholds[d][i]})," for d, i in places]
-        said = (f" /* {name} */" for name in function.input_names)
-        return "\n        ".join(row + words for row, words in zip(found, said, strict=True))
+        codes = (f"(uint64_t)({function.words.sample}[{d}] >= {thresholds[d][i]})," for d, i in places)
+        comments = (f" /* {name} */" for name in function.input_names)
+        return "\n        ".join(code + comment for code, comment in zip(codes, comments, strict=True))
 
     fixed = tuple(tuple(f"INT64_C({value})" for value in values) for values in form.thresholds)
     both = {"rows": rows(function.thermometer.thresholds), "fixed_rows": rows(fixed)}
@@ -31,7 +31,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the file. Raises ExportError and ToolError."""
     level = optimised(function)
     what = f"gcc {level} (no warnings)"
     with folder_of({**files, "proof.c": fill("function_proof.c", function, name)}) as folder:
@@ -39,15 +39,14 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         if function.reads_bits:
             vectors = vectors_for(function)
             words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
-            found = np.frombuffer(tools.run_in(folder, "./proof", stdin=words.tobytes()), np.uint64)
-            answers = unpack_bits(found.reshape(len(words), -1).T, vectors.count)
+            output = np.frombuffer(tools.run_in(folder, "./proof", stdin=words.tobytes()), np.uint64)
+            answers = unpack_bits(output.reshape(len(words), -1).T, vectors.count)
             return [check_cells(function, vectors, answers, what)]
         proofs = list[str]()
         for tried in trials(function):
             program = ["sequence"] * isinstance(tried, Steps)
-            # Each sample twice, eight bytes a number in both forms.
+            # Each sample in both forms, eight bytes a number.
             both = np.stack([tried.values.view(np.int64), tried.fixed], axis=1)
-            said = tools.run_in(folder, "./proof", *program, stdin=both.tobytes())
-            given = np.frombuffer(said, np.int32).reshape(-1, 2)
-            proofs += [tried.check(given[:, 0], False, what), tried.check(given[:, 1], True, what)]
+            output = np.frombuffer(tools.run_in(folder, "./proof", *program, stdin=both.tobytes()), np.int32)
+            proofs += [tried.check(output[::2], False, what), tried.check(output[1::2], True, what)]
     return proofs

@@ -1,7 +1,7 @@
-"""HTML: one page that needs no network: a controller's circuit, its gates lit, its thresholds on sliders.
+"""Export of an HTML page of a controller's circuit, with live gates and sliders, that needs no network.
 
-A controller of CartPole steers a pole there, which the visitor may push; any other is shown at observations that the
-visitor sets. The proof drives the page in headless Chromium, and has it decide at a hundred thousand observations.
+A controller of CartPole balances a pole there, which the visitor may push; any other is shown at observations that the
+visitor sets. The proof drives the page in headless Chromium, and compares a hundred thousand decisions.
 """
 
 import json
@@ -15,7 +15,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 
 POLE = "CartPole-v"
-"""The environments whose equations the page knows: four numbers, position, velocity, angle and its velocity."""
+"""Prefix of the environments that the page simulates: position, velocity, angle and its velocity."""
 
 
 def export(controller: Controller, name: str) -> Files:
@@ -46,20 +46,20 @@ def export(controller: Controller, name: str) -> Files:
 
 
 def is_pole(controller: Controller) -> bool:
-    """Return whether the page can show its world."""
-    known = controller.environment.removeprefix("gymnasium:").startswith(POLE)
-    return known and (len(controller.observations) - controller.memory, len(controller.choices)) == (4, 2)
+    """Return whether the page can simulate the controller's environment."""
+    is_named = controller.environment.removeprefix("gymnasium:").startswith(POLE)
+    return is_named and (len(controller.observations) - controller.memory, len(controller.choices)) == (4, 2)
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the page. Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
     tried = Observations(controller, controller.thermometer.fixed_point())
     proofs: list[str] = []
     for window, size in html.WINDOWS.items():
-        # All observations once: the page is the same at every width.
-        given = tried.values if not proofs else tried.values[:1]
-        report = html.drive(page, {"observations": given.tolist()}, "controller_proof.js", size)
+        # All observations only at the first size.
+        values = tried.values if not proofs else tried.values[:1]
+        report = html.drive(page, {"observations": values.tolist()}, "controller_proof.js", size)
         html.check_report(report, window)
         if not proofs:
             proofs.append(tried.check(report["actions"], False, "the page"))

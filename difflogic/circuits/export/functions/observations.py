@@ -1,4 +1,4 @@
-"""Samples to try an exported function on, and what it should make of each."""
+"""Samples for tests of an exported function, with the expected results."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +14,14 @@ from difflogic.model.thermometer import FixedPoint, Integers
 
 COUNT = 100_000
 STEPS, EPISODE = 2000, 20
-"""Of a sequence, and about so many before it begins anew."""
+"""Number of steps of a sequence, and mean number of an episode in it."""
 _SEED = 17
 _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """A fixed number of samples for a function is drawn, the same each time."""
+    """Random samples of a function, the same each time."""
 
     function: FunctionNetlist
     form: FixedPoint
@@ -29,12 +29,12 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Return how many there are: of few bits all values, each once."""
+        """Number of samples: of few bits all values, each once."""
         return len(self.values)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
-        """float64 `[N, D]`: on thresholds, a hair below and above, a step of the fixed form beside, and anywhere."""
+        """Samples, float64 `[N, D]`: thresholds, the floats next to them, steps of the fixed form, and any values."""
         if self.function.reads_bits:
             return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
         random, count = np.random.default_rng(_SEED), self.most
@@ -54,55 +54,55 @@ class Observations:
                     random.choice(np.array(_ODD), count),
                 ]
             )
-            # One in a hundred is no number that a sensor gives; all others are shared equally.
+            # One in a hundred is infinite, tiny or NaN; all other kinds are equally frequent.
             kind = np.where(random.random(count) < 0.01, 6, random.integers(0, 6, count))
             columns.append(every[kind, np.arange(count)])
         return np.stack(columns, axis=1)
 
     @cached_property
     def fixed(self) -> Integers:
-        """Return the samples in fixed point, int64 `[N, D]`."""
+        """Samples in fixed point, int64 `[N, D]`."""
         return self.form.of(self.values)
 
     def bits(self) -> Bits:
-        """uint8 `[D * width, N]`: the sample in fixed point as one number, dimension 0 in its lowest bits."""
+        """Return samples in fixed point as bits of one number, dimension 0 lowest, uint8 `[D * width, N]`."""
         if self.function.reads_bits:
             return self.values.T.astype(np.uint8)
         bits = self.fixed[:, :, None] >> np.arange(self.form.width) & 1
         return bits.reshape(self.count, -1).T.astype(np.uint8)
 
     def result_bits(self) -> Bits:
-        """The right answers in fixed point, uint8 `[bits of the result, N]`."""
+        """Return the expected results in fixed point, uint8 `[bits of the result, N]`."""
         return self.function.result_bits(self.form.code(self.fixed))
 
     def described(self, in_fixed_point: bool) -> str:
-        """`100000 observations in fixed point`"""
+        """Return a text such as `100000 observations in fixed point`."""
         many = f"{self.count} {self.function.words.sample}s"
         return f"{many} in fixed point" if in_fixed_point and not self.function.reads_bits else many
 
     def expected(self, in_fixed_point: bool) -> Integers:
-        """The numbers of the right answers."""
+        """Return the expected results as numbers."""
         function = self.function
         return function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
 
-    def check(self, found: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
-        """The sentence of a proof; `found` are the numbers of what was decided. Raises ExportError."""
-        function, given = self.function, self.fixed if in_fixed_point else self.values
+    def check(self, results: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
+        """Return the sentence of a proof by results as numbers. Raises ExportError."""
+        function, samples = self.function, self.fixed if in_fixed_point else self.values
         expected = self.expected(in_fixed_point)
-        decided, words = np.asarray(found), function.words
+        decided, words = np.asarray(results), function.words
         if decided.shape != expected.shape:
             raise ExportError(f"{what} gives {len(decided)} {words.choices} for {self.count} {words.sample}s.")
         if (wrong := np.flatnonzero(decided != expected)).size:
             first = wrong[0]
             raise ExportError(
                 f"{what} differs from the {function.kind} at {wrong.size} of {self.count} {words.sample}s, first at "
-                f"{given[first].tolist()}: {decided[first]}, expected {expected[first]}."
+                f"{samples[first].tolist()}: {decided[first]}, expected {expected[first]}."
             )
         return f"{what} agrees on {self.described(in_fixed_point)}"
 
 
 class Steps(Observations):
-    """The same as a sequence for a controller that remembers: the first bit of memory says where an episode begins."""
+    """Sequence of samples for a controller with memory, whose first bit is 1 if an episode begins."""
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
@@ -136,6 +136,6 @@ class Steps(Observations):
 
 
 def trials(function: FunctionNetlist) -> list[Observations]:
-    """What an exported function of numbers is tried on: samples, and a sequence where it remembers."""
+    """Return the samples for an exported function of numbers, and a sequence if it has memory."""
     form = function.thermometer.fixed_point()
     return [Observations(function, form), *[Steps(function, form, STEPS)] * bool(function.memory)]

@@ -1,4 +1,4 @@
-"""A Python file that needs nothing but NumPy. The proof has this Python run it, in both forms."""
+"""Export of a Python file that needs only NumPy. The proof runs it in floating point and in fixed point."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.function_netlist import FunctionNetlist
 
 _WORK = 2e9
-"""Gates times vectors: every gate's value is kept until the end."""
+"""Gates times vectors, whose values are all in memory."""
 _OF_BITS = 'np.save("result.npy", module.gates(np.load("code.npy")))'
 _OF_STEPS = """
 memory, seen, actions = 0, np.load("steps.npy"), []
@@ -27,21 +27,21 @@ np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """`NAME_numpy.py`."""
-    zeros = "code[0] ^ code[0]"  # of the type at hand
+    """Return `NAME_numpy.py`."""
+    zeros = "code[0] ^ code[0]"  # of the dtype of `code`
     assign = f"{function.buses[1]}[{{name}}] = {{value}}"
     body = statements(function, "{name} = {value}", assign, zeros, f"~({zeros})")
     form = function.thermometer.fixed_point()
 
     def table(rows: tuple[tuple[float, ...], ...]) -> str:
-        return "\n".join(f"    {list(row)},  # {said}" for row, said in zip(rows, function.observations, strict=True))
+        return "\n".join(f"    {list(row)},  # {name}" for row, name in zip(rows, function.observations, strict=True))
 
     values = {"thresholds": table(function.thermometer.thresholds), "fixed_thresholds": table(form.thresholds)}
     return {f"{name}_numpy.py": fill("function.py.txt", function, name, body=body, **values)}
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the file. Raises ExportError and ToolError."""
     program = _OF_NUMBERS.format(verb=function.words.verb) + _OF_STEPS * bool(function.memory)
     with folder_of(files) as folder:
         if function.reads_bits:
@@ -53,13 +53,13 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         tried, *steps = trials(function)
         np.save(folder / "values.npy", tried.values)
         np.save(folder / "fixed.npy", tried.fixed)
-        for each in steps:
-            np.save(folder / "steps.npy", each.values)
+        for sequence in steps:
+            np.save(folder / "steps.npy", sequence.values)
         run_numpy(folder, f"{name}_numpy", program)
         decided, fixed, again = (
             np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
         )
-        stepped = [each.check(np.load(folder / "stepped.npy"), False, "NumPy") for each in steps]
+        stepped = [sequence.check(np.load(folder / "stepped.npy"), False, "NumPy") for sequence in steps]
     proofs = [tried.check(decided, False, "NumPy"), tried.check(fixed, True, "NumPy")]
     tried.check(function.decide_fixed(again, tried.form), True, "NumPy's rounding")
     return proofs + stepped

@@ -1,7 +1,7 @@
-"""Verilog 2005: a combinational module, a sample of bits or in fixed point in, the result out; a test bench.
+"""Export of Verilog 2005: a combinational module of a sample as bits or in fixed point, and a test bench.
 
-The proof runs the shipped bench in iverilog with a hundred thousand samples. Then yosys synthesises the module, and ABC
-proves the result equal, for every sample, to gates, and of numbers to comparators before them, that are made beside it.
+The proof runs the exported bench in iverilog with a hundred thousand samples. Then yosys synthesizes the module, and
+ABC proves the result equal, for every sample, to the gates, with comparators in front for numbers.
 """
 
 from difflogic.circuits.export.functions.observations import STEPS, Observations, Steps
@@ -17,11 +17,11 @@ from difflogic.model.straight_line import lines, read_inputs
 from difflogic.model.thermometer import FixedPoint
 
 SHIPPED = 256
-"""Samples that the bench brings."""
+"""Number of samples of the exported bench."""
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """`NAME.v`, `NAME_tb.v` and the file of samples that the bench reads."""
+    """Return `NAME.v`, `NAME_tb.v` and the file of samples that the bench reads."""
     form = function.thermometer.fixed_point()
     assign = f"assign {function.buses[1]}[{{name}}] = {{value}};"
     gates = statements(function, "wire {name} = {value};", assign, "1'b0", "1'b1", "t{}")
@@ -33,8 +33,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
-    """Wires `t0, t1, ...` of what the gates read."""
-    # What nothing reads is left out: a constant action has a threshold that its gate ignores.
+    """Return the wires `t0, t1, ...` that gates read; a threshold that no gate depends on is left out."""
     width, sample = form.width, function.words.sample
     read = [(bit, *function.thermometer.places[bit]) for bit in read_inputs(function)]
     if function.reads_bits:
@@ -54,19 +53,19 @@ def _literal(width: int, value: int) -> str:
 
 
 def bench_files(function: FunctionNetlist, name: str) -> Files:
-    """The samples that a bench brings, and of what remembers a sequence of them."""
+    """Return the samples of a bench, and a sequence if the function has memory."""
     form = function.thermometer.fixed_point()
     files: Files = {f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED))}
     return files | ({f"{name}_tb_steps.txt": bench_text(Steps(function, form, STEPS))} if function.memory else {})
 
 
 def bench_text(tried: Observations) -> str:
-    """A line per sample: its bits, or its numbers as one, and the result."""
+    """Return a line per sample: its bits, or its numbers as one, and the result."""
     return hexadecimal_lines(tried.bits(), tried.result_bits())
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError and ToolError."""
+    """Verify the files. Raises ExportError and ToolError."""
     form, top = function.thermometer.fixed_point(), f"{name}_{function.kind}"
     tried = Observations(function, form)
     count = len(lines(function))
@@ -77,14 +76,14 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         else:
             proofs.append(passed(tools.run_in(folder, "vvp", "-n", "bench").decode(), "iverilog", tried))
         write_circuit(function if function.reads_bits else with_comparators(function, form), folder)
-        made = f"synth -flatten -top {top}; check -assert; write_blif yosys.blif"
-        tools.run_in(folder, tools.YOSYS, "-q", "-p", f"read_verilog {name}.v; {made}")
+        script = f"read_verilog {name}.v; synth -flatten -top {top}; check -assert; write_blif yosys.blif"
+        tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
         return [*proofs, equivalent(folder, "yosys.blif", "what yosys synthesises")]
 
 
-def passed(said: str, program: str, tried: Observations) -> str:
-    """The sentence for a bench's last line. Raises ExportError where it does not say PASS of all samples."""
-    line = (said.strip().splitlines() or ["nothing"])[-1]
+def passed(output: str, program: str, tried: Observations) -> str:
+    """Return the sentence for a bench's last line. Raises ExportError if it is not PASS for all samples."""
+    line = (output.strip().splitlines() or ["nothing"])[-1]
     if f"PASS: {tried.count} {tried.function.words.sample}s" not in line:
         raise ExportError(f"{program} finds a difference: {line}")
     sequence = f", and on a sequence of {STEPS} steps" if tried.function.memory else ""
