@@ -34,12 +34,12 @@ class PipelineResult:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search or a proof."""
+        """True if Ctrl-C ended the search or a proof."""
         return any(step.stopped for step in self.steps)
 
     @property
     def proved(self) -> bool:
-        """Whether all proofs succeeded."""
+        """True if all proofs succeeded."""
         return all(part.verdict.equal for part in (self.simplified, self.reachable) if part)
 
 

@@ -47,11 +47,11 @@ class PassReport:
     channels: tuple[int, int]
     seconds: float
     stopped: bool = False
-    """Whether Ctrl-C stopped it, so that the result is an intermediate one."""
+    """True if Ctrl-C stopped it, so that the result is an intermediate one."""
 
     @property
     def gained(self) -> bool:
-        """Whether there are fewer gates or channels than before."""
+        """True if there are fewer gates or channels than before."""
         return self.gates[1] < self.gates[0] or self.channels[1] < self.channels[0]
 
 
@@ -84,7 +84,7 @@ class Simplified(Generic[N]):
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """True if Ctrl-C ended the search."""
         return self.steps[-1].stopped
 
 
@@ -103,7 +103,7 @@ class Search(Generic[S]):
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """True if Ctrl-C ended the search."""
         return bool(self.steps) and self.steps[-1].stopped
 
     def run(self, name: str, change: Callable[[S], S]) -> None:
