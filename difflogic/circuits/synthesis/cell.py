@@ -68,22 +68,22 @@ class Cell(BareGraph):
 
     def without_unseen_channels(self) -> Cell:
         """Return the cell with only the channels that the visible ones depend on."""
-        kept = self.seen_channels()
-        if len(kept) == len(self.origin):
+        seen = self.seen_channels()
+        if len(seen) == len(self.origin):
             return self
         graph, cells = self.graph, len(self.cells)
-        graph = XAG(graph.inputs, graph.gates, [graph.outputs[channel] for channel in kept])
-        graph = narrowed(graph, [cells * channel + cell for channel in kept for cell in range(cells)])
-        return replace(self, graph=graph, origin=tuple(self.origin[channel] for channel in kept))
+        graph = XAG(graph.inputs, graph.gates, [graph.outputs[channel] for channel in seen])
+        graph = narrowed(graph, [cells * channel + cell for channel in seen for cell in range(cells)])
+        return replace(self, graph=graph, origin=tuple(self.origin[channel] for channel in seen))
 
     def seen_channels(self) -> list[int]:
         """Return the visible channels and all that they depend on in any number of steps, ascending."""
         # A closure: if 0 is visible and reads 2, 2 reads itself, and 1 reads all three, it is {0, 2}.
-        found: set[int] = set()
+        seen: set[int] = set()
         waiting = set(range(self.visible))
         while waiting:
             channel = waiting.pop()
-            found.add(channel)
+            seen.add(channel)
             read = self.graph.support([self.graph.outputs[channel]])
-            waiting |= {index // len(self.cells) for index in read} - found
-        return sorted(found)
+            waiting |= {index // len(self.cells) for index in read} - seen
+        return sorted(seen)

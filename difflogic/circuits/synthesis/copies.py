@@ -15,12 +15,12 @@ from difflogic.model.cell_netlist import CellNetlist
 DARK = -1
 
 
-def sources(picture: Bits) -> list[int]:
+def sources(image: Bits) -> list[int]:
     """Return for each channel of `picture [H, W, C]` the number of its pattern, counted from 0, or DARK."""
-    known: dict[bytes, int] = {}
+    numbers: dict[bytes, int] = {}
     return [
-        known.setdefault(pattern.tobytes(), len(known)) if pattern.any() else DARK
-        for pattern in np.moveaxis(picture, -1, 0)
+        numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK
+        for pattern in np.moveaxis(image, -1, 0)
     ]
 
 
@@ -36,9 +36,9 @@ def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
     bits = np.concatenate([inputs.reshape(-1), wiring.PATCH * channels + np.arange(len(netlist.gates))])
     dark = wiring.PATCH * channels + len(netlist.gates)
     ends = bits[netlist.outputs].tolist()
-    made = replace(netlist, channels=channels, visible=len(shown), origin=tuple(range(channels)))
-    return made.with_gates(
+    frame = replace(netlist, channels=channels, visible=len(shown), origin=tuple(range(channels)))
+    return frame.with_gates(
         [*netlist.gates, 0],
         [*bits[netlist.wires], (0, 0)],
-        [*(dark if each == DARK else ends[each] for each in shown), *ends[netlist.visible :]],
+        [*(dark if source == DARK else ends[source] for source in shown), *ends[netlist.visible :]],
     )

@@ -88,13 +88,13 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
 
     Raises DataError if a column is no code of the function's thermometer.
     """
-    given = np.asarray(codes)
+    array = np.asarray(codes)
     bits = function.inputs
-    if given.ndim != 2 or len(given) != bits or not given.shape[1] or not np.isin(given, (0, 1)).all():
-        raise DataError(f"Codes are 0 and 1, [{bits}, N] with N at least 1, got {given.dtype}{list(given.shape)}.")
-    if not function.thermometer.is_code(given).all():
+    if array.ndim != 2 or len(array) != bits or not array.shape[1] or not np.isin(array, (0, 1)).all():
+        raise DataError(f"Codes are 0 and 1, [{bits}, N] with N at least 1, got {array.dtype}{list(array.shape)}.")
+    if not function.thermometer.is_code(array).all():
         raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
-    met = np.unique(given.astype(np.uint8), axis=1)
+    met = np.unique(array.astype(np.uint8), axis=1)
     search = _searched(function, met, on_pass)
     after = _on_read_thresholds(search.cell.graph, function)
     equal = _agree(function, after, met)

@@ -56,8 +56,8 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
         outputs[channel] = builder.or_(outputs[channel], both(stays, neighbour(channel, wiring.CENTRE)))
     control = [both(is_calm, builder.or_(is_latched, is_last)), both(is_calm ^ 1, is_last ^ 1)]
     outputs += [*control, *(both(goes_on, bit) for bit in following)]
-    made = replace(netlist, channels=len(outputs), origin=tuple(range(len(outputs))))
-    return to_netlist(builder.finish(outputs), made)
+    frame = replace(netlist, channels=len(outputs), origin=tuple(range(len(outputs))))
+    return to_netlist(builder.finish(outputs), frame)
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:

@@ -48,19 +48,19 @@ class Invariant:
         """Return by channel the literal that replaces it: -2 (0), -1 (1), or an earlier channel or its inverse."""
         # Clauses (a or NOT b) and (NOT a or b) mean a = b, (a or b) and (NOT a or NOT b) a = NOT b, and (a or a) a = 1.
         # Channels 1 and 2 are equal by (2, 5) and (3, 4), and 2 is replaced by 1: {2: 2}.
-        known, found = set(self.clauses), dict[int, int]()
+        clauses, literals = set(self.clauses), dict[int, int]()
         for channel in sorted({literal >> 1 for clause in self.clauses for literal in clause}):
             plain, inverted = 2 * channel, 2 * channel + 1
-            if (plain, plain) in known or (inverted, inverted) in known:
-                found[channel] = -1 if (plain, plain) in known else -2
+            if (plain, plain) in clauses or (inverted, inverted) in clauses:
+                literals[channel] = -1 if (plain, plain) in clauses else -2
                 continue
             for earlier in range(channel):
-                same = (2 * earlier, inverted) in known and (2 * earlier + 1, plain) in known
-                opposite = (2 * earlier, plain) in known and (2 * earlier + 1, inverted) in known
-                if earlier not in found and (same or opposite):
-                    found[channel] = 2 * earlier + int(opposite)
+                same = (2 * earlier, inverted) in clauses and (2 * earlier + 1, plain) in clauses
+                opposite = (2 * earlier, plain) in clauses and (2 * earlier + 1, inverted) in clauses
+                if earlier not in literals and (same or opposite):
+                    literals[channel] = 2 * earlier + int(opposite)
                     break
-        return found
+        return literals
 
 
 def find(netlist: CellNetlist) -> Invariant:
@@ -116,9 +116,9 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
         states = [start[None], *netlist.steps(start[None], steps, fires)]
         columns += [patches(state, netlist.periodic) for state in states[:-1]]
         cells += [np.unique(state.reshape(-1, netlist.channels), axis=0) for state in states[1:]]
-    seen = np.concatenate(columns, axis=1)
-    chosen = rng.permutation(seen.shape[1])[:SAMPLES]
-    return np.unique(np.concatenate(cells), axis=0), pack_bits(seen[:, chosen])
+    samples = np.concatenate(columns, axis=1)
+    chosen = rng.permutation(samples.shape[1])[:SAMPLES]
+    return np.unique(np.concatenate(cells), axis=0), pack_bits(samples[:, chosen])
 
 
 def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
@@ -126,8 +126,8 @@ def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
     # The product of the matrix of false literals with itself counts for all pairs the cells that break the clause.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
-    found: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
-    return found
+    clauses: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
+    return clauses
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -145,7 +145,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             assumed.append(solver.new())
             broken.append(solver.new())
             for patch in range(wiring.PATCH):
-                solver.add([-assumed[-1], *(solver.variable(in_cell(each, patch)) for each in (a, b))])
+                solver.add([-assumed[-1], *(solver.variable(in_cell(literal, patch)) for literal in (a, b))])
             for implied in (assumed[-1], -after[a], -after[b]):
                 solver.add([-broken[-1], int(implied)])
         solver.add(broken)

@@ -76,7 +76,7 @@ def _cuts(graph: XAG) -> list[list[Cut]]:
     cuts: list[list[Cut]] = [[] for _ in range(graph.first)]
     for node, (_, a, b) in enumerate(graph.gates, graph.first):
         pairs = product(*([(child >> 1,), *cuts[child >> 1]] for child in (a, b)))
-        merged = {tuple(sorted({*left, *right})) for left, right in pairs}
+        merged = {tuple(sorted({*leaves, *others})) for leaves, others in pairs}
         ranked = sorted((sum(flow[leaf] for leaf in cut), len(cut), cut) for cut in merged if len(cut) <= INPUTS)
         cuts.append([cut for *_, cut in ranked[:_MOST_CUTS]])
         flow[node] = (1 + ranked[0][0]) / max(1, readers[node])
@@ -91,13 +91,13 @@ def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> 
     rng = np.random.default_rng(0)
     for _ in range(_MOVES if tables else 0):
         node = sorted(tables)[rng.integers(len(tables))]
-        others = [each for each in [*range(1, graph.first), *tables] if node not in _needed(tables, [each])]
+        others = [other for other in [*range(1, graph.first), *tables] if node not in _needed(tables, [other])]
         deciding = (cut for cut in combinations(sorted(others), INPUTS) if _decides(values, cut, node, ones))
         cuts = list(dict.fromkeys([*deciding, tables[node]]))
         areas = [len(_needed(tables | {node: cut}, roots)) for cut in cuts]
         least = [cut for cut, area in zip(cuts, areas, strict=True) if area == min(areas)]
         tables[node] = least[rng.integers(len(least))]
-        tables = {each: tables[each] for each in _needed(tables, roots)}
+        tables = {other: tables[other] for other in _needed(tables, roots)}
     return tables
 
 

@@ -62,22 +62,22 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
     if pairs is None or channels > MOST_CHANNELS:
         return None
     powers, counts = 1 << np.arange(channels), (pairs.y >= 0).all(axis=-1).reshape(-1)
-    seen = surroundings(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
+    cells_seen = surroundings(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
     after = pairs.y.reshape(-1, channels)[counts] @ powers
-    numbers = seen @ (1 << channels * np.arange(len(cells)))
+    numbers = cells_seen @ (1 << channels * np.arange(len(cells)))
     first, kinds = np.unique(numbers, return_index=True, return_inverse=True)[1:]
     if (after != after[first[kinds]]).any():
         return None
     shown = len(first) / (1 << len(cells) * channels)
     first = first[:: math.ceil(len(first) / MOST_PATCHES)]
-    seen, after = seen[first], after[first]
-    builder, own = Builder(wiring.PATCH * channels), seen[:, len(cells) // 2]
+    cells_seen, after = cells_seen[first], after[first]
+    builder, own = Builder(wiring.PATCH * channels), cells_seen[:, len(cells) // 2]
     inputs = [[input_literal(wiring.PATCH * channel + cell) for channel in range(channels)] for cell in cells]
     outputs, saved = [], 0.0
     for bit in range(channels):
         by_state: list[int | None] = [None] * (1 << channels)
         for state in np.unique(own):
-            view = _View(seen[own == state], after[own == state] >> bit & 1, cells, channels)
+            view = _View(cells_seen[own == state], after[own == state] >> bit & 1, cells, channels)
             features = view.explained()
             if features is None:
                 return None
@@ -110,58 +110,58 @@ class _View:
 
     def explained(self) -> Features | None:
         """Return the cheapest features that leave nothing open; None if there are none."""
-        found: Features = ()
+        features: Features = ()
         strictness = 1.0
         while strictness <= STRICTEST:
-            found = self._cheapest(found, strictness)
-            if not self.open_bits(found)[0]:
-                return found
+            features = self._cheapest(features, strictness)
+            if not self.open_bits(features)[0]:
+                return features
             strictness *= STRICTER
         return None
 
-    def _cheapest(self, found: Features, strictness: float) -> Features:
-        best = self.cost(found, strictness)
-        while True:
-            price, changed = min(
-                ((self.cost(each, strictness), each) for each in self._changed(found)), default=(math.inf, found)
-            )
-            if price >= best and self.open_bits(found)[0]:
-                # One input of a parity says nothing.
-                pairs = (found + pair for pair in itertools.combinations(self._bits, 2))
-                price, changed = min(((self.cost(each, strictness), each) for each in pairs), default=(math.inf, found))
-            if price >= best:
-                return found
-            best, found = price, changed
+    def _cheapest(self, features: Features, strictness: float) -> Features:
+        def cheapest(others: Iterator[Features]) -> tuple[float, Features]:
+            return min(((self.cost(other, strictness), other) for other in others), default=(math.inf, features))
 
-    def _changed(self, found: Features) -> Iterator[Features]:
+        best = self.cost(features, strictness)
+        while True:
+            price, changed = cheapest(self._changed(features))
+            if price >= best and self.open_bits(features)[0]:
+                # One input of a parity gives no information.
+                price, changed = cheapest(features + pair for pair in itertools.combinations(self._bits, 2))
+            if price >= best:
+                return features
+            best, features = price, changed
+
+    def _changed(self, features: Features) -> Iterator[Features]:
         """Yield features with one more or one less, or with one cell or state changed."""
-        yield from ((*found, each) for each in self._first if each not in found)
-        for place, (cells, states) in enumerate(found):
-            others = found[:place] + found[place + 1 :]
+        yield from ((*features, feature) for feature in self._first if feature not in features)
+        for place, (cells, states) in enumerate(features):
+            others = features[:place] + features[place + 1 :]
             yield others
             yield from ((*others, Feature(cells, states ^ {state})) for state in self._states)
             yield from ((*others, Feature(cells ^ {cell}, states)) for cell in self._neighbours if cells != {cell})
 
     def cost(self, features: Features, strictness: float) -> float:
         """Return the description length of the features, with open bits weighted by `strictness`."""
-        left, codes = self.open_bits(features)
-        irregular = sum(each.cells not in self._groups for each in features)
-        return strictness * left + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
+        bits, codes = self.open_bits(features)
+        irregular = sum(feature.cells not in self._groups for feature in features)
+        return strictness * bits + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
 
     def open_bits(self, features: Features) -> tuple[float, int]:
         """Return the entropy in bits that the features leave, and the number of combinations."""
-        size = math.prod(len(each.cells) + 1 for each in features)
+        size = math.prod(len(feature.cells) + 1 for feature in features)
         if size > MOST_CODES:
             return math.inf, 0
-        told = np.bincount(2 * self._codes(features) + self._after, minlength=2 * size).reshape(size, 2)
-        told = told[told.any(axis=1)]
+        counts = np.bincount(2 * self._codes(features) + self._after, minlength=2 * size).reshape(size, 2)
+        counts = counts[counts.any(axis=1)]
         # A combination seen n times, k times with a 1, has n H(k / n) bits.
-        shares = told / told.sum(axis=1, keepdims=True)
-        return float(-(told * np.log2(shares, where=told > 0, out=np.zeros_like(shares))).sum()), len(told)
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        return float(-(counts * np.log2(shares, where=counts > 0, out=np.zeros_like(shares))).sum()), len(counts)
 
     def table(self, features: Features) -> npt.NDArray[np.int8]:
         """Return the bit of each combination `[cells + 1, ...]`, of unseen ones that of the nearest."""
-        shape = [len(each.cells) + 1 for each in features]
+        shape = [len(feature.cells) + 1 for feature in features]
         flat = np.full(math.prod(shape), -1, dtype=np.int8)
         flat[self._codes(features)] = self._after
         # From 0 to 1 is farther than from 4 to 5: rules ask for none, some, or more than a few.
@@ -173,8 +173,8 @@ class _View:
 
     def _codes(self, features: Features) -> Numbers:
         codes = np.zeros(len(self._after), dtype=np.int64)
-        for each in features:
-            codes = codes * (len(each.cells) + 1) + self._values(each)
+        for feature in features:
+            codes = codes * (len(feature.cells) + 1) + self._values(feature)
         return codes
 
     def _values(self, feature: Feature) -> Numbers:
@@ -187,9 +187,9 @@ class _View:
 def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], inputs: Sequence[Sequence[int]]) -> int:
     """Return the literal of a table of features; `inputs[cell]` are the literals of a cell's bits."""
     bits, weights = list[int](), list[int]()
-    for each in features:
-        states = tuple(int(state in each.states) for state in range(1 << len(inputs[0])))
-        is_in = [decided(builder, states, inputs[cell], {}) for cell in sorted(each.cells)]
+    for feature in features:
+        states = tuple(int(state in feature.states) for state in range(1 << len(inputs[0])))
+        is_in = [decided(builder, states, inputs[cell], {}) for cell in sorted(feature.cells)]
         weights.append(1 << len(bits))
         bits += counted(builder, is_in)
     entries: list[Entry] = [None] * (1 << len(bits))

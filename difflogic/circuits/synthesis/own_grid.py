@@ -81,16 +81,16 @@ def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
 
     Periods of 2 and 3 take 6 steps. Raises LimitError if they do not within MOST_UPDATES.
     """
-    starts = [invariant.start_of(each)[None] for each in netlists]
+    starts = [invariant.start_of(netlist)[None] for netlist in netlists]
     height, width = starts[0].shape[1:3]
-    steps, seen = max(1, MOST_UPDATES // (height * width)), set()
-    rollouts = [chain([start], each.steps(start, steps)) for each, start in zip(netlists, starts, strict=True)]
+    steps, digests = max(1, MOST_UPDATES // (height * width)), set()
+    rollouts = [chain([start], netlist.steps(start, steps)) for netlist, start in zip(netlists, starts, strict=True)]
     for states in zip(*rollouts, strict=True):
         # Digests of 256 bits, since the states would fill the memory.
         digest = hashlib.blake2b(b"".join(state.tobytes() for state in states), digest_size=32).digest()
-        if digest in seen:
+        if digest in digests:
             return
-        seen.add(digest)
+        digests.add(digest)
         yield states
     raise LimitError(
         f"No state repeats within {steps} steps on {width}x{height} cells, so the proof cannot cover all later steps: "

@@ -42,10 +42,10 @@ Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
 
 def placed(config: Config) -> XAG | None:
     """Return a graph from the 9*C bits of a patch to the cell's next C bits; None if there are no `registers`."""
-    task, bordered, found = config.task, config.task.start == "zeros", registers(config)
-    if found is None:
+    task, bordered, both = config.task, config.task.start == "zeros", registers(config)
+    if both is None:
         return None
-    (row_taps, rows), (column_taps, columns) = found
+    (row_taps, rows), (column_taps, columns) = both
     height, width, target = row_taps[-1] + 1, column_taps[-1] + 1, job.fixed_target(task)
     # Numbers that no cell has are don't-cares; a cell without a number stays dark.
     table = np.full((1 << height, 1 << width, target.shape[-1]), None, dtype=object)
@@ -56,12 +56,12 @@ def placed(config: Config) -> XAG | None:
     graphs = []
     for axes in ((0, 1), (1, 0)):  # which of them is decided first makes a circuit smaller or larger
         builder = Builder(wiring.PATCH * (first + height + width))
-        told = _numbers(builder, first, row_taps, ROWS, inside)
-        told += _numbers(builder, first + height, column_taps, COLUMNS, inside)
+        next_bits = _numbers(builder, first, row_taps, ROWS, inside)
+        next_bits += _numbers(builder, first + height, column_taps, COLUMNS, inside)
         own = [neighbour(first + bit, wiring.CENTRE) for bit in range(height + width)]
-        bits, known = (own[height:] + own[:height], own)[axes[0]], dict[tuple[Entry, ...], int]()
-        shown = [decided(builder, tuple(part.transpose(axes).flat), bits, known) for part in np.moveaxis(table, 2, 0)]
-        graphs.append(rebuilt(builder.finish([*shown, *[TRUE] * bordered, *told])))
+        bits, cache = (own[height:] + own[:height], own)[axes[0]], dict[tuple[Entry, ...], int]()
+        shown = [decided(builder, tuple(part.transpose(axes).flat), bits, cache) for part in np.moveaxis(table, 2, 0)]
+        graphs.append(rebuilt(builder.finish([*shown, *[TRUE] * bordered, *next_bits])))
     return min(graphs, key=lambda graph: len(graph.gates))
 
 
@@ -91,8 +91,8 @@ def _register(config: Config, axis: int) -> Register | None:
         )
         for others in chain.from_iterable(combinations(range(bits - 1), count) for count in range(1, bits)):
             taps, builder = (*others, bits - 1), Builder(wiring.PATCH * channels)
-            told = _numbers(builder, bordered, taps, cells, INSIDE if bordered else None)
-            netlist = to_netlist(builder.finish([*[TRUE] * bordered, *told]), like)
+            next_bits = _numbers(builder, bordered, taps, cells, INSIDE if bordered else None)
+            netlist = to_netlist(builder.finish([*[TRUE] * bordered, *next_bits]), like)
             # A cell shows the colour of the number that it had one step before.
             end = netlist.rollout(invariant.start_of(netlist)[None], min(task.judged_steps) - 1)[-1, 0, ..., bordered:]
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
@@ -113,8 +113,8 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
     edges = [FALSE, FALSE]
     if inside is not None:
         cells = cells[0][1:2], (), cells[2][1:2]
-        here = neighbour(inside, wiring.CENTRE)
-        edges = [builder.and_(here, neighbour(inside, *cells[end]) ^ 1) for end in (0, 2)]
+        is_inside = neighbour(inside, wiring.CENTRE)
+        edges = [builder.and_(is_inside, neighbour(inside, *cells[end]) ^ 1) for end in (0, 2)]
 
     def told(some: Sequence[int], edge: int = FALSE) -> list[int]:
         bits = range(first, first + taps[-1] + 1)
@@ -130,5 +130,5 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
     shifted = [reduce(builder.xor, (behind[tap] for tap in taps)), *behind[:-1]]
     back = [*ahead[1:], reduce(builder.xor, (ahead[tap + 1] for tap in taps[:-1]), ahead[0])]
     unknown = reduce(builder.or_, own) ^ 1
-    news = [reduce(builder.or_, each) for each in zip(shifted, back, beside, strict=True)]
+    news = [reduce(builder.or_, literals) for literals in zip(shifted, back, beside, strict=True)]
     return [builder.or_(bit, builder.and_(unknown, new)) for bit, new in zip(own, news, strict=True)]

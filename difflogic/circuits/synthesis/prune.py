@@ -62,11 +62,11 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
     wired.wire(np.flatnonzero(~np.isin(hard, WIRE_GATES))[::-1])
     for _ in range(ROUNDS):
         gates = wired.gates
-        found = circuit.with_gate_logits(chosen(logits, gates))
-        refuted = _refuted(before, CellNetlist.from_circuit(found, visible), seen)
+        candidate = circuit.with_gate_logits(chosen(logits, gates))
+        refuted = _refuted(before, CellNetlist.from_circuit(candidate, visible), seen)
         if not refuted:
-            return circuit if refuted is None else found
-        samples = np.concatenate([samples, *(pack_bits(_like(each, random)) for each in refuted)], axis=1)
+            return circuit if refuted is None else candidate
+        samples = np.concatenate([samples, *(pack_bits(_like(inputs, random)) for inputs in refuted)], axis=1)
         wired, again = _Wired(layout, hard, samples, seen), np.flatnonzero(gates != hard)[::-1]
         wired.wire_again(again, gates[again])
     return circuit

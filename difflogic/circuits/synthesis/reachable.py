@@ -23,13 +23,13 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
     clauses = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
     cells = len(search.cell.cells)
-    given, samples = clauses.on_inputs(cells), clauses.samples[search.cell.inputs]
+    assumed, samples = clauses.on_inputs(cells), clauses.samples[search.cell.inputs]
     # The invariant numbers channels, so none is removed before the last pass. Nodes that differ on a sample, a state
     # that occurs, are not given to the solver.
     passes: dict[str, Pass] = {
         "equivalent channels merged": lambda graph: _replaced(graph, clauses, cells),
-        "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, given),
-        "resubstitution on reachable states": lambda graph: resynthesised_where(graph, samples, given),
+        "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, assumed),
+        "resubstitution on reachable states": lambda graph: resynthesised_where(graph, samples, assumed),
     }
     search.to_fixpoint(search.turns(passes))
     search.drop_unseen_channels()
@@ -52,9 +52,9 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> 
     judge, clauses = "difflogic", inductive.clauses
     if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the initial state breaks the invariant")
-    given = inductive.on_inputs()
+    assumed = inductive.on_inputs()
     graph = rebuilt(to_xag(netlist))
-    with Solver(graph, CONFLICTS, given) as solver:
+    with Solver(graph, CONFLICTS, assumed) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         for clause in clauses:
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
@@ -63,7 +63,7 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> 
     # Then the two circuits are compared on all inputs on which the clauses hold.
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *inputs_of(netlist, miter.names)]
-    moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
+    moved = [[mapped(literal, inputs) for literal in clause] for clause in assumed]
     with Solver(miter.joint, CONFLICTS, moved) as solver:
         for name, a, b in miter.pairs():
             answer = False if a == b else solver.differ(a, b)

@@ -60,24 +60,24 @@ def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | No
     return replace(cell, graph=rebuilt(builder.finish(outputs))).netlist(netlist)
 
 
-def _products(values: Words, wanted: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
+def _products(values: Words, expected: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
     """Yield products of literals that cover the wanted samples alone; `values [nodes, words]` are of all nodes."""
-    [left, others] = pack_bits(np.stack([wanted, ~wanted]).astype(np.uint8))
-    for sample in np.flatnonzero(wanted).tolist():
+    [remaining, others] = pack_bits(np.stack([expected, ~expected]).astype(np.uint8))
+    for sample in np.flatnonzero(expected).tolist():
         word, bit = divmod(sample, LONG_WORD)
-        if not int(left[word]) >> bit & 1:
+        if not int(remaining[word]) >> bit & 1:
             continue
         # The literal of every node that is 1 in this sample.
         ones = values[:, word] >> np.uint64(bit) & np.uint64(1)
         agree = values ^ (ones - np.uint64(1))[:, None]
-        product, inside, outside = list[int](), left, others
+        product, inside, outside = list[int](), remaining, others
         while outside.any():
-            kept, shut_out = _count(agree & inside), _count(outside) - _count(agree & outside)
-            worth = kept**TOGETHER / (_count(outside) - shut_out + 0.5)
+            covered, shut_out = _count(agree & inside), _count(outside) - _count(agree & outside)
+            worth = covered**TOGETHER / (_count(outside) - shut_out + 0.5)
             node = int(np.where(shut_out > 0, worth, 0).argmax())
             product.append(2 * node + 1 - int(ones[node]))
             inside, outside = inside & agree[node], outside & agree[node]
-        left = left & ~inside
+        remaining = remaining & ~inside
         yield product
 
 

@@ -12,10 +12,10 @@ Clause = Sequence[int]
 class Solver(AbstractContextManager["Solver"]):
     """Solver with the clauses of all gates queried so far; variable `node` is the node's value.
 
-    `conflicts` limits each query, None does not. All clauses `given` hold.
+    `conflicts` limits each query, None does not. All `clauses` hold.
     """
 
-    def __init__(self, graph: XAG, conflicts: int | None = None, given: Iterable[Clause] = ()) -> None:
+    def __init__(self, graph: XAG, conflicts: int | None = None, clauses: Iterable[Clause] = ()) -> None:
         from pysat.solvers import Solver as Engine
 
         self._graph = graph
@@ -29,7 +29,7 @@ class Solver(AbstractContextManager["Solver"]):
         self._last = graph.size
         # Variables are numbered from 1, so that the variable of node 0, FALSE, is the one after the last node.
         self.add([-graph.size])
-        for clause in given:
+        for clause in clauses:
             self.add([self._of(literal) for literal in clause])
 
     def __exit__(self, *_: object) -> None:

@@ -66,22 +66,22 @@ def biased_words(inputs: int) -> Words:
     return np.concatenate(parts, axis=1)
 
 
-def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = (), effort: int = 1) -> XAG:
-    """Return the graph with nodes merged that are proved equal on all inputs on which all of `given` hold.
+def swept_by_proof(graph: XAG, words: Words, clauses: Sequence[Clause] = (), effort: int = 1) -> XAG:
+    """Return the graph with nodes merged that are proved equal on all inputs on which the clauses hold.
 
     Args:
         graph: The graph. More than LARGE gates are swept within a budget of work, not of time, so that the result is
             the same on every machine.
-        words: Samples of its inputs on which `given` holds, uint64 `[inputs, N]`.
-        given: Clauses over the inputs.
+        words: Samples of its inputs on which the clauses hold, uint64 `[inputs, N]`.
+        clauses: Clauses over the inputs.
         effort: Factor of the budget.
     """
     graph = rebuilt(graph)
     is_large = len(graph.gates) > LARGE
     classes = _classes(graph.evaluate(words))
-    # Exhaustion tries all inputs, also those on which `given` does not hold.
-    with Solver(graph, LARGE_CONFLICTS if is_large else CONFLICTS, given) as solver:
-        prover = _Prover(graph, solver, by_exhaustion=not given, work=effort * LARGE_WORK if is_large else None)
+    # Exhaustion tries all inputs, also those on which a clause does not hold.
+    with Solver(graph, LARGE_CONFLICTS if is_large else CONFLICTS, clauses) as solver:
+        prover = _Prover(graph, solver, by_exhaustion=not clauses, work=effort * LARGE_WORK if is_large else None)
         # A counterexample separates two nodes that no sample did, and often others in all classes.
         while refuted := prover.merge(classes):
             classes = _refined(classes, graph.evaluate(pack_bits(np.array(refuted, dtype=np.uint8).T)))

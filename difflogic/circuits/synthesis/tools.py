@@ -63,15 +63,15 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
     """Return the output of a program in `folder`. Raises ToolError if it is missing, fails or takes too long."""
     done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip()
-        raise ToolError(f"{tool} failed with exit code {done.returncode}: {_cause(said)}")
+        output = (done.stderr or done.stdout).decode(errors="replace").strip()
+        raise ToolError(f"{tool} failed with exit code {done.returncode}: {_cause(output)}")
     return done.stdout + done.stderr
 
 
-def _cause(said: str) -> str:
+def _cause(output: str) -> str:
     """Return the text from the first line with an error or a failure on, else its end."""
-    found = re.search(r"^[^\n]*(error|fail).*", said, re.IGNORECASE | re.MULTILINE | re.DOTALL)
-    return found[0][:_SHOWN] if found else said[-_SHOWN:]
+    match = re.search(r"^[^\n]*(error|fail).*", output, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+    return match[0][:_SHOWN] if match else output[-_SHOWN:]
 
 
 def _done(
