@@ -110,7 +110,7 @@ def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None
         return change
 
     search = Search(Cell(XAG(9, [Node(True, 2, 4)] * 4, []), (0,), 1))
-    search.to_fixpoint(search.turns({"a": fewer("a", {4: 3, 2: 1}), "b": fewer("b", {}), "c": fewer("c", {3: 2})}))
+    search.to_fixpoint({"a": fewer("a", {4: 3, 2: 1}), "b": fewer("b", {}), "c": fewer("c", {3: 2})})
     assert "".join(calls) == "abcabc"
     assert (search.cell.size, len(search.steps)) == ((1, 1), 6)
 

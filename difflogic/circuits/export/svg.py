@@ -187,7 +187,10 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
 
 def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
     """Return the circuit of the drawing. Raises ExportError if a wire ends at no mark, or at several."""
-    groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
+    groups = {
+        kind: [group for group in root.iter(f"{_SVG}g") if kind in (group.get("class") or "").split()]
+        for kind in ("input", "gate", "output")
+    }
     boxes = {(kind, index): _box(group) for kind, marks in groups.items() for index, group in enumerate(marks)}
     circles = [(float(mark.get("cx", "")), float(mark.get("cy", ""))) for mark in root.iter(f"{_SVG}circle")]
     ends: dict[Mark, list[tuple[Mark, bool]]] = {mark: [] for mark in boxes}
@@ -212,10 +215,6 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
     outputs = [place["output", index] for index in range(len(groups["output"]))]
     order, wires, outputs = topological_sort(netlist.inputs, wires, outputs, list(map(str, gates)))
     return netlist.with_gates([types[index] for index in order], wires, outputs)
-
-
-def _groups(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
-    return [group for group in root.iter(f"{_SVG}g") if kind in (group.get("class") or "").split()]
 
 
 def _box(group: ElementTree.Element) -> Box:

@@ -52,13 +52,12 @@ def write(files: Files, out: Path, force: bool = False) -> None:
         inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()
     }
     # Files with the same content may exist, so that an export can be repeated. All are checked before the first write.
-    outputs = {Output(path, force or _holds(path, content)): content for path, content in contents.items()}
+    outputs = {
+        Output(path, force or (path.is_file() and path.read_bytes() == content)): content
+        for path, content in contents.items()
+    }
     for output, content in outputs.items():
         output.write(content)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == content
 
 
 def text_of(files: Files, file: str) -> str:

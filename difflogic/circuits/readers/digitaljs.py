@@ -59,7 +59,9 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
         raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")
     ports = _ports(connectors, devices, names)
     rows = [row for name, device in devices.items() for row in _rows(name, device, ports.get(name, {}))]
-    outputs = {names[name]: _port(ports, name, "in") for name, device in devices.items() if _type(device) in _OUTPUTS}
+    outputs = {
+        names[name]: _port(ports, name, "in") for name, device in devices.items() if device.get("type") in _OUTPUTS
+    }
     channels = _channels(names.values(), outputs)
     data = {
         "format": netlist_json.FORMAT,
@@ -72,22 +74,17 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     return netlist_json.from_data(data)
 
 
-def _type(device: Mapping[str, Any]) -> str:
-    kind: str = device.get("type", "")
-    return kind
-
-
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
     """Return `in[channel][patch]`, `out[channel]`, or the device's own name."""
     label = device.get("label", "")
-    if _type(device) in _INPUTS:
+    if device.get("type") in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
             channel, patch = (group for group in match.groups() if group is not None)
             return f"in[{int(channel)}][{patch}]"
         if match := _INPUT_ID.fullmatch(name):
             return "in[{}][{}]".format(*divmod(int(match[1]), wiring.PATCH))
         raise CircuitError(f"The input {name!r} says neither by its label nor by its id which bit it is.")
-    if _type(device) in _OUTPUTS:
+    if device.get("type") in _OUTPUTS:
         match = _OUTPUT.fullmatch(label) or _OUTPUT.fullmatch(name)
         if match is None:
             raise CircuitError(f"The output {name!r} says neither by its label nor by its id which channel it is.")
@@ -126,7 +123,7 @@ def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
 
 def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
     """Yield the device's gates as rows of circuit.json; none for an input or an output."""
-    kind = _type(device)
+    kind: str = device.get("type", "")
     if kind in _INPUTS or kind in _OUTPUTS:
         _refuse_others(name, ports, ["in"] if kind in _OUTPUTS else [])
     elif kind in _CONSTANT:

@@ -56,9 +56,16 @@ def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", s
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
     if name == "auto":
         return _fastest(spec, start, steps)
-    simulation = _gpu(spec, which or None) if name == "gpu" else _OPENERS[name](spec)
-    simulation.put(start)
-    return Opened(name, simulation, "was asked for")
+    opened: Simulation
+    match name:
+        case "numba":
+            opened = _numba(spec)
+        case "gpu":
+            opened = _gpu(spec, which or None)
+        case _:
+            opened = ReferenceSimulation(spec)
+    opened.put(start)
+    return Opened(name, opened, "was asked for")
 
 
 def _numba(spec: SimulationSpec) -> Simulation:
@@ -77,9 +84,6 @@ def _gpu(spec: SimulationSpec, which: str | None = None, require_hardware: bool 
     program = GpuProgram(spec.netlist, open_checked(which, require_hardware))
     _try("gpu", spec, lambda small: GpuSimulation(small, program))
     return GpuSimulation(spec, program)
-
-
-_OPENERS: dict[str, Callable[[SimulationSpec], Simulation]] = {"numba": _numba, "reference": ReferenceSimulation}
 
 
 def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:

@@ -69,7 +69,12 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
         _check_room(spec, cells.shape[:2], str(path))
         return _placed(spec, cells)
     if start == "picture":
-        return _placed(spec, _own_picture(spec))
+        scenario = spec.netlist.scenario
+        own = scenario.grid(spec.netlist.origin) if scenario and scenario.start == "picture" else None
+        if own is None:
+            raise UsageError(f"The circuit has no start image of its own: {GRAMMAR}.")
+        _check_room(spec, own.shape[:2], "The circuit's own image")
+        return _placed(spec, own)
     planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
     if start == "random":
         for channel in range(spec.channels):
@@ -80,15 +85,6 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
     elif start == "seed":
         planes[spec.height // 2, :, spec.width // 2 // 64] = 1 << spec.width // 2 % 64
     return planes
-
-
-def _own_picture(spec: SimulationSpec) -> Bits:
-    netlist = spec.netlist
-    own = netlist.scenario.grid(netlist.origin) if netlist.scenario and netlist.scenario.start == "picture" else None
-    if own is None:
-        raise UsageError(f"The circuit has no start image of its own: {GRAMMAR}.")
-    _check_room(spec, own.shape[:2], "The circuit's own image")
-    return own
 
 
 def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:

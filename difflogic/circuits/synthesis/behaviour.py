@@ -83,7 +83,12 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     search = Search(Cell.of(netlist), on_pass)
     # Changes are found on some rollouts and checked on others: one that fits the first by chance is undone.
     seen = _rollouts(netlist, config, job.probes(config), 0)
-    fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
+    starts = job.probes(config)
+    if config.task.start == "random":
+        starts = np.random.default_rng(_SEED).integers(0, 2, (FRESH, *starts.shape[1:]), dtype=np.uint8)
+    elif config.train.asynchronous:
+        starts = np.repeat(starts[:1], FRESH, axis=0)
+    fresh = _rollouts(netlist, config, starts, 1)
     expected = [(rollouts, list(rollouts.shown(search.cell))) for rollouts in (seen, fresh)]
     prune(search, seen, lambda cell: all(rollouts.is_shown(shown, cell) for rollouts, shown in expected))
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
@@ -130,14 +135,6 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
         # Every candidate gets the same masks, so that rollouts differ by the change alone.
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
     return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
-
-
-def _fresh_starts(config: Config) -> Bits:
-    """Return random initial states that are not on the evaluation grids, or the only ones of the task."""
-    probes = job.probes(config)
-    if config.task.start == "random":
-        return np.random.default_rng(_SEED).integers(0, 2, (FRESH, *probes.shape[1:]), dtype=np.uint8)
-    return np.repeat(probes[:1], FRESH, axis=0) if config.train.asynchronous else probes
 
 
 def _simplified_on(rollouts: Rollouts, cell: Cell) -> XAG:

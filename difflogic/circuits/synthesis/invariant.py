@@ -74,7 +74,10 @@ def find(netlist: CellNetlist) -> Invariant:
             f"`from_start` takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
         )
     cells, samples = _seen(netlist, start)
-    return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
+    # The product of the matrix of false literals with itself counts for all pairs the cells that break the clause.
+    false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
+    pairs = np.argwhere(np.triu(false.T @ false == 0))
+    return Invariant(tuple(_inductive(netlist, pairs[pairs[:, 0] ^ 1 != pairs[:, 1]])), samples)
 
 
 def start_of(netlist: CellNetlist) -> Bits:
@@ -119,15 +122,6 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
     samples = np.concatenate(columns, axis=1)
     chosen = rng.permutation(samples.shape[1])[:SAMPLES]
     return np.unique(np.concatenate(cells), axis=0), pack_bits(samples[:, chosen])
-
-
-def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
-    """Return the clauses `[n, 2]` that no cell breaks, without tautologies."""
-    # The product of the matrix of false literals with itself counts for all pairs the cells that break the clause.
-    false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
-    pairs = np.argwhere(np.triu(false.T @ false == 0))
-    clauses: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
-    return clauses
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:

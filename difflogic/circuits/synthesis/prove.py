@@ -123,13 +123,9 @@ def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged:
             if isinstance(answer, tuple):
                 return Equivalence("difflogic", False, way, evaluated(miter, one, other, answer))
             ways[way] += 1
-    return Equivalence("difflogic", True, _how(ways, widest))
-
-
-def _how(ways: dict[str, int], widest: int) -> str:
     parts = [f"{count} {way}" for way, count in ways.items() if count]
     detail = f" (up to {1 << widest} combinations of inputs)" if ways["by exhaustion"] else ""
-    return f"outputs: {', '.join(parts)}{detail}"
+    return Equivalence("difflogic", True, f"outputs: {', '.join(parts)}{detail}")
 
 
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:

@@ -31,7 +31,7 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
         "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, assumed),
         "resubstitution on reachable states": lambda graph: resynthesised_where(graph, samples, assumed),
     }
-    search.to_fixpoint(search.turns(passes))
+    search.to_fixpoint(passes)
     search.drop_unseen_channels()
     return search.proved(netlist, search.cell.netlist(netlist), lambda one, other: proved(one, other, clauses))
 

@@ -138,18 +138,16 @@ class Search(Generic[S]):
         self.drop_unseen_channels()
         self.apply("structural hashing", rebuilt)
 
-    def to_fixpoint(self, turns: Sequence[Callable[[], None]]) -> None:
-        """Apply passes in turns until all of them gain nothing. A pass is not applied to its own result."""
+    def to_fixpoint(self, passes: dict[str, Pass], others: Sequence[Callable[[], None]] = ()) -> None:
+        """Apply passes, then others, in turns until all gain nothing. A pass is not applied to its own result."""
+        turns: list[Callable[[], None]] = [partial(self.apply, name, change) for name, change in passes.items()]
+        turns += others
         idle = 0
         for turn in cycle(turns):
             turn()
             idle = 1 if self.steps[-1].gained else idle + 1
             if idle >= len(turns) or self.stopped:
                 break
-
-    def turns(self, passes: dict[str, Pass]) -> list[Callable[[], None]]:
-        """Return the passes as `to_fixpoint` takes them."""
-        return [partial(self.apply, name, change) for name, change in passes.items()]
 
     def simplify(self: Search[Cell], effort: int = 1) -> str:
         """Apply all passes to a fixpoint; return which were left out and why, or an empty text."""
@@ -163,7 +161,7 @@ class Search(Generic[S]):
                 name: partial(change, effort=effort) if change in searches else change
                 for name, change in FUNCTIONAL.items()
             }
-            self.to_fixpoint([*self.turns(passes), self.drop_unseen_channels])
+            self.to_fixpoint(passes, [self.drop_unseen_channels])
         return ""
 
     def proved(self, before: N, after: N, proof: Callable[[N, N], Equivalence], note: str = "") -> Simplified[N]:

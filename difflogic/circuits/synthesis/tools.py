@@ -11,18 +11,8 @@ from difflogic.errors import ToolError
 
 ABC, YOSYS = "berkeley-abc", "yosys"
 
-PACKAGES = {
-    ABC: "berkeley-abc",
-    YOSYS: "yosys",
-    "bgolly": "golly",
-    "chromium": "chromium",
-    "gcc": "gcc",
-    "ghdl": "ghdl-mcode",
-    "iverilog": "iverilog",
-    "nextpnr-ice40": "nextpnr-ice40",
-    "verilator": "verilator",
-    "vvp": "iverilog",
-}
+PACKAGES = {name: name for name in (ABC, YOSYS, "chromium", "gcc", "iverilog", "nextpnr-ice40", "verilator")}
+PACKAGES |= {"bgolly": "golly", "ghdl": "ghdl-mcode", "vvp": "iverilog"}
 """Package of Debian and Ubuntu with each program."""
 YOWASP = (YOSYS, "nextpnr-ecp5", "nextpnr-ice40")
 """Programs that `pip install yowasp-...` installs on any system, by that name."""

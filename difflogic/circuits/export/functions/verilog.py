@@ -42,14 +42,11 @@ def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
         f"wire signed [{width - 1}:0] x{d} = {sample}[{width * d} +: {width}]; // {function.observations[d]}"
         for d in sorted({d for _, d, _ in read})
     ]
+    values = [(bit, d, form.thresholds[d][i]) for bit, d, i in read]
     return numbers + [
-        f"wire t{bit} = x{d} >= {_literal(width, form.thresholds[d][i])}; // {function.input_names[bit]}"
-        for bit, d, i in read
+        f"wire t{bit} = x{d} >= {'-' * (value < 0)}{width}'sd{abs(value)}; // {function.input_names[bit]}"
+        for bit, d, value in values
     ]
-
-
-def _literal(width: int, value: int) -> str:
-    return f"{'-' * (value < 0)}{width}'sd{abs(value)}"
 
 
 def bench_files(function: FunctionNetlist, name: str) -> Files:
