@@ -1,4 +1,4 @@
-"""The circuits that seed 23 learns, and how long is searched for smaller ones."""
+"""Fixtures: circuits that seed 23 learns, and short searches for smaller ones."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.learned import learned
 
 @pytest.fixture
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Walks through circuits end after their first moves, where what they find is not what is tested."""
+    """End walks after their first moves in tests that do not depend on their results."""
     monkeypatch.setattr(resubstitution, "WORK", 0)
 
 

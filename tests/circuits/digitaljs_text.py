@@ -14,7 +14,7 @@ OUTPUTS = {0: "l_16_6", 1: "l_1_96", 2: "l_3_124", 3: "i_0", 4: "i_62", 5: "i_0"
 
 
 def published() -> dict[str, Any]:
-    """`ch0 = NOT(((in[2,0] OR in[2,8]) OR in[3,6]) AND NOT in[2,6])` and so on."""
+    """Return `ch0 = NOT(((in[2,0] OR in[2,8]) OR in[3,6]) AND NOT in[2,6])` and the other channels."""
     devices: dict[str, Any] = {}
     connectors: list[Any] = []
     for channel, source in OUTPUTS.items():

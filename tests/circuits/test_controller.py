@@ -1,4 +1,4 @@
-"""Controllers made smaller do the same on every code, and judges that know nothing of codes agree."""
+"""Simplified controllers decide the same on every code, and external checkers agree."""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("short_walks")
 
 
 def differs_by_one_threshold() -> tuple[Controller, Controller]:
-    """Two controllers that differ at one code of 64: at the highest."""
+    """Return two controllers that differ at one code of 64, the highest."""
     one = random_controller(4, (6, 6), (3, 3, 3))
     last = one.inputs + len(one.gates)
     every = [one.inputs - 1, one.inputs - 4, one.inputs - 7]
@@ -32,7 +32,7 @@ def differs_by_one_threshold() -> tuple[Controller, Controller]:
 
 @given(controllers())
 @settings(max_examples=5)
-def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -> None:
+def test_simplified_controller_decides_the_same_at_every_observation(controller: Controller) -> None:
     found = simplified(controller)
     assert (found.verdict.equal, found.verdict.proves) == (True, True)
     small = found.netlist
@@ -43,7 +43,7 @@ def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -
     assert np.array_equal(small(x), controller(x))
 
 
-def test_a_policy_for_the_pole_becomes_a_hundred_gates() -> None:
+def test_policy_for_the_pole_simplifies_to_a_hundred_gates() -> None:
     controller = random_controller(0)
     assert gate_count(controller) > 150
     assert gate_count(simplified(controller).netlist) <= 100
@@ -53,7 +53,7 @@ def met(controller: Controller, count: int) -> Bits:
     return controller.thermometer.code(np.random.default_rng(3).normal(size=(count, len(controller.observations))))
 
 
-def test_pruned_it_does_the_same_where_it_was() -> None:
+def test_pruned_controller_decides_the_same_at_visited_observations() -> None:
     controller = random_controller(2)
     codes = met(controller, 30)
     found = pruned(controller, codes)
@@ -68,10 +68,10 @@ def test_pruned_it_does_the_same_where_it_was() -> None:
 
 
 @pytest.mark.parametrize("dims", [(5, 5, 5), (1,) * 9])
-def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(
+def test_codes_too_many_to_list_are_described_by_implications(
     dims: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same circuit, where the solver is asked; where no threshold implies another, all bits count."""
+    """The solver decides the same circuit; if no threshold implies another, all bits count."""
     controller = random_controller(3, (20, 20), dims)
     monkeypatch.setattr(synthesis, "LISTED", 100)
     monkeypatch.setattr(synthesis, "SAMPLES", 64)
@@ -83,7 +83,7 @@ def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(
 
 
 @pytest.mark.parametrize("judge", ["difflogic", "SAT", "berkeley-abc", "yosys"])
-def test_every_judge_knows_equal_from_different(judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_checker_tells_equal_from_different(judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needs(*({judge} & {"berkeley-abc", "yosys"}))
     if judge == "SAT":
         monkeypatch.setattr(synthesis, "EXHAUSTIVE", 1)
@@ -98,7 +98,7 @@ def test_every_judge_knows_equal_from_different(judge: str, monkeypatch: pytest.
 
 @given(controllers(), st.integers(0, 2**32 - 1))
 @settings(max_examples=20)
-def test_any_bits_are_taken_for_a_code(controller: Controller, seed: int) -> None:
+def test_any_bits_count_as_a_code(controller: Controller, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 2, (controller.inputs, 50), dtype=np.uint8)
     whole = synthesis.on_any_bits(controller, controller.thermometer)
     codes = bits.copy()
@@ -108,7 +108,7 @@ def test_any_bits_are_taken_for_a_code(controller: Controller, seed: int) -> Non
     assert np.array_equal(whole.decide(bits), controller.decide(codes))
 
 
-def test_ctrl_c_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_returns_the_controller_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = random_controller(3, (12, 12), (3, 3))
     told = []
     monkeypatch.setattr(synthesis, "improved", Mock(side_effect=KeyboardInterrupt))
@@ -121,7 +121,7 @@ def test_ctrl_c_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
         simplified(controller)
 
 
-def test_ctrl_c_in_the_proof_keeps_the_smaller_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_the_proof_returns_the_simplified_controller(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = random_controller(3, (12, 12), (3, 3))
     monkeypatch.setattr(synthesis, "prove", Mock(side_effect=KeyboardInterrupt))
     found = simplified(controller, lambda step: None)
@@ -129,7 +129,7 @@ def test_ctrl_c_in_the_proof_keeps_the_smaller_controller(monkeypatch: pytest.Mo
     assert gate_count(found.netlist) < gate_count(controller)
 
 
-def test_a_search_ends_with_its_work_and_always_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_ends_with_its_budget_and_is_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
     controller = random_controller(3, (24, 24), (4,) * 4, actions=4)
     monkeypatch.setattr(synthesis, "LISTED", 100)
     monkeypatch.setattr(synthesis, "SAMPLES", 256)
@@ -143,7 +143,7 @@ def test_a_search_ends_with_its_work_and_always_alike(monkeypatch: pytest.Monkey
     assert gates[0] > gates[1] > gates[3]
 
 
-def test_a_constant_action_is_a_controller_too() -> None:
+def test_controller_may_have_a_constant_action() -> None:
     rule = linear_rule()
     always = rule.with_gates([15], [(0, 0)], [rule.inputs])
     found = simplified(always)
@@ -151,7 +151,7 @@ def test_a_constant_action_is_a_controller_too() -> None:
     assert set(found.netlist(np.zeros((3, 4)))) == {1}
 
 
-def test_what_cannot_be_compared_or_met_is_one_sentence() -> None:
+def test_invalid_comparisons_and_codes_are_refused() -> None:
     rule = linear_rule()
     with pytest.raises(CircuitError, match="between the same observations and actions"):
         prove(rule, replace(rule, choices=("left", "stay")))

@@ -1,4 +1,4 @@
-"""The page of a controller beyond its proof: its pole is that of gymnasium, and other worlds are set by hand."""
+"""Page of a controller: its pole moves as in gymnasium, and other observations are set by hand."""
 
 import json
 
@@ -31,7 +31,7 @@ def page_of(controller: Controller) -> str:
     return page
 
 
-def test_the_pole_is_that_of_gymnasium() -> None:
+def test_pole_moves_as_in_gymnasium() -> None:
     needs("chromium")
     gymnasium = pytest.importorskip("gymnasium")
     env = gymnasium.make("CartPole-v1").unwrapped
@@ -55,7 +55,7 @@ def test_the_pole_is_that_of_gymnasium() -> None:
     assert all(np.allclose(one, other, rtol=0, atol=1e-9) for one, other in zip(found, expected, strict=True))
 
 
-def test_another_world_is_set_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_observations_of_another_environment_are_set_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     needs("chromium")
     monkeypatch.setattr(html, "WINDOWS", {"phone": html.WINDOWS["phone"]})
     controller = random_controller(9, (9, 12), (2, 3), actions=4)
@@ -68,7 +68,7 @@ def test_another_world_is_set_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         formats.verify(controller, "rule", "html", {"rule.html": wrong})
 
 
-def test_a_page_asks_for_nothing() -> None:
+def test_page_makes_no_request() -> None:
     page = page_of(linear_rule())
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert "connect-src 'self'" in page

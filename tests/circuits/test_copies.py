@@ -1,4 +1,4 @@
-"""Circuits whose visible channels are copies of fewer do the same in all they were made of."""
+"""Circuits whose visible channels are copies of fewer compute the same in all original channels."""
 
 from dataclasses import replace
 
@@ -21,7 +21,9 @@ from tests.random_netlists import random_netlist
     st.lists(st.integers(-1, 2), max_size=4),
 )
 @settings(max_examples=40, deadline=None)
-def test_random_circuits_are_widened(seed: int, periodic: bool, start: str, visible: int, more: list[int]) -> None:
+def test_widened_random_circuit_copies_its_channels(
+    seed: int, periodic: bool, start: str, visible: int, more: list[int]
+) -> None:
     rng = np.random.default_rng(seed)
     shown = rng.permutation([*range(visible), *(min(each, visible - 1) for each in more)]).tolist()
     netlist = random_netlist(rng, 40, channels=5, periodic=periodic)
@@ -38,6 +40,6 @@ def test_random_circuits_are_widened(seed: int, periodic: bool, start: str, visi
     ("channels", "expected"),
     [(["01", "10"], [0, 1]), (["00", "10", "10"], [DARK, 0, 0]), (["11", "01", "11", "00"], [0, 1, 0, DARK])],
 )
-def test_alike_channels_have_the_same_source(channels: list[str], expected: list[int]) -> None:
+def test_identical_channels_have_the_same_source(channels: list[str], expected: list[int]) -> None:
     picture = np.array([[list(map(int, each)) for each in channels]], dtype=np.uint8).transpose(0, 2, 1)
     assert sources(picture) == expected

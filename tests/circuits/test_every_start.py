@@ -1,4 +1,4 @@
-"""Proofs for every start, judged by all starts of tiny grids, one by one."""
+"""Proofs for every initial state, compared with all initial states of tiny grids."""
 
 import time
 
@@ -28,13 +28,13 @@ def all_starts(height: int, width: int, channels: int) -> Bits:
 
 
 def shown(netlist: CellNetlist, starts: Bits, steps: int, target: Bits) -> np.ndarray:
-    """Whether each start shows the target after each of so many steps, bool `[steps + 1, starts]`."""
+    """Return if each initial state shows the target after each step, bool `[steps + 1, starts]`."""
     states = netlist.rollout(starts, steps)[..., : target.shape[-1]]
     return np.asarray((states == target).all(axis=(2, 3, 4)))
 
 
 def draw_case(rng: np.random.Generator) -> tuple[CellNetlist, Bits, int]:
-    """A circuit, a target that one of its starts ends in, and a number of steps."""
+    """Return a circuit, a target that one of its initial states leads to, and a number of steps."""
     height, width, channels = GRIDS[rng.integers(len(GRIDS))]
     netlist = random_netlist(rng, int(rng.integers(0, 30)), channels, bool(rng.integers(2)))
     steps = int(rng.integers(1, 6))
@@ -42,7 +42,7 @@ def draw_case(rng: np.random.Generator) -> tuple[CellNetlist, Bits, int]:
     return netlist, target, steps
 
 
-def test_every_verdict_is_what_all_starts_say() -> None:
+def test_every_result_agrees_with_all_initial_states() -> None:
     taken = set()
     for seed in (*range(80), 119):  # of these the last alone needs the solver to be proved
         netlist, target, steps = draw_case(np.random.default_rng(seed))
@@ -61,7 +61,7 @@ def test_every_verdict_is_what_all_starts_say() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_solver_finds_a_start_where_there_is_one(seed: int) -> None:
+def test_solver_finds_a_wrong_initial_state_if_there_is_one(seed: int) -> None:
     netlist, target, steps = draw_case(np.random.default_rng(seed))
     end = time.monotonic() + 60
     graph = unroll(convert.lean(netlist), target, steps, end)
@@ -80,8 +80,8 @@ def cell(outputs: list[int], gates: list[int], wires: list[tuple[int, int]], cha
     return CellNetlist.build(channels, False, gates, wires, outputs, visible=1)
 
 
-def test_the_example_of_the_documentation() -> None:
-    """A cell that becomes (left neighbour AND itself): 0 spreads from the left border."""
+def test_example_of_the_documentation_is_true() -> None:
+    """Each cell becomes (left neighbour AND itself): 0 spreads from the left border."""
     netlist = cell([9], [1], [(3, 4)])
     zeros = np.zeros((1, 4, 1), dtype=np.uint8)
     found = prove_every_start(netlist, zeros, 4, seconds=1)
@@ -94,15 +94,15 @@ def test_the_example_of_the_documentation() -> None:
     assert "are known from step 1 on, and wrong, for every initial state" in ones.reason
 
 
-def test_what_three_values_cannot_say_is_proved_by_the_solver() -> None:
+def test_solver_proves_values_that_stay_unknown() -> None:
     """(x AND y) AND (NOT x AND z) is 0, but each of its gates may be 1."""
     netlist = CellNetlist.build(1, True, [1, 4, 1], [(4, 3), (4, 5), (9, 10)], [11])
     found = prove_every_start(netlist, np.zeros((2, 3, 1), dtype=np.uint8), 1, seconds=30)
     assert (found.proved, found.method, found.from_step) == (True, SAT, 1)
 
 
-def test_a_rare_start_is_found_by_the_solver() -> None:
-    """A cell stays 1 while its four neighbours are: of 2^16 starts on a periodic grid, ones alone never end in 0."""
+def test_solver_finds_a_rare_initial_state() -> None:
+    """A cell stays 1 while its four neighbours are: of 2^16 initial states on a torus, only all ones never end in 0."""
     wires, gates, last = [], [], 4
     for patch in (1, 3, 5, 7):
         gates.append(1)
@@ -115,7 +115,7 @@ def test_a_rare_start_is_found_by_the_solver() -> None:
     assert found.counterexample.all()
 
 
-def test_without_time_it_is_inconclusive() -> None:
+def test_proof_without_time_is_undecided() -> None:
     netlist = CellNetlist.build(1, True, [1, 1], [(4, 1), (9, 3)], [10])
     found = prove_every_start(netlist, np.zeros((16, 16, 1), dtype=np.uint8), 100, seconds=0)
     assert found.proved is None
@@ -123,7 +123,7 @@ def test_without_time_it_is_inconclusive() -> None:
 
 
 @pytest.mark.parametrize("side", [16, 32, 64])
-def test_the_published_checkerboard(side: int) -> None:
+def test_published_checkerboard_is_proved(side: int) -> None:
     target = ((np.indices((side, side)) // 2).sum(axis=0) % 2).astype(np.uint8)[..., None]
     netlist = CellNetlist.from_circuit(published(), visible=1)
     found = prove_every_start(netlist, target, side, seconds=1)
@@ -131,8 +131,8 @@ def test_the_published_checkerboard(side: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_asynchronous_rounds(seed: int) -> None:
-    """Whatever fires, every start shows the target once so many rounds are over, in each of which each cell fired."""
+def test_asynchronous_rounds_show_the_target(seed: int) -> None:
+    """Every initial state shows the target after so many rounds, in each of which each cell fires."""
     netlist, target, steps = draw_case(np.random.default_rng(seed))
     found = prove_every_start(netlist, target, steps, seconds=1, synchronous=False)
     if not found.proved:
@@ -150,20 +150,20 @@ def test_asynchronous_rounds(seed: int) -> None:
 
 
 def fired(netlist: CellNetlist, state: Bits, rng: np.random.Generator, missing: np.ndarray) -> tuple[Bits, np.ndarray]:
-    """One step in which some cells fire, and the cells that have not fired by then."""
+    """Return the state after a step in which some cells fire, and the cells that have not fired yet."""
     fires = rng.random(missing.shape) < 0.6
     [after] = netlist.steps(state, 1)
     return np.where(fires[None, ..., None], after, state), missing & ~fires
 
 
-def test_asynchronous_steps() -> None:
+def test_asynchronous_steps_suffice_for_all_rounds() -> None:
     assert every_start.asynchronous_steps(7, 256, 1.0) == 7
     steps = every_start.asynchronous_steps(2, 256, 0.5)
     each = steps // 2
     assert 2 * 256 * 0.5**each <= 1e-9 < 2 * 256 * 0.5 ** (each - 1)
 
 
-def test_memory() -> None:
+def test_memory_of_a_proof_is_limited() -> None:
     config = presets.get("checkerboard")
     netlist = CellNetlist.of_run(learned(config), config)
     every_start.check_fits(netlist, 16, 16, 10**9)
@@ -172,8 +172,8 @@ def test_memory() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_possible_bits_hold_all_values(seed: int) -> None:
-    """Each value that a bit takes for some value of the unknown inputs is among its possible ones."""
+def test_possible_bits_contain_all_values(seed: int) -> None:
+    """Each value that a bit has for some value of the unknown inputs is one of its possible values."""
     rng = np.random.default_rng(seed)
     program = random_netlist(rng, 25).program
     unknown = rng.random(program.inputs) < 0.5

@@ -1,4 +1,4 @@
-"""Every format is the circuit, as the real program of its kind sees it."""
+"""Every format contains the circuit, as verified by an external program."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +25,10 @@ ONE_EACH = [
     (form, "learned life" if form in {"html", "svg"} else "published, small") for form in sorted(formats.FORMATS)
 ]
 TOO_LARGE = {"svg", "golly"}
-"""What a hundred thousand gates do not fit."""
+"""Formats that are too small for a hundred thousand gates."""
 PROVED = sorted(formats.FORMATS)
 QUICK = [form for form in PROVED if form not in {"c", "verilog", "vhdl", "html"}]
-"""Proved in a small part of a second."""
+"""Formats whose proof takes a fraction of a second."""
 
 
 def proofs(netlist: CellNetlist, form: str, name: str = "case") -> list[str]:
@@ -37,7 +37,7 @@ def proofs(netlist: CellNetlist, form: str, name: str = "case") -> list[str]:
 
 
 @pytest.mark.parametrize(("form", "case"), sampled(EVERY, ONE_EACH))
-def test_it_is_the_circuit(form: str, case: str) -> None:
+def test_exported_file_is_the_circuit(form: str, case: str) -> None:
     assert proofs(CASES[case], form, case)
 
 
@@ -50,7 +50,7 @@ def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", PROVED)
-def test_what_changes_nothing_is_left_out(form: str) -> None:
+def test_dead_gates_are_left_out(form: str) -> None:
     plain = formats.export(published_small(), "board", form)
     board = published()
     first, count = board.inputs + len(board.gates), len(board.gates)
@@ -61,7 +61,7 @@ def test_what_changes_nothing_is_left_out(form: str) -> None:
     assert len(formats.written(padded, form).gates) == (count + 3 if form == "json" else 3)
 
 
-def test_a_circuit_that_lost_something_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_gate_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     files = formats.export(life(), "life", "numpy")
     wrong = replace(life(), periodic=False, outputs=life().outputs - 1)
     with pytest.raises(ExportError, match=r"is not proved equal to the original|differs"):
@@ -72,7 +72,7 @@ def test_a_circuit_that_lost_something_is_noticed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("form", PROVED)
-def test_another_circuit_is_noticed(form: str) -> None:
+def test_export_of_another_circuit_is_detected(form: str) -> None:
     needs(*formats.FORMATS[form].programs)
     right = life()
     wrong = replace(right, gates=np.append(right.gates[:-1], np.uint8(AND)))
@@ -82,7 +82,7 @@ def test_another_circuit_is_noticed(form: str) -> None:
 
 @pytest.mark.parametrize("examples", sampled((6, 30), {6}))
 @pytest.mark.parametrize("form", PROVED)
-def test_random_circuits(form: str, examples: int) -> None:
+def test_random_circuits_are_exported(form: str, examples: int) -> None:
     @settings(max_examples=examples if form in QUICK else examples // 3)
     @given(netlist=netlists())
     def prove(netlist: CellNetlist) -> None:
@@ -93,12 +93,12 @@ def test_random_circuits(form: str, examples: int) -> None:
 
 @pytest.mark.parametrize("form", sampled(PROVED, {"c", "verilog", "vhdl", "numpy", "golly"}))
 @pytest.mark.parametrize("name", sampled(KEYWORDS, {"entity", "import"}))
-def test_names_that_are_words_of_a_language(form: str, name: str) -> None:
+def test_names_may_be_keywords_of_a_language(form: str, name: str) -> None:
     assert proofs(CASES["published, small"], form, name)
 
 
 @pytest.mark.parametrize("name", KEYWORDS)
-def test_an_identifier_is_a_word_everywhere(name: str) -> None:
+def test_identifier_is_valid_in_every_language(name: str) -> None:
     word = identifier(name)
     assert word.isidentifier()
     assert word.isascii()
@@ -106,14 +106,14 @@ def test_an_identifier_is_a_word_everywhere(name: str) -> None:
     assert word.strip("_") == word
 
 
-def test_names_that_collide_are_kept_apart_from_nothing() -> None:
+def test_identifier_is_never_empty_or_too_long() -> None:
     assert identifier("") == "circuit"
     assert identifier("3") == "circuit_3"
     assert len(identifier("x" * 500)) == MAX_NAME
 
 
 @given(netlists(), st.integers(1, 4096))
-def test_vectors_hold_every_combination_or_as_many_as_asked(netlist: CellNetlist, most: int) -> None:
+def test_vectors_are_exhaustive_or_as_many_as_requested(netlist: CellNetlist, most: int) -> None:
     vectors = draw_vectors(netlist, most)
     assert vectors.count <= most
     if vectors.exhaustive:
@@ -125,21 +125,19 @@ def test_vectors_hold_every_combination_or_as_many_as_asked(netlist: CellNetlist
 
 
 @pytest.mark.parametrize("form", [form for form, row in formats.FORMATS.items() if row.programs])
-def test_a_missing_program_is_named_with_its_package(
-    form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_program_is_named_with_its_package(form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = formats.export(life(), "life", form)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=r"is not installed: on Debian and Ubuntu it is the package [a-z-]+[.;]"):
         formats.verify(life(), "life", form, files)
 
 
-def test_a_drawing_that_no_one_could_read_is_refused() -> None:
+def test_drawing_of_too_many_gates_is_refused() -> None:
     with pytest.raises(CircuitError, match=r"cannot be followed, at most 400 are drawn: .*difflogic simplify"):
         formats.export(tangled(500), "big", "svg")
 
 
-def test_what_golly_cannot_hold_is_refused() -> None:
+def test_circuit_of_too_many_states_for_golly_is_refused() -> None:
     with pytest.raises(CircuitError, match="enough for 8 channels, and the circuit has 9"):
         formats.export(CellNetlist.build(9, False, [], [], range(9)), "wide", "golly")
     with pytest.raises(CircuitError, match="needs one more if cells in an empty neighbourhood"):
@@ -150,7 +148,7 @@ def test_what_golly_cannot_hold_is_refused() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("form", PROVED)
-def test_a_hundred_thousand_gates_are_right_or_one_sentence(form: str) -> None:
+def test_hundred_thousand_gates_are_exported_or_refused(form: str) -> None:
     huge = tangled(100_000, channels=3, width=300)
     if form in TOO_LARGE:
         with pytest.raises(CircuitError, match="difflogic simplify"):
@@ -163,7 +161,7 @@ def test_a_hundred_thousand_gates_are_right_or_one_sentence(form: str) -> None:
 
 
 @pytest.mark.parametrize(("values", "names"), [({}, "circuit"), ({"circuit": "", "other": ""}, "other")])
-def test_a_template_is_filled_with_its_own_marks(
+def test_template_is_filled_with_its_own_marks(
     values: dict[str, str], names: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text, "template", lambda file: "one @CIRCUIT@")
@@ -172,8 +170,8 @@ def test_a_template_is_filled_with_its_own_marks(
 
 
 @pytest.mark.parametrize(("lanes", "netlist"), [(1, life()), (8, life()), (8, life(False)), (4, published_small())])
-def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, netlist: CellNetlist, tmp_path: Path) -> None:
-    """Rows of fewer words, of whole vectors, and of some beyond them; more rows than a strip has."""
+def test_c_header_takes_any_number_of_words(lanes: int, netlist: CellNetlist, tmp_path: Path) -> None:
+    """Rows of fewer words than a vector, of complete vectors, and of more; more rows than in a strip."""
     needs("gcc")
     formats.export(netlist, "life", "c", tmp_path)
     (tmp_path / "proof.c").write_text(text.fill("proof.c", netlist, "life"))
@@ -185,7 +183,7 @@ def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, netlist: C
         np.testing.assert_array_equal(found, netlist.after(grid, 3))
 
 
-def test_a_header_names_every_channel_that_is_left() -> None:
+def test_header_names_every_remaining_channel() -> None:
     kept = tuple(channel for channel in range(128) if channel not in (3, 5, 6))
     wide = replace(CellNetlist.build(125, False, [], [], range(125)), origin=kept)
     assert text.about(wide).endswith("125 channels (0-2, 4, 7-127), 125 visible; the grid is 0 outside.")

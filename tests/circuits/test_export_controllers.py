@@ -1,4 +1,4 @@
-"""A controller in every format that can hold one is the controller, as the real program of its kind sees it."""
+"""Every format for controllers contains the controller, as verified by an external program."""
 
 import re
 from dataclasses import replace
@@ -27,8 +27,8 @@ def proofs(controller: Controller, form: str, name: str = "rule") -> list[str]:
 
 
 @pytest.mark.parametrize("form", HELD)
-def test_it_is_the_controller(form: str) -> None:
-    """Five actions, three bits of one; a dimension that nothing reads, and names that are words of a language."""
+def test_exported_file_is_the_controller(form: str) -> None:
+    """Five actions of three bits, a dimension that nothing reads, and names that are keywords."""
     many = random_controller(1, (20, 20), (3, 3, 0, 4), actions=5)
     said = proofs(linear_rule() if form == "html" else many, form, "process")
     if formats.FORMATS[form].framed:
@@ -36,7 +36,7 @@ def test_it_is_the_controller(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", HELD)
-def test_another_controller_is_noticed(form: str) -> None:
+def test_export_of_another_controller_is_detected(form: str) -> None:
     needs(*formats.FORMATS[form].programs)
     right = linear_rule()
     wrong = right.on(Thermometer((*right.thermometer.thresholds[:3], tuple(np.linspace(-1.5, 1.6, 7)))))
@@ -46,7 +46,7 @@ def test_another_controller_is_noticed(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", HELD)
-def test_what_it_remembers_is_kept_in_registers(form: str) -> None:
+def test_memory_is_stored_in_registers(form: str) -> None:
     said = proofs(remembering_controller(2), form)
     if form in {"c", "numpy", "verilog", "vhdl"}:
         assert any("a sequence of 2000" in sentence for sentence in said), said
@@ -61,7 +61,7 @@ def test_what_it_remembers_is_kept_in_registers(form: str) -> None:
         ("vhdl", "rule.vhd", "if reset = '1' then", "if reset = 'X' then"),
     ],
 )
-def test_a_memory_that_goes_wrong_is_noticed(form: str, file: str, old: str, new: str) -> None:
+def test_wrong_memory_is_detected(form: str, file: str, old: str, new: str) -> None:
     needs(*formats.FORMATS[form].programs)
     controller = remembering_controller(2)
     files = formats.export(controller, "rule", form)
@@ -75,12 +75,12 @@ def test_a_memory_that_goes_wrong_is_noticed(form: str, file: str, old: str, new
 @pytest.mark.parametrize("form", QUICK)
 @settings(max_examples=3)
 @given(controller=controllers())
-def test_random_controllers(form: str, controller: Controller) -> None:
+def test_random_controllers_are_exported(form: str, controller: Controller) -> None:
     assert proofs(controller, form)
 
 
 @pytest.mark.parametrize("form", ["c", "verilog", "vhdl", "numpy"])
-def test_a_coarse_fixed_point_is_kept_exactly(form: str) -> None:
+def test_coarse_fixed_point_is_exact(form: str) -> None:
     rule = linear_rule()
     coarse = replace(rule, thermometer=replace(rule.thermometer, fraction_bits=2))
     made = formats.export(coarse, "rule", form)
@@ -89,20 +89,20 @@ def test_a_coarse_fixed_point_is_kept_exactly(form: str) -> None:
     assert any("fixed point" in sentence for sentence in formats.verify(coarse, "rule", form, made))
 
 
-def test_what_nothing_reads_is_no_warning() -> None:
+def test_unread_inputs_cause_no_warning() -> None:
     rule = linear_rule()
     assert proofs(rule.with_gates([15], [(0, 0)], [rule.inputs]), "verilog")
 
 
 @pytest.mark.parametrize("form", sorted(set(formats.FORMATS) - set(HELD)))
-def test_what_cannot_hold_a_controller_says_why(form: str) -> None:
+def test_format_without_controllers_gives_the_reason(form: str) -> None:
     with pytest.raises(CircuitError, match=f"The format {form} cannot hold a controller: it"):
         formats.export(linear_rule(), "rule", form)
 
 
 @given(controllers())
 @settings(max_examples=20)
-def test_comparators_are_gates_too(controller: Controller) -> None:
+def test_comparators_are_gates(controller: Controller) -> None:
     tried = Observations(controller, controller.thermometer.fixed_point(), 500)
     whole = with_comparators(controller, tried.form)
     assert whole.inputs == len(controller.observations) * tried.form.width
@@ -110,7 +110,7 @@ def test_comparators_are_gates_too(controller: Controller) -> None:
     assert np.array_equal(found, tried.result_bits())
 
 
-def test_files_say_what_numbers_are() -> None:
+def test_files_describe_their_numbers() -> None:
     text = formats.export(linear_rule(), "rule", "c")["rule.h"]
     assert isinstance(text, str)
     assert "14 thresholds, 2 actions in CartPole-v1." in text, "and not those that nothing reads"

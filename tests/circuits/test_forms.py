@@ -1,4 +1,4 @@
-"""docs/explanation/forms.md names what exists, and its example is what the code makes of it."""
+"""Names in docs/explanation/forms.md exist, and its example is true."""
 
 import importlib
 import re
@@ -12,14 +12,14 @@ from difflogic.model.straight_line import expression, lines
 PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "forms.md").read_text(encoding="utf-8")
 
 
-def test_every_name_is_there() -> None:
+def test_every_name_of_the_page_exists() -> None:
     names = re.findall(r"`(difflogic(?:\.\w+)+)\.(\w+)`", PAGE)
     assert len(names) > 10
     for module, name in names:
         assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
 
 
-def test_the_example_is_true() -> None:
+def test_example_of_the_page_is_true() -> None:
     netlist = CellNetlist.build(1, False, [2], [(4, 0)], [9])
     graph = to_xag(netlist)
     assert graph.gates == (Node(False, 3, 10),)

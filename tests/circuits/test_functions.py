@@ -1,4 +1,4 @@
-"""A trained layer leaves: its gates are the layer, in every format, and from the files of other packages."""
+"""Functions of trained layers: their gates, every format, and the files of other packages."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def of_kind(kind: str) -> FunctionNetlist:
 
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4))
-def test_it_is_the_layer_for_every_sample(seed: int, classes: int, group: int) -> None:
+def test_function_equals_the_layer_on_every_sample(seed: int, classes: int, group: int) -> None:
     circuit = trained((6, 10, classes * group), seed)
     every = np.arange(64)[:, None] >> np.arange(6) & 1
     y = hard(circuit, every)
@@ -61,7 +61,7 @@ def test_it_is_the_layer_for_every_sample(seed: int, classes: int, group: int) -
 
 
 @pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
-def test_smaller_it_is_proved_and_written_and_read(kind: str, tmp_path: Path) -> None:
+def test_simplified_function_is_proved_written_and_read(kind: str, tmp_path: Path) -> None:
     function = of_kind(kind)
     found = difflogic.simplify(function)
     assert found.ok
@@ -77,13 +77,13 @@ def test_smaller_it_is_proved_and_written_and_read(kind: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
 @pytest.mark.parametrize("form", HELD)
-def test_each_format_is_the_function(form: str, kind: str) -> None:
+def test_each_format_contains_the_function(form: str, kind: str) -> None:
     needs(*formats.FORMATS[form].programs)
     assert all(difflogic.export(of_kind(kind), [form], name="process").verify(form))
 
 
 @pytest.mark.parametrize("form", HELD)
-def test_another_function_is_noticed(form: str) -> None:
+def test_export_of_another_function_is_detected(form: str) -> None:
     needs(*formats.FORMATS[form].programs)
     right = of_kind("bits")
     wrong = right.with_gates(right.gates ^ 15, right.wires, right.outputs)
@@ -91,7 +91,7 @@ def test_another_function_is_noticed(form: str) -> None:
         formats.verify(right, "net", form, formats.export(wrong, "net", form))
 
 
-def test_c_of_64_samples_a_word_decides_as_the_layer(tmp_path: Path) -> None:
+def test_c_with_64_samples_a_word_decides_as_the_layer(tmp_path: Path) -> None:
     needs("gcc")
     circuit = trained()
     made = difflogic.export(FunctionNetlist.from_circuit(circuit, classes=5), ["c"], name="net")
@@ -110,7 +110,7 @@ def test_c_of_64_samples_a_word_decides_as_the_layer(tmp_path: Path) -> None:
     assert np.array_equal(np.array(said.split(), int), wanted)
 
 
-def test_a_circuit_itself_is_taken(tmp_path: Path) -> None:
+def test_circuit_itself_is_accepted(tmp_path: Path) -> None:
     assert difflogic.prove(trained(), FunctionNetlist.from_circuit(trained()), judges=["difflogic"]).proved
     assert "circuit.h" in difflogic.export(trained(), ["c"]).files
     automaton = Circuit.initial(difflogic.presets.checkerboard(small=True).model, seed=0)
@@ -118,14 +118,14 @@ def test_a_circuit_itself_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["html", "golly", "wgsl", "digitaljs"])
-def test_what_shows_cells_says_why_not(form: str) -> None:
+def test_format_of_cells_gives_the_reason(form: str) -> None:
     with pytest.raises(CircuitError, match=f"The format {form} cannot hold a function: it"):
         difflogic.export(of_kind("bits"), [form])
 
 
 @pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
-def test_an_fpga_holds_it_between_registers(kind: str) -> None:
-    """Where no router is installed the report says so, and what a function takes all the same."""
+def test_fpga_report_is_for_a_function_between_registers(kind: str) -> None:
+    """Without a router the report contains the reason, and the lookup tables."""
     needs("yosys")
     found = fpga.of_function(of_kind(kind), "ice40")
     assert found.luts > 0
@@ -133,8 +133,8 @@ def test_an_fpga_holds_it_between_registers(kind: str) -> None:
     assert (found.fmax or 0) > 10 or found.no_fmax.startswith("nextpnr-ice40 is not installed")
 
 
-def test_a_file_is_shown(tmp_path: Path) -> None:
-    """Two gates: of inputs NOT, which reads one, and AND, which leads to the output."""
+def test_function_file_is_shown(tmp_path: Path) -> None:
+    """Of its gates, NOT reads one input, and AND leads to the output."""
     layer = [(np.array([[0, 0], [1, 1]]), np.array([12, 1])), (np.array([[1], [1]]), np.array([3]))]
     path = tmp_path / "net.json"
     path.write_text(function_json.to_json(FunctionNetlist.from_layers(layer, 2, outputs=["both"])))
@@ -146,7 +146,7 @@ def test_a_file_is_shown(tmp_path: Path) -> None:
 
 
 def state(circuit: Circuit, weights: str, indices: str) -> dict[str, np.ndarray]:
-    """The arrays of a model of another package, whose gates begin at its second module."""
+    """Return the arrays of a model of another package, whose gates begin at its second module."""
     arrays: dict[str, np.ndarray] = {}
     for index, (logits, wires) in enumerate(zip(circuit.update, circuit.update_wires, strict=True), 1):
         arrays |= {f"{index}.{weights}": logits, f"{index}.{indices}": wires.astype(np.int64)}
@@ -157,8 +157,8 @@ NAMES = [("weights", "indices"), ("weight", "connections.indices")]
 
 
 @pytest.mark.parametrize(("weights", "indices"), NAMES)
-def test_layers_of_other_packages_keep_every_answer(weights: str, indices: str, tmp_path: Path) -> None:
-    """Eleven layers: the tenth comes after the second."""
+def test_layers_of_other_packages_compute_the_same(weights: str, indices: str, tmp_path: Path) -> None:
+    """With eleven layers, the tenth comes after the second."""
     circuit, path = trained((12, *(20,) * 11)), tmp_path / "model.npz"
     np.savez(path, in_dim=12, **state(circuit, weights, indices))
     samples = bits(circuit, 300)
@@ -192,19 +192,19 @@ def test_layers_numbered_in_another_order_are_refused(names: tuple[str, ...]) ->
 
 
 def theirs(gate: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sixteen gates as Petersen, Borgelt, Kuehne and Deussen list them (2022, table 1), in their order."""
+    """Return the sixteen gates in the order of Petersen, Borgelt, Kuehne and Deussen (2022, table 1)."""
     halves = (0 * a, a * b, a - a * b, a, b - a * b, b, a + b - 2 * a * b, a + b - a * b)
     return (*halves, *(1 - each for each in reversed(halves)))[gate]
 
 
-def test_gates_are_numbered_as_theirs() -> None:
+def test_gates_are_numbered_as_by_petersen() -> None:
     a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     ids = {"0.weights": np.eye(16), "0.indices": np.repeat([[0], [1]], 16, axis=1)}
     found = layers.from_arrays(ids)(np.stack([a, b], axis=1))
     assert np.array_equal(found.T, [theirs(gate, a, b) for gate in range(16)])
 
 
-def test_what_export_mode_says_goes_before_what_is_learned() -> None:
+def test_export_mode_precedes_learned_parameters() -> None:
     circuit = trained()
     arrays = state(circuit, "weight", "connections.indices")
     plain = layers.from_arrays(arrays)
@@ -219,7 +219,7 @@ def test_what_export_mode_says_goes_before_what_is_learned() -> None:
 
 
 def tables(form: str, ways: int) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Three layers of tables in the arrays of torchlogix or torch-dwn, samples, and the package's answers."""
+    """Return three layers of tables as arrays of torchlogix or torch-dwn, samples, and the package's results."""
     rng = np.random.default_rng(ways)
     arrays, x = {}, rng.integers(0, 2, (300, 14))
     samples, numbers = x, np.arange(1 << ways)
@@ -251,7 +251,7 @@ def tables(form: str, ways: int) -> tuple[dict[str, np.ndarray], np.ndarray, np.
     ("form", "ways"),
     [("warp", 1), ("warp", 4), ("light", 6), ("light", 2), ("export mode", 4), ("dwn", 6), ("dwn learned", 3)],
 )
-def test_tables_of_other_packages_keep_every_answer(form: str, ways: int, tmp_path: Path) -> None:
+def test_tables_of_other_packages_compute_the_same(form: str, ways: int, tmp_path: Path) -> None:
     arrays, samples, answers = tables(form, ways)
     np.savez(path := tmp_path / "model.npz", **arrays)
     assert np.array_equal(difflogic.load_function(path)(samples), answers)
@@ -278,7 +278,7 @@ def test_tables_of_other_packages_keep_every_answer(form: str, ways: int, tmp_pa
         ({"classes": 7}, "cannot be shared equally by 7"),
     ],
 )
-def test_what_is_no_layer_is_one_sentence(change: dict, said: str, tmp_path: Path) -> None:
+def test_arrays_that_are_no_layers_are_refused(change: dict, said: str, tmp_path: Path) -> None:
     arrays = state(trained(), "weights", "indices") | change
     np.savez(tmp_path / "model.npz", **{name: each for name, each in arrays.items() if each is not None})
     with pytest.raises(CircuitError, match=said):
@@ -300,12 +300,12 @@ def test_what_is_no_layer_is_one_sentence(change: dict, said: str, tmp_path: Pat
         (lambda: difflogic.prove(of_kind("bits"), of_kind("classes")), "Two functions are compared between"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(made, said: str) -> None:
+def test_invalid_functions_are_refused(made, said: str) -> None:
     with pytest.raises(DifflogicError, match=said):
         made()
 
 
-def test_what_differs_is_shown() -> None:
+def test_differing_outputs_are_shown() -> None:
     function = of_kind("classes")
     other = function.with_gates(function.gates, function.wires, function.outputs[::-1])
     found = difflogic.prove(function, other, judges=["difflogic"])
@@ -313,7 +313,7 @@ def test_what_differs_is_shown() -> None:
     assert found.verdicts[0].counterexample.outputs
 
 
-def test_a_file_that_is_damaged_says_what(tmp_path: Path) -> None:
+def test_damaged_function_file_is_refused(tmp_path: Path) -> None:
     data = json.loads(function_json.to_json(of_kind("classes")))
     for change, said in (({"inputs": [3]}, "An input is an object"), ({"classes": [1, 2]}, "Classes are called by")):
         (tmp_path / "function.json").write_text(json.dumps(data | change))

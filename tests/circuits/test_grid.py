@@ -1,4 +1,4 @@
-"""Whole automata: in Verilog, and as machines that model checkers walk through."""
+"""Complete automata in Verilog, and as netlists with latches for model checkers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,20 +32,20 @@ def proofs(grid: Grid, form: str) -> list[str]:
     [Grid(life(), 1, 1), Grid(published(), 3, 5), Grid(replace(life(periodic=False), scenario=SCENARIO), 2, 7)],
     ids=str,
 )
-def test_the_automaton_in_verilog_shows_the_states_of_the_simulator(grid: Grid) -> None:
-    """With both boundaries, odd sizes, hidden channels, a state of less than a word, and a start of its own."""
+def test_automaton_in_verilog_has_the_states_of_the_simulator(grid: Grid) -> None:
+    """Both boundaries, odd sizes, hidden channels, states of less than a word, and an initial state of its own."""
     assert f"of {grid.width}x{grid.height} cells, read by byte and by bit" in " ".join(proofs(grid, "verilog"))
 
 
 @settings(max_examples=5)
 @given(netlist=netlists(), height=st.integers(1, 4), width=st.integers(1, 4), claimed=st.booleans())
-def test_machines_of_random_circuits(netlist: CellNetlist, height: int, width: int, claimed: bool) -> None:
+def test_machines_of_random_circuits_are_verified(netlist: CellNetlist, height: int, width: int, claimed: bool) -> None:
     target = np.eye(height, width, dtype=np.uint8)[..., None] if claimed else None
     assert proofs(Grid(netlist, height, width, target, 3), "aiger")
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_another_circuit_is_noticed(form: str) -> None:
+def test_export_of_another_circuit_is_detected(form: str) -> None:
     right = life()
     wrong = replace(right, gates=np.append(right.gates[:-1], np.uint8(AND)))
     needs(*formats.FORMATS[form].programs)
@@ -64,7 +64,7 @@ def walked(machine: LatchNetlist, latches: Bits, inputs: Bits, steps: int) -> Bi
 
 
 @given(netlist=netlists(), seed=st.integers(0, 99))
-def test_a_machine_shows_the_rollout_or_what_contradicts_the_claim(netlist: CellNetlist, seed: int) -> None:
+def test_machine_shows_the_rollout_or_the_violated_claim(netlist: CellNetlist, seed: int) -> None:
     start = np.random.default_rng(seed).integers(0, 2, (3, 4, netlist.channels), dtype=np.uint8)
     states = netlist.rollout(start[None], 8)[:, 0, ..., : netlist.visible]
     for target in (None, states[6]):

@@ -13,7 +13,7 @@ HEIGHT, WIDTH, STEPS = 5, 7, 7
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_held_circuit_grows_alike_stays_and_returns(seed: int) -> None:
+def test_held_circuit_grows_the_same_stays_and_returns(seed: int) -> None:
     netlist = random_netlist(np.random.default_rng(seed), 90, channels=3)
     netlist = replace(netlist, visible=2, scenario=Scenario("zeros", HEIGHT, WIDTH, STEPS))
     made = held.held(netlist, STEPS)

@@ -1,4 +1,4 @@
-"""Automata whose future is known, through the simulator: Life, and the circuit that the paper prints."""
+"""Known automata in the simulator: Life, and the circuit printed in the paper."""
 
 from collections.abc import Callable
 
@@ -28,24 +28,24 @@ def engine(request: pytest.FixtureRequest) -> Callable[[SimulationSpec], Simulat
 
 
 def board(height: int, width: int, pattern: np.ndarray, top: int, left: int) -> np.ndarray:
-    """uint8 `[H, W, 1]`."""
+    """Return a grid, uint8 `[H, W, 1]`."""
     cells = np.zeros((height, width, 1), dtype=np.uint8)
     cells[top : top + pattern.shape[0], left : left + pattern.shape[1], 0] = pattern
     return cells
 
 
-def test_the_netlist_is_life() -> None:
-    """On all 512 neighbourhoods: cell (1, 1) of a 3x3 grid sees the whole grid."""
+def test_netlist_is_life() -> None:
+    """All 512 neighbourhoods are compared: cell (1, 1) of a 3x3 grid reads the complete grid."""
     grids = rules.patches().reshape(-1, 3, 3, 1)
     after = life(periodic=False).rollout(grids, 1)[1][:, 1, 1, 0]
     np.testing.assert_array_equal(after, rules.table("B3/S23"))
 
 
 @pytest.mark.parametrize(("height", "width"), [(20, 65), (16, 128), (9, 7)])
-def test_a_glider_comes_back_around_the_torus(
+def test_glider_returns_around_the_torus(
     height: int, width: int, engine: Callable[[SimulationSpec], Simulation]
 ) -> None:
-    """A cell down and right in four steps: after `4 * lcm(H, W)` it is where it was, and before that elsewhere."""
+    """It moves a cell down and right in four steps, so that it returns after `4 * lcm(H, W)`, and not before."""
     start = board(height, width, GLIDER, height - 3, width - 3)
     simulation = engine(SimulationSpec(life(), height, width))
     simulation.put(pack_planes(start))
@@ -56,16 +56,16 @@ def test_a_glider_comes_back_around_the_torus(
     np.testing.assert_array_equal(unpack_planes(simulation.planes(), width), start)
 
 
-def test_a_glider_ends_at_a_border(engine: Callable[[SimulationSpec], Simulation]) -> None:
-    """In a corner without an outside a block of four is left."""
+def test_glider_becomes_a_block_at_a_border(engine: Callable[[SimulationSpec], Simulation]) -> None:
+    """A block of four is left in a corner with 0 outside."""
     simulation = engine(SimulationSpec(life(periodic=False), 30, 70))
     simulation.put(pack_planes(board(30, 70, GLIDER, 2, 40)))
     simulation.run(200)
     assert population(simulation.planes()) == [4]
 
 
-def test_the_r_pentomino() -> None:
-    """Settles after 1103 generations, 116 cells, six escaped gliders among them."""
+def test_r_pentomino_settles() -> None:
+    """It settles after 1103 generations with 116 cells, six escaped gliders among them."""
     simulation = ENGINES["numba"](SimulationSpec(life(periodic=False), 640, 641))
     simulation.put(pack_planes(board(640, 641, R_PENTOMINO, 320, 320)))
     counts = {}
@@ -77,7 +77,7 @@ def test_the_r_pentomino() -> None:
 
 
 @pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])
-def test_the_published_circuit_draws_its_board(
+def test_published_circuit_shows_its_checkerboard(
     side: int, steps: int, engine: Callable[[SimulationSpec], Simulation]
 ) -> None:
     spec = SimulationSpec(published(), side, side)

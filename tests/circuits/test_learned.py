@@ -1,4 +1,4 @@
-"""What seed 23 learns, made small and proved; and the circuit that the paper prints."""
+"""Circuits that seed 23 learns, simplified and proved, and the circuit printed in the paper."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ def small_life(life: Circuit) -> Simplified[CellNetlist]:
     return simplified(CellNetlist.from_circuit(life))
 
 
-def test_the_published_circuit_as_its_article_gives_it() -> None:
-    """It is the one that draws its board in test_known_automata."""
+def test_published_circuit_has_the_gates_of_its_article() -> None:
+    """It is the circuit that shows its checkerboard in test_known_automata."""
     netlist = replace(digitaljs.from_data(digitaljs_text.published()), visible=1)
     assert prove(netlist, published(), ["difflogic"])[0].equal
     small = simplified(netlist)
@@ -37,7 +37,7 @@ def test_the_published_circuit_as_its_article_gives_it() -> None:
     assert small.netlist.origin == (0, 2, 3)
 
 
-def test_checkerboard(checkerboard: Circuit) -> None:
+def test_checkerboard_simplifies_and_is_proved(checkerboard: Circuit) -> None:
     netlist = CellNetlist.from_circuit(checkerboard, visible=1)
     found = simplified(netlist)
     assert active_gates(checkerboard.flat_logits()) == 21
@@ -48,7 +48,7 @@ def test_checkerboard(checkerboard: Circuit) -> None:
     assert (final[..., :1] == job.target(BOARD.task)).all()
 
 
-def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
+def test_pruned_checkerboard_shows_its_task(checkerboard: Circuit) -> None:
     netlist = simplified(CellNetlist.from_circuit(checkerboard, visible=1)).netlist
     found = pruned(netlist, BOARD.with_(train={"probes": 8}))
     assert gate_count(found.netlist) <= min(5, gate_count(netlist))

@@ -1,4 +1,4 @@
-"""What perception may not read is not read: after training, search, and every kind of simplification."""
+"""Cells outside the neighbourhood are never read: after training, search, and every kind of simplification."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ FEWER = [name for name in NEIGHBOURHOODS if name != "moore"]
 
 
 def tiny(neighbourhood: str, periodic: bool = False) -> Config:
-    """A line has one row, where above and below a torus is the cell itself: what must not be read would do as well."""
+    """On a torus of one row, the cells above and below are the cell itself: reading them would give the same."""
     one_row = neighbourhood == "line"
     sides = {"height": 1, "width": 7, "start": "seed"} if one_row else {"start": "seed"}
     small = ModelConfig(
@@ -52,8 +52,8 @@ def cells(netlist: CellNetlist) -> set[int]:
 @pytest.mark.parametrize("neighbourhood", NEIGHBOURHOODS)
 @pytest.mark.parametrize("per_kernel", [False, True])
 @pytest.mark.parametrize("scheme", ["first_kernel", "random", "unique"])
-def test_the_first_layer_is_wired_within(neighbourhood: str, per_kernel: bool, scheme: str) -> None:
-    """And to all of it."""
+def test_first_layer_is_wired_within_the_neighbourhood(neighbourhood: str, per_kernel: bool, scheme: str) -> None:
+    """The wires reach the complete neighbourhood, too."""
     known = NEIGHBOURHOODS[neighbourhood]
     width = 3 if scheme == "unique" else 8
     perceive = NetworkConfig((9, width, 1), (scheme, "unique"))
@@ -67,8 +67,8 @@ def test_the_first_layer_is_wired_within(neighbourhood: str, per_kernel: bool, s
 
 
 @pytest.mark.parametrize(("neighbourhood", "ways"), [("von-neumann", 4), ("hex", 6), ("line", 2)])
-def test_all_round_begins_with_every_neighbour(neighbourhood: str, ways: int) -> None:
-    """One step carries the cell's first bits to each of them."""
+def test_all_round_reads_every_neighbour(neighbourhood: str, ways: int) -> None:
+    """One step carries the cell's first bits to each neighbour."""
     perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((2 + 2 * 2 * 4, 8, 2), ("unique",) * 2)
     for seed in range(4):
@@ -79,7 +79,7 @@ def test_all_round_begins_with_every_neighbour(neighbourhood: str, ways: int) ->
 
 
 def _first_output(circuit: Circuit, kernel: int) -> np.ndarray:
-    """Which cells of the patch reach the kernel's first output through the gates as they begin."""
+    """Return the cells of the patch that reach the kernel's first output through the initial gates."""
     found = np.eye(9, dtype=bool)
     for logits, wires in zip(circuit.perceive, circuit.perceive_wires, strict=True):
         a, b = found[wires[kernel, 0]], found[wires[kernel, 1]]
@@ -88,8 +88,8 @@ def _first_output(circuit: Circuit, kernel: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("neighbourhood", "periodic"), [("von-neumann", False), ("hex", True), ("line", True)])
-def test_no_step_of_its_life_reads_beyond(neighbourhood: str, periodic: bool) -> None:
-    """Trained, searched, simplified, for its start and for its task, written and read again."""
+def test_no_stage_reads_beyond_the_neighbourhood(neighbourhood: str, periodic: bool) -> None:
+    """Stages: training, search, simplification, also for the initial state and the task, writing and reading."""
     config = tiny(neighbourhood, periodic)
     run = Trainer(config, ReferenceEngine()).run()
     netlist = CellNetlist.of_run(run.circuit, config)
@@ -107,8 +107,8 @@ def test_no_step_of_its_life_reads_beyond(neighbourhood: str, periodic: bool) ->
     np.testing.assert_array_equal(*shown)
 
 
-def test_what_only_looks_the_same_is_not_read_instead() -> None:
-    """On a torus of one row the cell above is the cell itself: pruning to the task would take the first of the two."""
+def test_equal_cell_beyond_the_neighbourhood_is_not_read() -> None:
+    """On a torus of one row the cell above is the cell itself: pruning to the task would read the first of both."""
     config = tiny("line", periodic=True)
     xor = CellNetlist.build(
         2, True, [6, 1], [(3, 5), (18, 12)], [19, 13], scenario=Scenario.of(config), neighbourhood="line"
@@ -117,7 +117,7 @@ def test_what_only_looks_the_same_is_not_read_instead() -> None:
     assert cells(found) <= {3, 4, 5}
 
 
-def test_what_reads_beyond_is_refused() -> None:
+def test_circuit_that_reads_beyond_is_refused() -> None:
     words = "The circuit reads cell 2 of the patch, which is not of the neighbourhood hex: that has the cells 0, 1, 3, "
     with pytest.raises(CircuitError, match=words):
         CellNetlist.build(1, False, [1], [(2, 4)], [9], neighbourhood="hex")
@@ -131,8 +131,8 @@ def test_what_reads_beyond_is_refused() -> None:
 
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("neighbourhood", FEWER)
-def test_golly_knows_the_neighbourhood(neighbourhood: str, channels: int) -> None:
-    """And moves random circuits as they move, something that comes of nothing among them."""
+def test_golly_moves_circuits_of_each_neighbourhood(neighbourhood: str, channels: int) -> None:
+    """Golly steps random circuits as difflogic does, also one whose empty neighbourhood becomes 1."""
     needs("bgolly")
     names = {"von-neumann": "vonNeumann", "hex": "hexagonal", "line": "oneDimensional"}
     rng = np.random.default_rng(5)
@@ -143,8 +143,8 @@ def test_golly_knows_the_neighbourhood(neighbourhood: str, channels: int) -> Non
         golly.verify(netlist, "it", files)
 
 
-def test_golly_has_its_own_name_for_a_rule_on_hexagons() -> None:
-    """Which an RLE names; of a line it is all 512 answers, for Golly's own W110 draws time downwards."""
+def test_rule_on_hexagons_has_the_name_of_golly() -> None:
+    """An RLE has it; the rule of a line is all 512 entries, since Golly's own W110 draws time downwards."""
     netlist = rule_netlist("B2/S34H", periodic=True)
     assert rle.rule_of(replace(netlist, neighbourhood="hex"), 8, 9) == ("B2/S34H:T9,8", "")
     assert rle.rule_of(rule_netlist("W110", True), 1, 9)[0].startswith("MAP")

@@ -1,4 +1,4 @@
-"""Circuits from what cells were seen to become, and graphs as layers."""
+"""Rule induction from observed transitions, and graphs as layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def bits_of(states: States, channels: int) -> States:
 
 
 def stepped(graph: XAG, x: States, periodic: bool = True, neighbourhood: str = "moore") -> States:
-    """One step of the graph as layers, by the reference."""
+    """Return a step of the graph as layers, by the reference implementation."""
     circuit = layered(graph, periodic, neighbourhood)
     found: States = ReferenceEngine().rollout(circuit, x.astype(np.float32), 1, "hard")[-1].astype(np.uint8)
     return found
@@ -48,13 +48,13 @@ def cyclic(now: States) -> Any:
 
 
 def exchanged(now: States) -> Any:
-    """Bit 0 is the bit 1 of the cell at the left, bit 1 whether two bits of other neighbours differ."""
+    """Return a step in which bit 0 is bit 1 of the left cell, and bit 1 the XOR of bits of two other neighbours."""
     left, up, down = (np.roll(now, move, (-2, -1)) for move in ((0, 1), (1, 0), (-1, 0)))
     return left >> 1 & 1 | ((up & 1) ^ (down >> 1 & 1)) << 1
 
 
 @pytest.mark.parametrize(("step", "states"), [(wireworld, 4), (cyclic, 5), (exchanged, 4)])
-def test_a_rule_is_found_from_a_part_of_all_that_cells_can_see(step: Callable[[States], Any], states: int) -> None:
+def test_rule_is_induced_from_a_part_of_all_neighbourhoods(step: Callable[[States], Any], states: int) -> None:
     channels = (states - 1).bit_length()
     learned, fresh = np.random.default_rng(states).integers(0, states, (2, 12, 16, 16), dtype=np.uint8)
     x, y = (bits_of(each.astype(np.uint8), channels) for each in (learned, step(learned)))
@@ -65,7 +65,7 @@ def test_a_rule_is_found_from_a_part_of_all_that_cells_can_see(step: Callable[[S
 
 @settings(max_examples=4)
 @given(st.sets(st.integers(1, 4), min_size=1, max_size=2), st.sets(st.integers(0, 5), max_size=3), st.integers(3, 6))
-def test_recording_of_generations_gives_its_rule(birth: set[int], survival: set[int], states: int) -> None:
+def test_recording_of_generations_induces_its_rule(birth: set[int], survival: set[int], states: int) -> None:
     names = ("".join(map(str, sorted(each))) for each in (birth, survival))
     rule = rule_netlist("B{}/S{}/C{}".format(*names, states), periodic=True)
     learned, fresh = np.random.default_rng(states).integers(0, states, (2, 24, 24, 24), dtype=np.uint8)
@@ -76,7 +76,7 @@ def test_recording_of_generations_gives_its_rule(birth: set[int], survival: set[
     assert (found != rule.rollout(bits_of(fresh, rule.channels), 1)[-1]).mean() < 0.001
 
 
-def test_a_line_and_a_border_are_read_as_they_are() -> None:
+def test_line_and_border_are_induced() -> None:
     x = np.random.default_rng(1).integers(0, 2, (8, 1, 30, 1), dtype=np.uint8)
     y = rules.apply(rules.table("30"), x[..., 0], False)[..., None]
     graph = observed(Dataset.of(x, y), False, "line")
@@ -84,7 +84,7 @@ def test_a_line_and_a_border_are_read_as_they_are() -> None:
     assert np.array_equal(stepped(graph, x, False, "line"), y)
 
 
-def test_every_step_of_a_film_is_learned_from_unless_a_part_is_masked() -> None:
+def test_all_steps_of_a_recording_are_used_unless_masked() -> None:
     films = [np.random.default_rng(2).integers(0, 4, (2, 12, 12), dtype=np.uint8)]
     while len(films) < 9:
         films.append(wireworld(films[-1]).astype(np.uint8))
@@ -98,7 +98,7 @@ def test_every_step_of_a_film_is_learned_from_unless_a_part_is_masked() -> None:
     assert len(masked) == 2
 
 
-def test_what_is_no_simple_rule_of_single_steps_is_left() -> None:
+def test_samples_without_a_simple_rule_give_none() -> None:
     x = np.random.default_rng(4).integers(0, 2, (4, 8, 8, 2), dtype=np.uint8)
     assert observed(Dataset.of(x, np.random.default_rng(5).integers(0, 2, x.shape)), True, "moore") is None
     assert observed(Dataset.of(x, x, steps=2), True, "moore") is None  # what is between is not shown
@@ -109,7 +109,7 @@ def test_what_is_no_simple_rule_of_single_steps_is_left() -> None:
     assert observed(Dataset.of(still, torn), True, "moore") is None  # equal cells become different ones
 
 
-def test_layers_do_what_the_graph_does() -> None:
+def test_layers_compute_the_graph() -> None:
     rng = np.random.default_rng(6)
     builder = Builder(18)
     literals = [2 * (1 + place) for place in range(18)]

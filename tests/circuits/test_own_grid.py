@@ -1,4 +1,4 @@
-"""What a start leads to on one grid, until its states come again: the smaller circuit that shows the same there."""
+"""Simplification for one initial state on one grid, until its states repeat."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("short_walks")
 
 
 def spreading(scenario: Scenario = SEED) -> CellNetlist:
-    """Channel 0 spreads to the right, and is erased where channel 1 is; channel 1 goes one cell to the right a step."""
+    """Return a circuit whose channel 0 spreads right and is erased by channel 1, which moves right a cell a step."""
     gate = Gates(2)
     spread = gate(OR, 4, 3)
     erased = gate(AND, spread, gate(NOT, gate(AND, 9 + 4, gate(AND, 4, 5)), 0))
@@ -38,8 +38,8 @@ def shown(netlist: CellNetlist, steps: int) -> np.ndarray:
     return netlist.rollout(start[None], steps)[..., : netlist.visible]
 
 
-def test_what_never_happens_on_the_grid_needs_no_gate() -> None:
-    """Nothing is right of where channel 0 spreads, so that nothing is ever erased."""
+def test_unreachable_states_on_the_grid_need_no_gate() -> None:
+    """Channel 1 is never within the spread of channel 0, so that nothing is ever erased."""
     found = simplify(spreading(), to_start=True, size=(3, 9))
     assert found.proved
     assert found.reachable is not None
@@ -53,7 +53,7 @@ def test_what_never_happens_on_the_grid_needs_no_gate() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["seed", "zeros"]))
 @settings(max_examples=8)
-def test_random_circuits_show_the_same_long_after_their_states_repeat(seed: int, periodic: bool, start: str) -> None:
+def test_random_circuits_show_the_same_after_their_states_repeat(seed: int, periodic: bool, start: str) -> None:
     netlist = random_netlist(np.random.default_rng(seed), 40, channels=3, periodic=periodic)
     netlist = replace(netlist, origin=(0, 1, 2), scenario=Scenario(start, 3, 5, 2))
     try:
@@ -65,8 +65,8 @@ def test_random_circuits_show_the_same_long_after_their_states_repeat(seed: int,
     assert np.array_equal(shown(netlist, 300), shown(found.netlist, 300))
 
 
-def test_a_late_difference_is_found() -> None:
-    """The circuit that loses its right end: they agree until something reaches it."""
+def test_late_difference_is_found() -> None:
+    """The circuits are equal until something reaches the right end."""
     netlist, other = spreading(), Gates(2)
     no_end = other(AND, other(OR, 4, 3), other(NOT, other(AND, 4, 3), 0))
     cut = CellNetlist.build(2, False, other.gates, other.wires, [no_end, 9 + 3], 1, scenario=SEED)
@@ -77,7 +77,7 @@ def test_a_late_difference_is_found() -> None:
     assert not np.array_equal(shown(netlist, step), shown(cut, step))
 
 
-def test_what_cannot_be_followed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rollout_without_repetition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="this one starts at random"):
         simplify(spreading(Scenario("random", 6, 7, 5)), to_start=True, size=(6, 7))
     with pytest.raises(UsageError, match="this one updates cells at random"):

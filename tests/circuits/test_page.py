@@ -1,4 +1,4 @@
-"""The living page beyond its proof: it heals as the circuit does, and opens from a file without WebGPU."""
+"""Page of an automaton: it heals as the circuit does, and opens from a file without WebGPU."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def page_of(netlist: CellNetlist) -> str:
     return page
 
 
-def test_it_grows_is_hurt_and_heals() -> None:
+def test_page_grows_is_damaged_and_heals() -> None:
     needs("chromium")
     board = published()
     with (
@@ -65,7 +65,7 @@ def test_it_grows_is_hurt_and_heals() -> None:
     assert np.array_equal(grids["healed"][..., 0], target)
 
 
-def test_it_lives_from_a_file_where_there_is_no_webgpu(tmp_path: Path) -> None:
+def test_page_runs_from_a_file_without_webgpu(tmp_path: Path) -> None:
     needs("chromium")
     path = tmp_path / "board.html"
     without = [flag for flag in html.FLAGS if "webgpu" not in flag]
@@ -82,7 +82,7 @@ def test_it_lives_from_a_file_where_there_is_no_webgpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gates", [5, 500])
-def test_a_page_asks_for_nothing(gates: int) -> None:
+def test_page_makes_no_request(gates: int) -> None:
     page = page_of(tangled(gates))
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page
@@ -100,7 +100,7 @@ def test_a_page_asks_for_nothing(gates: int) -> None:
     ],
     ids=["JavaScript", "shader", "request", "label", "error"],
 )
-def test_what_is_wrong_on_a_page_is_noticed(old: str, new: str, sentence: str) -> None:
+def test_error_on_a_page_is_detected(old: str, new: str, sentence: str) -> None:
     needs("chromium")
     page = page_of(life())
     stem = json.dumps(old)[1:-1] if old.startswith("var") else old
@@ -109,7 +109,7 @@ def test_what_is_wrong_on_a_page_is_noticed(old: str, new: str, sentence: str) -
         html.verify(life(), "board", {"board.html": page.replace(stem, new)})
 
 
-def test_a_browser_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_browser_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     needs("chromium")
     monkeypatch.setattr(html, "_SECONDS", 0.01)
     with pytest.raises(ToolError, match="chromium did not report within"):

@@ -1,4 +1,4 @@
-"""Every pass leaves the automaton what it is, and never makes it larger."""
+"""Every pass keeps the automaton equivalent, and never makes it larger."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -56,7 +56,7 @@ PASSES: dict[str, Callable[[Search], None]] = {
 
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a walk finds is checked as well after some moves as after thousands."""
+    """End walks after few moves, whose results are tested as well as those of thousands."""
     monkeypatch.setattr(resubstitution, "WORK", 10_000)
 
 
@@ -67,7 +67,7 @@ def after(netlist: CellNetlist, name: str) -> CellNetlist:
 
 
 def shows_the_same(one: CellNetlist, other: CellNetlist, seed: int) -> bool:
-    """The visible channels of both over three steps from a random start, matched by the channels' names."""
+    """Return if the visible channels of both are equal in three steps from a random state, matched by name."""
     count = 1 + max(*one.origin, *other.origin)
     start = bits(np.random.default_rng(seed), 2, 7, 6, count)
     shown = [each.rollout(start[..., list(each.origin)], 3)[..., : each.visible] for each in (one, other)]
@@ -77,7 +77,7 @@ def shows_the_same(one: CellNetlist, other: CellNetlist, seed: int) -> bool:
 @pytest.mark.parametrize("name", PASSES)
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: CellNetlist, seed: int) -> None:
+def test_pass_keeps_functions_and_never_grows(name: str, netlist: CellNetlist, seed: int) -> None:
     before = gate_count(netlist), len(netlist.gates)
     found = after(netlist, name)
     assert shows_the_same(netlist, found, seed)
@@ -88,7 +88,7 @@ def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: CellNetlist,
 
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10)
-def test_all_passes_together_prove_what_they_did(netlist: CellNetlist, seed: int) -> None:
+def test_all_passes_together_are_proved(netlist: CellNetlist, seed: int) -> None:
     found = simplified(netlist)
     assert found.verdict.equal is True
     assert shows_the_same(netlist, found.netlist, seed)
@@ -98,8 +98,8 @@ def test_all_passes_together_prove_what_they_did(netlist: CellNetlist, seed: int
     assert not any(step.gained for step in simplified(found.netlist).steps), "again it gains nothing"
 
 
-def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None:
-    """One that gained goes on by itself, so that the others alone are asked again."""
+def test_passes_repeat_until_all_gain_nothing() -> None:
+    """A pass is not repeated after its own gain, only the others are."""
     calls: list[str] = []
 
     def fewer(name: str, steps: dict[int, int]) -> Callable[[XAG], XAG]:
@@ -116,8 +116,8 @@ def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None
 
 
 @pytest.mark.parametrize("born", sampled(({3}, {3, 6}), ({3, 6},)))
-def test_a_channel_of_few_inputs_is_made_anew_however_large(born: set[int]) -> None:
-    """Rules of Life as 500 gates and more, alone, and beside a channel that reads more inputs than a table holds."""
+def test_channel_of_few_inputs_is_resynthesized(born: set[int]) -> None:
+    """Rules of Life as 500 gates and more, alone, and next to a channel with too many inputs for a table."""
     alone = life_graph(born)
     assert len(simplified(to_netlist(alone, random_netlist(np.random.default_rng(1), 0))).netlist.gates) <= 27
     builder = Builder(27)
@@ -148,16 +148,16 @@ def test_replacements_keep_values_and_never_grow(method: str, netlist: CellNetli
     assert len(found.gates) <= len(graph.gates)
 
 
-def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
-    """Of `x AND y` for each of twenty y, joined by XOR, one AND is left."""
+def test_windows_find_a_common_factor_in_a_graph_of_many_inputs() -> None:
+    """The XOR of `x AND y` for each of twenty y needs one AND."""
     builder = Builder(21)
     graph = builder.finish([reduce(builder.xor, [builder.and_(2, literal) for literal in range(4, 44, 2)])])
     assert len(graph.gates) == 39
     assert len(resubstitution.walked_in_windows(graph, rounds=2).gates) == 20
 
 
-def test_multiplexers_at_one_address_share_its_products() -> None:
-    """Four words each: nine gates as a tree; seven, beside the four products of both bits that all read."""
+def test_multiplexers_of_one_address_share_products() -> None:
+    """Each selects from four words: nine gates as a tree, seven next to the four shared products of both bits."""
     builder, trees = Builder(2 + 4 * 5), 5
     s, t, *words = range(2, 2 * (builder.inputs + 1), 2)
 
@@ -181,7 +181,7 @@ def test_ctrl_c_in_a_proof_leaves_the_circuit_unproved(monkeypatch: pytest.Monke
     assert found.steps[-1].name == "proof"
 
 
-def test_ctrl_c_among_replacements_keeps_those_that_were_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_resubstitution_returns_proved_replacements(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True)
     solve, proofs = Solver.solve, iter(range(20))
 
@@ -199,7 +199,7 @@ def test_ctrl_c_among_replacements_keeps_those_that_were_proved(monkeypatch: pyt
 
 
 def test_graph_of_one_output_does_not_replace_an_interrupted_cell() -> None:
-    """A pass searches outputs one by one, and Ctrl-C hands over what the search of one of them reached."""
+    """A pass searches outputs one by one, and Ctrl-C returns the graph of one of them."""
     cell = Cell.of(random_netlist(np.random.default_rng(8), 40, channels=2, reach=60))
     partial_graph = XAG(cell.graph.inputs, cell.graph.gates, cell.graph.outputs[:1])
     search = Search(cell, lambda step: None)
@@ -208,7 +208,7 @@ def test_graph_of_one_output_does_not_replace_an_interrupted_cell() -> None:
     assert search.cell.graph is cell.graph
 
 
-def test_a_replacement_that_the_solver_gave_up_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undecided_replacement_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = rebuilt(to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True))
     asked = Mock(return_value=None)
     monkeypatch.setattr(Solver, "solve", asked)
@@ -218,8 +218,8 @@ def test_a_replacement_that_the_solver_gave_up_is_not_asked_for_again(monkeypatc
     assert 10 < asked.call_count <= len(graph.gates)
 
 
-def test_ctrl_c_in_the_solver_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver says so in an error of its own, which would be shown with its traceback."""
+def test_ctrl_c_in_the_solver_is_keyboard_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver raises an error of its own for it."""
     with Solver(Builder(1).finish([2]), conflicts=10) as solver:
         engine = SimpleNamespace(delete=lambda: None, conf_budget=lambda budget: None)
         engine.solve_limited = Mock(side_effect=[Exception("Caught keyboard interrupt"), Exception("another")])
@@ -230,7 +230,7 @@ def test_ctrl_c_in_the_solver_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None
             solver.solve([])
 
 
-def test_a_graph_that_cannot_be_smaller_stays() -> None:
+def test_smallest_graph_stays() -> None:
     """An AND of nine inputs needs eight gates; a constant none."""
     builder = Builder(9)
     graph = builder.finish([reduce(builder.and_, range(2, 20, 2)), 0, 4])
@@ -238,8 +238,8 @@ def test_a_graph_that_cannot_be_smaller_stays() -> None:
     assert resynthesis.resynthesised(Builder(9).finish([1])).outputs == (1,)
 
 
-def test_few_gates_are_not_walked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much work is allowed: all that may stand in their place has then been tried many times."""
+def test_walk_in_few_gates_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of moves counts for any budget, since all replacements were tried many times by then."""
     moves = []
     walk = resubstitution._State.walk
     monkeypatch.setattr(resubstitution._State, "walk", lambda state, most: (moves.append(most), walk(state, most)))
@@ -250,16 +250,16 @@ def test_few_gates_are_not_walked_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     assert max(moves) <= 4 * resubstitution.MOST_MOVES
 
 
-def test_what_cannot_be_smaller_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a small rule does not wait until the search is compiled."""
+def test_smallest_graph_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small rule must not wait until the search is compiled."""
     monkeypatch.delattr(resubstitution, "_State")
     builder = Builder(4)
     outputs = [builder.and_(builder.and_(2, 4), 7), builder.xor(2, 4), builder.and_(2, 4) ^ 1, 8]
     assert len(resynthesis.resynthesised(builder.finish(outputs)).gates) == 3
 
 
-def test_unseen_channels_are_dropped() -> None:
-    """0 reads 2, 2 reads itself; 1 reads everything and is read by itself alone."""
+def test_unseen_channels_are_removed() -> None:
+    """Channel 0 reads 2, 2 reads itself; 1 reads everything and is read only by itself."""
     netlist = CellNetlist.build(3, False, [1, 6], [[9 * 2 + 3, 9 * 2 + 5], [0, 9]], [27, 28, 9 * 2 + 4], visible=1)
     found = after(netlist, "unseen channels")
     assert found.origin == (0, 2)
@@ -269,7 +269,7 @@ def test_unseen_channels_are_dropped() -> None:
 
 
 def wide_with_twins(seed: int, kept_inputs: int) -> XAG:
-    """A random circuit beside itself made of other gates, on so many inputs that random words must do."""
+    """Return a random circuit twice, the second time of other gates, with too many inputs for exhaustion."""
     netlist = random_netlist(np.random.default_rng(seed), 60, channels=3, reach=30)
     graph = to_xag(netlist)
     builder = Builder(graph.inputs, share=False)
@@ -291,7 +291,7 @@ def wide_with_twins(seed: int, kept_inputs: int) -> XAG:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("inputs", [9, 27])
-def test_twins_made_of_other_gates_are_found(seed: int, inputs: int) -> None:
+def test_equal_nodes_of_other_gates_are_merged(seed: int, inputs: int) -> None:
     graph = wide_with_twins(seed, inputs)
     found = swept(graph)
     assert found.outputs[:8] == found.outputs[8:]
@@ -299,7 +299,7 @@ def test_twins_made_of_other_gates_are_found(seed: int, inputs: int) -> None:
     assert np.array_equal(values(found, words), values(graph, words))
 
 
-def test_what_random_words_cannot_tell_apart_is_not_merged() -> None:
+def test_nodes_equal_on_samples_only_are_not_merged() -> None:
     """An AND of 27 inputs is 0 on every random sample, but it is not FALSE."""
     builder = Builder(27)
     every = 2
@@ -331,8 +331,8 @@ def test_exhaustion_and_sat_agree(netlist: CellNetlist, data: st.DataObject) -> 
             assert ends[0] != ends[1]
 
 
-def test_a_solver_that_gives_up_says_so() -> None:
-    """Two multipliers' middle bits, the factors exchanged: hard for SAT, and one conflict is not enough."""
+def test_undecided_query_is_reported() -> None:
+    """The middle bits of two multipliers with exchanged factors are hard for SAT: one conflict is not enough."""
     builder = Builder(24)
     products = [_product(builder, list(range(2, 26, 2)), list(range(26, 50, 2)), swap) for swap in (False, True)]
     graph = builder.finish(products)
@@ -340,8 +340,8 @@ def test_a_solver_that_gives_up_says_so() -> None:
         assert solver.differ(*products) is None
 
 
-def test_two_multipliers_are_swept_from_the_inputs_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same one, but with each XOR in three gates: far too hard at once, and each sum by itself is none."""
+def test_two_multipliers_are_swept_in_topological_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With each XOR in three gates the outputs alone are far too hard, and each sum by itself is easy."""
     monkeypatch.setattr("difflogic.circuits.synthesis.prove.EASY", 1)
     builder, like = Builder(27), CellNetlist.build(3, False, [], [], [0, 1, 2], visible=1)
     product = builder.finish([_product(builder, list(range(2, 26, 2)), list(range(26, 50, 2)), False)] * 3)
@@ -362,7 +362,7 @@ def test_two_multipliers_are_swept_from_the_inputs_on(monkeypatch: pytest.Monkey
 
 
 def _product(builder: Builder, x: list[int], y: list[int], swap: bool) -> int:
-    """The middle bit of a product, row after row."""
+    """Return the middle bit of a product, row by row."""
     x, y = (y, x) if swap else (x, y)
     total = [0] * (len(x) + len(y))
     for shift, factor in enumerate(y):
@@ -377,7 +377,7 @@ def _product(builder: Builder, x: list[int], y: list[int], swap: bool) -> int:
 
 
 def life_graph(born: Collection[int] = (3,)) -> XAG:
-    """A rule of Life as a sum of products; it survives with 2 or 3 neighbours."""
+    """Return a rule of Life as a sum of products; cells survive with 2 or 3 neighbours."""
     builder = Builder(wiring.PATCH)
     alive = 0
     for sample in range(512):
@@ -399,7 +399,7 @@ def _sum_of_products(builder: Builder, table: int, inputs: int) -> int:
     return result
 
 
-def test_counting_finds_adders() -> None:
+def test_symmetric_resynthesis_finds_adders() -> None:
     graph = life_graph()
     found = rebuilt_symmetric(graph)
     assert len(graph.gates) > 500
@@ -409,7 +409,7 @@ def test_counting_finds_adders() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("start", ["sum of products", "learned life"])
-def test_life_takes_24_gates_whatever_it_was(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_life_simplifies_to_24_gates(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resubstitution, "WORK", WORK)
     learned = CASES["learned life"]
     given = learned if start == "learned life" else to_netlist(life_graph(), learned)
@@ -417,8 +417,8 @@ def test_life_takes_24_gates_whatever_it_was(start: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("inputs", "gates"), [(2, 2), (3, 5), (4, 9), (5, 11), (6, 16), (7, 19), (8, 25), (9, 27)])
-def test_a_count_takes_as_few_gates_as_are_known(inputs: int, gates: int) -> None:
-    """4.5 gates a bit and some, where full adders alone take five."""
+def test_counter_takes_the_fewest_known_gates(inputs: int, gates: int) -> None:
+    """It takes about 4.5 gates a bit; full adders alone take five."""
     builder = Builder(inputs)
     outputs = []
     for bit in range(inputs.bit_length()):
@@ -432,8 +432,8 @@ def test_a_count_takes_as_few_gates_as_are_known(inputs: int, gates: int) -> Non
 
 @given(netlists(most=60), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_replacements_are_right_where_they_are_cared_for(netlist: CellNetlist, seed: int) -> None:
-    """On all inputs on which two clauses hold, of which few are samples."""
+def test_replacements_are_right_where_clauses_hold(netlist: CellNetlist, seed: int) -> None:
+    """Values are equal on all inputs on which two clauses hold, few of which are samples."""
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
     words[0] |= ~words[1]  # in[0][0] OR in[0][1]
@@ -443,8 +443,8 @@ def test_replacements_are_right_where_they_are_cared_for(netlist: CellNetlist, s
     assert np.array_equal(values(found, words), values(graph, words))
 
 
-def test_what_no_output_notices_is_not_computed() -> None:
-    """Of 30 inputs: the one gate whose value matters only where all of 20 are 1, which no sample shows."""
+def test_unobservable_gate_is_removed() -> None:
+    """One gate of 30 inputs is observable only if 20 of them are 1, which no sample shows."""
     builder = Builder(30)
     every = reduce(builder.and_, range(2, 42, 2))
     x, y, z = 42, 44, 46
@@ -457,12 +457,12 @@ def test_what_no_output_notices_is_not_computed() -> None:
 
 
 def like(inputs: int, outputs: int) -> NamedNetlist:
-    """A netlist without gates, between so many inputs and outputs."""
+    """Return a netlist without gates, with so many inputs and outputs."""
     names = tuple(f"x{index}" for index in range(inputs)), tuple(f"y{index}" for index in range(outputs))
     return NamedNetlist(named_inputs=names[0], named_outputs=names[1], **gate_arrays([], [], [0] * outputs))
 
 
-def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_circuit_gets_structural_passes_only(monkeypatch: pytest.MonkeyPatch) -> None:
     wires = random_netlist(np.random.default_rng(5), 20_000, channels=4, reach=400).wires
     netlist = CellNetlist.build(4, False, np.full(20_000, 6), wires, np.arange(20_032, 20_036))
     monkeypatch.setattr("difflogic.circuits.synthesis.simplify.MOST_GATES", 1000)
@@ -472,7 +472,7 @@ def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.Mo
     assert found.note.startswith("Only structural passes")
 
 
-def test_a_wide_graph_stays_what_it_is() -> None:
+def test_wide_graph_stays_equivalent() -> None:
     """Replacements in a graph too wide to be simulated whole are proved one by one."""
     netlist = random_netlist(np.random.default_rng(8), 400, channels=3, reach=60)
     graph = sweep.swept(to_xag(netlist))
@@ -483,7 +483,7 @@ def test_a_wide_graph_stays_what_it_is() -> None:
 
 @pytest.mark.parametrize("count", sampled((100_000, 1_000_000), {100_000}))
 def test_very_many_gates_are_read_and_simplified(count: int) -> None:
-    """Random gates: most of what the outputs read is constant, as it turns out."""
+    """Most nodes that the outputs read turn out to be constant."""
     netlist = random_netlist(np.random.default_rng(1), count, channels=4, reach=500)
     found = simplified(netlist_json.from_json(netlist_json.to_json(netlist)))
     assert found.verdict.equal is True
@@ -514,7 +514,7 @@ def test_part_that_is_not_proved_equal_stays(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _counter(builder: Builder, bits: list[int], xor: Callable[[int, int], int]) -> list[int]:
-    """The number of ones in binary, bit by bit."""
+    """Return the number of ones in binary, bit by bit."""
     count = list[int]()
     for carry in bits:
         for place, bit in enumerate(count):

@@ -1,4 +1,4 @@
-"""Pictures that are built: each cell knows its place in time, and shows the colour there."""
+"""Lookup circuits of images: each cell counts its place in time, and shows its colour."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from difflogic.model.deployment import Scenario
 
 
 def asked(preset: str, height: int, width: int, channels: int, **task: Any) -> Config:
-    """A preset with a random picture: noise is harder to look up than any drawing."""
+    """Return a preset with a random image: noise is harder to look up than any drawing."""
     bits = np.random.default_rng(height * width).integers(0, 2, (height, width, channels), dtype=np.uint8)
     task |= {"picture": text_picture.encode(bits), "height": height, "width": width, "loss_channels": channels}
     return presets.get(preset).with_(task=task)
@@ -33,7 +33,7 @@ def asked(preset: str, height: int, width: int, channels: int, **task: Any) -> C
         ("colored-g", 32, 21, 3, 30),
     ],
 )
-def test_a_picture_grows_dark_first_and_then_stays(preset, height, width, channels, steps):
+def test_lookup_circuit_shows_its_image_for_ever(preset, height, width, channels, steps):
     config = asked(preset, height, width, channels, steps=steps)
     graph = placed(config)
     assert graph is not None
@@ -57,5 +57,5 @@ def test_a_picture_grows_dark_first_and_then_stays(preset, height, width, channe
         ("heart-steady", {"task": {"loss_steps": [4, 18]}}),
     ],
 )
-def test_nothing_is_built_where_cells_cannot_know_their_place(preset, fields):
+def test_no_lookup_circuit_without_registers(preset, fields):
     assert placed(presets.get(preset).with_(**fields)) is None

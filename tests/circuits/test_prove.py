@@ -1,4 +1,4 @@
-"""Proofs: right answers only, with a counter-example that differs where they say no."""
+"""Equivalence checking: results are right, and counterexamples differ."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def changed(netlist: CellNetlist, place: int, gate: int) -> CellNetlist:
     st.integers(0, 100),
     st.integers(0, 15),
 )
-def test_the_verdict_is_right(netlist: CellNetlist, place: int, gate: int) -> None:
+def test_result_is_right(netlist: CellNetlist, place: int, gate: int) -> None:
     other = changed(netlist, place, gate)
     words = truth_tables.all_patterns(9)
     equal = np.array_equal(netlist.evaluate(words), other.evaluate(words))
@@ -47,7 +47,7 @@ def test_the_verdict_is_right(netlist: CellNetlist, place: int, gate: int) -> No
 @pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
 @given(netlist=netlists(most=15), place=st.integers(0, 100), gate=st.integers(0, 15))
 @settings(max_examples=6)
-def test_independent_judges_agree(name: str, netlist: CellNetlist, place: int, gate: int) -> None:
+def test_independent_checkers_agree(name: str, netlist: CellNetlist, place: int, gate: int) -> None:
     needs(name)
     assume(len(netlist.gates) > 0)
     other = changed(structural(netlist) if place % 2 and len(structural(netlist).gates) else netlist, place, gate)
@@ -56,8 +56,8 @@ def test_independent_judges_agree(name: str, netlist: CellNetlist, place: int, g
     assert theirs.how.startswith("says")
 
 
-def test_wide_functions_go_to_sat() -> None:
-    """27 inputs joined in another order: equal; with one of them left out: different."""
+def test_wide_functions_are_decided_by_sat() -> None:
+    """Functions of 27 inputs joined in another order are equal; with one of them left out they differ."""
     chain = [[0, 1], *([27 + index, index + 2] for index in range(25))]
     back = [[26, 25], *([27 + index, 24 - index] for index in range(25))]
     one = CellNetlist.build(3, False, [6] * 26, chain, [52, 0, 0])
@@ -73,8 +73,8 @@ def test_wide_functions_go_to_sat() -> None:
     assert verdict.counterexample.outputs[0][0] == "out[0]"
 
 
-def test_dropped_channels_are_matched_by_name() -> None:
-    """Channel 1 is never seen: without it the automaton is the same, and its own next state is not compared."""
+def test_removed_channels_are_matched_by_name() -> None:
+    """Channel 1 is unseen: without it the automaton is the same, and its own next state is not compared."""
     whole = CellNetlist.build(3, False, [1, 6], [[18, 3], [0, 9]], [27, 28, 4], visible=1)
     fewer = structural(whole)
     assert fewer.origin == (0, 2)
@@ -84,7 +84,7 @@ def test_dropped_channels_are_matched_by_name() -> None:
     assert prove(whole, wrong, ["difflogic"])[0].equal is False
 
 
-def test_a_dropped_channel_that_matters_is_found() -> None:
+def test_removed_channel_that_matters_is_detected() -> None:
     whole = CellNetlist.build(2, False, [6], [[0, 9]], [18, 9], visible=1)
     fewer = CellNetlist.build(1, False, [3], [[0, 0]], [9])
     (verdict,) = prove(whole, fewer, ["difflogic"])
@@ -100,7 +100,7 @@ def test_circuits_that_show_different_channels_are_refused() -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 2])
-def test_the_network_and_its_gates(channels: int) -> None:
+def test_network_agrees_with_its_gates(channels: int) -> None:
     circuit = random_circuit(np.random.default_rng(4), channels=channels)
     netlist = CellNetlist.from_circuit(circuit)
     good = network(circuit, netlist)
@@ -111,7 +111,7 @@ def test_the_network_and_its_gates(channels: int) -> None:
     assert network(circuit, wrong).equal is False
 
 
-def test_a_tool_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_silent_tool_is_no_proof(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     program = tmp_path / tools.YOSYS
     program.write_text("#!/bin/sh\necho broken\n")
     program.chmod(0o755)
@@ -122,8 +122,8 @@ def test_a_tool_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch, t
     assert "broken" in verdict.how
 
 
-def test_every_gate_reaches_the_judges() -> None:
-    """All sixteen types, on two bits and on one bit twice, as they are in the file that a judge reads."""
+def test_every_gate_is_read_by_the_checkers() -> None:
+    """All sixteen types, on two bits and on one bit twice, are in the file that a checker reads."""
     needs("berkeley-abc", "yosys")
     gates = [*range(16), *range(16)]
     wires = [[0, 1]] * 16 + [[2, 2]] * 16

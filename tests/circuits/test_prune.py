@@ -1,4 +1,4 @@
-"""Pruned circuits are the same automata, judged by every neighbourhood or by rollouts."""
+"""Pruned circuits are the same automata, compared on every neighbourhood or in rollouts."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ def shown(circuit: Circuit, starts: np.ndarray, visible: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_the_picture_stays_the_same_from_every_start(seed: int) -> None:
-    """All starts of a 3x3 grid of one channel; of several channels 500 random ones."""
+def test_pruned_circuit_shows_the_same_from_every_initial_state(seed: int) -> None:
+    """All initial states of a 3x3 grid of one channel are compared; of several channels 500 random ones."""
     rng = np.random.default_rng(seed)
     channels = 1 + seed % 3
     circuit = random_circuit(rng, channels=channels, periodic=bool(seed & 1))
@@ -39,7 +39,7 @@ def test_the_picture_stays_the_same_from_every_start(seed: int) -> None:
     np.testing.assert_array_equal(np.sort(found.flat_logits(), axis=1), np.sort(circuit.flat_logits(), axis=1))
 
 
-def test_the_example_of_the_module() -> None:
+def test_example_of_the_module_is_true() -> None:
     """The cell becomes `(x OR y) AND x`, which is x: both gates become wires."""
     no_wires = [np.zeros((1, 2, 1), dtype=np.int64)] * 2
     logits = {"perceive": [np.zeros((1, 1, 16))] * 2, "update": [np.zeros((2, 16)), np.zeros((1, 16))]}
@@ -51,7 +51,7 @@ def test_the_example_of_the_module() -> None:
 
 
 def deep(channels: int = 8) -> Circuit:
-    """Each channel becomes the AND of eight cells of several channels: 1 on very few neighbourhoods."""
+    """Return a circuit whose channels are ANDs of eight cells of several channels, 1 on very few neighbourhoods."""
     perceive = [np.array([[[0, 2, 4, 6], [1, 3, 5, 7]]]), np.array([[[0, 2], [1, 3]]]), np.array([[[0], [1]]])]
     update = [np.array([[channels + 2 * i for i in range(4)], [channels + 2 * i + 1 for i in range(4)]])]
     update += [np.array([[0, 2], [1, 3]]), np.array([[0] * channels, [1] * channels])]
@@ -64,8 +64,8 @@ def deep(channels: int = 8) -> Circuit:
     return with_gates(circuit, [AND] * len(circuit.flat_logits()))
 
 
-def test_what_hardly_ever_matters_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No sample sees that this circuit is ever 1: the proof refutes what they suggest, until nothing is left to try."""
+def test_rarely_active_gates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sample shows that this circuit is ever 1: the proof refutes all their wires."""
     circuit, refuted = deep(), []
     proved = prune._refuted
 
@@ -86,8 +86,8 @@ def test_what_hardly_ever_matters_stays(monkeypatch: pytest.MonkeyPatch) -> None
     assert 0 < next_states[0].sum() < 73
 
 
-def test_only_the_wires_that_are_refuted_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single sample suggests that nearly all gates are wires: the proofs take some back, and others stay."""
+def test_only_refuted_wires_become_gates_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single sample suggests that nearly all gates are wires: proofs refute some, and others stay."""
     circuit, rounds = random_circuit(np.random.default_rng(5), channels=3, periodic=True), []
     proved = prune._refuted
 
@@ -106,7 +106,7 @@ def test_only_the_wires_that_are_refuted_are_taken_back(monkeypatch: pytest.Monk
     np.testing.assert_array_equal(shown(found, starts, 1), shown(circuit, starts, 1))
 
 
-def test_what_cannot_be_proved_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unproved_pruning_is_not_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     circuit = random_circuit(np.random.default_rng(3), channels=2, periodic=True)
     assert active_gates(pruned(circuit, 1).flat_logits()) < active_gates(circuit.flat_logits())
     monkeypatch.setattr(prune, "_refuted", lambda *_: None)

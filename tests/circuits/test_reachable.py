@@ -1,4 +1,4 @@
-"""What a start leads to: relations that hold there for ever, and the smaller circuit that is the same there."""
+"""Simplification for the reachable states, on which an invariant holds for ever."""
 
 from dataclasses import replace
 from itertools import product
@@ -27,7 +27,7 @@ SEED = Scenario("seed", 6, 7, 5)
 
 
 def twins(scenario: Scenario = SEED, periodic: bool = True) -> CellNetlist:
-    """0 shows 1 XOR 2 of the left; 1 and 2 do the same in other gates; 3 is never 1 where 1 is 0; 4 is always 0."""
+    """Return a circuit: 0 is 1 XOR 2 of the left; 1 and 2 are equal; 3 implies 1; 4 is always 0."""
     gate = Gates(5)
     one = gate(OR, 9 + 3, 9 + 4)
     two = gate(OR, gate(XOR, 18 + 3, 9 + 4), gate(AND, 9 + 3, 18 + 4))
@@ -38,7 +38,7 @@ def twins(scenario: Scenario = SEED, periodic: bool = True) -> CellNetlist:
 
 
 def shown(netlist: CellNetlist, height: int, width: int, rate: float, steps: int = 12) -> np.ndarray:
-    """The visible channels from the start in the middle of a grid."""
+    """Return the visible channels from the initial state in the middle of a grid."""
     assert netlist.scenario is not None
     state = replace(netlist.scenario, height=height, width=width).grid(netlist.origin)
     assert state is not None
@@ -49,7 +49,7 @@ def shown(netlist: CellNetlist, height: int, width: int, rate: float, steps: int
     return np.stack(states)[..., : netlist.visible]
 
 
-def test_channels_that_the_start_makes_equal_become_one() -> None:
+def test_equivalent_channels_are_merged() -> None:
     netlist = simplified(twins()).netlist
     found = invariant.find(netlist)
     assert {(2, 5), (3, 4)} <= set(found.clauses), "1 and 2 are the same"
@@ -65,7 +65,7 @@ def test_channels_that_the_start_makes_equal_become_one() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["seed", "zeros", "picture"]))
 @settings(max_examples=6)
-def test_random_circuits_stay_what_they_are_from_their_start(seed: int, periodic: bool, start: str) -> None:
+def test_random_circuits_show_the_same_from_their_initial_state(seed: int, periodic: bool, start: str) -> None:
     rng = np.random.default_rng(seed)
     picture = ("1.", "23") if start == "picture" else ()
     netlist = replace(random_netlist(rng, 40, channels=4, periodic=periodic), origin=(0, 1, 2, 3))
@@ -77,8 +77,8 @@ def test_random_circuits_stay_what_they_are_from_their_start(seed: int, periodic
         assert np.array_equal(shown(netlist, 2, 2, rate), shown(reached.netlist, 2, 2, rate))
 
 
-def test_a_constant_and_an_opposite() -> None:
-    """From nothing on a plane: 1 stays 0, and so 3 is what 0 is; 2 is NOT 3 after a step, but not at the start."""
+def test_constant_and_opposite_channels_are_merged() -> None:
+    """With zeros on a plane, 1 stays 0, so that 3 equals 0; 2 is NOT 3 after a step, but not in the initial state."""
     gate = Gates(4)
     outputs = [gate(OR, 9 + 4, 18 + 4), gate(AND, 9 + 3, 18 + 5), gate(NOT, 18 + 4, 0), gate(AND, 18 + 4, 18 + 4)]
     netlist = CellNetlist.build(4, False, gate.gates, gate.wires, outputs, scenario=Scenario("zeros", 4, 4, 3))
@@ -88,7 +88,7 @@ def test_a_constant_and_an_opposite() -> None:
     assert proved(netlist, netlist, found).equal is True
 
 
-def test_what_does_not_hold_is_not_proved() -> None:
+def test_false_claims_are_not_proved() -> None:
     netlist = twins()
     found = invariant.find(netlist)
     assert proved(netlist, netlist, found).equal is True
@@ -101,7 +101,7 @@ def test_what_does_not_hold_is_not_proved() -> None:
     assert (verdict.equal, verdict.how) == (False, "out[0] was not proved equal")
 
 
-def test_it_needs_a_start_that_is_always_the_same() -> None:
+def test_random_initial_state_is_refused() -> None:
     with pytest.raises(UsageError, match="this file does not say what it starts from"):
         on_reachable_states(replace(twins(), scenario=None))
     with pytest.raises(UsageError, match="this one starts at random"):
@@ -112,7 +112,7 @@ def test_it_needs_a_start_that_is_always_the_same() -> None:
 
 
 def test_perception_is_counted_once_for_all_channels() -> None:
-    """The same two gates on three channels, once inverted, and one gate that joins two of them."""
+    """Three channels have the same two gates, once inverted, and one gate joins two of them."""
     gate = Gates(3)
     ends = []
     for channel, last in enumerate((AND, AND, 14)):

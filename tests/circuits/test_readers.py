@@ -1,4 +1,4 @@
-"""Circuits from other people's files: the same automaton, or one clear sentence."""
+"""Readers of files of other programs: the same automaton, or one clear sentence."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ from tests.random_netlists import netlists
 
 
 @pytest.mark.parametrize("name", [name for name in parity.SMALL_MODELS if name != "small_async"])
-def test_the_authors_parameters_compute_what_they_computed(name: str) -> None:
+def test_parameters_of_the_authors_compute_the_same(name: str) -> None:
     found = source.load(parity.DATA / f"{name}.npz")
     arrays = parity.load(name)
     steps = len(arrays["hard/states"])
@@ -52,7 +52,7 @@ def write_npz(path: Path, circuit: Circuit, **more: Any) -> Path:
     return path
 
 
-def test_the_boundary_may_be_said(tmp_path: Path) -> None:
+def test_boundary_may_be_given(tmp_path: Path) -> None:
     circuit = random_circuit(np.random.default_rng(1))
     assert not source.load(write_npz(tmp_path / "a.npz", circuit)).netlist.periodic
     assert source.load(write_npz(tmp_path / "b.npz", circuit, periodic=np.int32(1))).netlist.periodic
@@ -78,14 +78,14 @@ def test_parameters_are_never_guessed(tmp_path: Path, more: dict[str, Any], mess
         source.load(write_npz(tmp_path / "a.npz", random_circuit(np.random.default_rng(1)), **more))
 
 
-def test_hyperparameters_say_the_boundary(tmp_path: Path) -> None:
+def test_hyperparameters_give_the_boundary(tmp_path: Path) -> None:
     circuit = random_circuit(np.random.default_rng(1))
     for said, meant in (("true", True), ("false", False), ("1", True)):
         path = write_npz(tmp_path / "a.npz", circuit, hyperparams_json=f'{{"periodic": {said}}}')
         assert source.load(path).netlist.periodic is meant
 
 
-def test_what_files_hold_does_not_make_messages_long(tmp_path: Path) -> None:
+def test_messages_stay_short_for_any_file(tmp_path: Path) -> None:
     long = "x" * 5000
     np.savez(tmp_path / "a.npz", **{f"logits/{long}{index}": np.zeros(1) for index in range(3)})
     np.savez(tmp_path / "b.npz", **{f"wires/{index}": np.zeros(1) for index in range(500)})
@@ -100,7 +100,7 @@ def test_what_files_hold_does_not_make_messages_long(tmp_path: Path) -> None:
         assert len(str(caught.value)) < len(str(path)) + 500
 
 
-def test_damaged_parameters_are_one_sentence(tmp_path: Path) -> None:
+def test_damaged_parameters_are_refused(tmp_path: Path) -> None:
     circuit = random_circuit(np.random.default_rng(1))
     whole = write_npz(tmp_path / "a.npz", circuit).read_bytes()
     np.savez(tmp_path / "b.npz", other=np.zeros(3))
@@ -124,13 +124,13 @@ OWN = json.loads(netlist_json.to_json(CellNetlist.from_circuit(random_circuit(np
 
 
 @pytest.mark.parametrize("data", [DIGITAL, OWN], ids=["DigitalJS", "circuit.json"])
-def test_a_file_is_recognised(data: dict[str, Any], tmp_path: Path) -> None:
+def test_file_is_recognised(data: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "any.json"
     path.write_text(json.dumps(data))
     assert source.load(path).kind == {"d": "DigitalJS", "f": "circuit.json"}[next(iter(data))[0]]
 
 
-def test_gates_of_many_inputs_and_constants() -> None:
+def test_gates_of_many_inputs_and_constants_are_read() -> None:
     devices = {f"i_{index}": {"type": "Button", "bits": 1} for index in range(4)}
     devices |= {"one": {"type": "Constant", "constant": "1"}, "yes": {"type": "True"}, "no": {"type": "False"}}
     devices |= {
@@ -190,14 +190,14 @@ def test_gates_of_many_inputs_and_constants() -> None:
         (lambda data: data.update(subcircuits={"x": {}}), "no subcircuits"),
     ],
 )
-def test_damaged_digitaljs_is_one_sentence(change: Any, message: str) -> None:
+def test_damaged_digitaljs_is_refused(change: Any, message: str) -> None:
     data = copy.deepcopy(DIGITAL)
     change(data)
     with pytest.raises(CircuitError, match=message):
         digitaljs.from_data(data)
 
 
-def test_a_connector_that_is_there_again_is_the_same_wire() -> None:
+def test_repeated_connector_is_one_wire() -> None:
     """The article's own Life circuit has 4,215 connectors, of which 435 are different."""
     again = DIGITAL | {"connectors": DIGITAL["connectors"] * 3}
     one, other = digitaljs.from_data(DIGITAL), digitaljs.from_data(again)
@@ -205,7 +205,7 @@ def test_a_connector_that_is_there_again_is_the_same_wire() -> None:
     assert np.array_equal(one.wires, other.wires)
 
 
-def test_a_digitaljs_cycle_is_named() -> None:
+def test_digitaljs_cycle_is_named() -> None:
     data = copy.deepcopy(DIGITAL)
     next(pair for pair in data["connectors"] if pair["to"]["id"] == "l_1_196")["from"]["id"] = "l_3_54"
     with pytest.raises(CircuitError, match="a cycle through the gate 'l_"):
@@ -216,7 +216,7 @@ VALUES: tuple[Any, ...] = (None, True, -1, 1 << 70, 1e300, "", "x", "g0", "in[0]
 
 
 def spoiled(data: Any, rng: random.Random) -> Any:
-    """A copy with one value, anywhere, replaced, dropped or doubled."""
+    """Return a copy with one value, anywhere, replaced, dropped or doubled."""
     data = copy.deepcopy(data)
     place, parent, key = data, None, None
     while isinstance(place, dict | list) and place and (parent is None or rng.random() < 0.8):
@@ -237,7 +237,7 @@ def spoiled(data: Any, rng: random.Random) -> Any:
 @pytest.mark.parametrize("data", [DIGITAL, OWN], ids=["DigitalJS", "circuit.json"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=150)
-def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int, tmp_path_factory) -> None:
+def test_changed_files_are_read_or_refused_in_one_sentence(data: Any, seed: int, tmp_path_factory) -> None:
     rng = random.Random(seed)
     text = json.dumps(spoiled(data, rng))
     if rng.random() < 0.2:
@@ -256,7 +256,7 @@ def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int,
         assert len(found.netlist.rollout(np.zeros((1, 3, 3, found.netlist.channels), dtype=np.uint8), 1)) == 2
 
 
-def test_what_is_no_circuit(tmp_path: Path) -> None:
+def test_files_without_a_circuit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CircuitError, match=r"There is no .*absent.json: expected a run folder"):
         source.load(tmp_path / "absent.json")
     with pytest.raises(NotFoundError, match="holds no"):
@@ -269,7 +269,7 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [blif, aiger], ids=["blif", "aiger"])
 @settings(max_examples=25, deadline=None)
 @given(cell=netlists(), seed=st.integers(0, 99))
-def test_an_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, seed: int, tmp_path_factory) -> None:
+def test_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, seed: int, tmp_path_factory) -> None:
     function = FunctionNetlist.from_circuit(Circuit.feed_forward([5, 9, 3], seed=seed))
     for netlist in (cell, function, remembering_controller(seed)):
         held = written(netlist, "blif")  # without the channels and thresholds that nothing reads
@@ -307,7 +307,7 @@ BLIF = """# a remark of another program
 1 1
 .end
 """
-"""`y` is the majority and `s`, and `n`, no majority, is the next `s`."""
+"""Circuit whose `y` is the majority and `s`; `n`, no majority, is the next `s`."""
 WIDE = ".inputs a b c d e f g h i j\n.outputs y\n.names a b c d e f g h i j y\n1111111111 1\n0--------- 1\n"
 AAG = "aag 5 3 0 1 2\n2\n4\n6\n11\n8 2 4\n10 9 7\ni0 a\ni1 b\ni2 c\no0 y\nc\na remark\n"
 FOREIGN = {
@@ -320,7 +320,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -> None:
+def test_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -> None:
     """A latch that begins at 1 is read inverted, and is an input and an output."""
     text, inputs, outputs, wanted = FOREIGN[name]
     (tmp_path / name).write_text(text)
@@ -360,7 +360,7 @@ def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -
         ("a.rle", "x = 3, y = 3\nbo$2bo$3o!\n", "is a pattern"),
     ],
 )
-def test_what_is_not_read_is_named(name: str, content: str | bytes, message: str, tmp_path: Path) -> None:
+def test_unsupported_parts_are_named(name: str, content: str | bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(CircuitError) as raised:
         source.load(tmp_path / name)
@@ -379,7 +379,7 @@ TABLE = st.binary(min_size=64, max_size=64).map(bytes.hex)
 @settings(max_examples=60, deadline=None)
 @given(LIFE_LIKE | TABLE | st.integers(0, 255).map(str))
 @example("3d" + 126 * "0")  # no rule of three dimensions
-def test_a_rule_is_built_without_training(rule: str) -> None:
+def test_rule_is_built_without_training(rule: str) -> None:
     found = source.load(rule)
     [after] = found.netlist.steps(rules.patches().reshape(-1, 3, 3, 1), 1)
     np.testing.assert_array_equal(after[:, 1, 1, 0], rules.table(rule))
@@ -387,7 +387,7 @@ def test_a_rule_is_built_without_training(rule: str) -> None:
     assert found.netlist.neighbourhood == (rules.parse(rule).neighbourhood or "moore")
 
 
-def test_a_rule_in_a_file_and_a_file_called_as_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_in_a_file_and_file_named_as_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("life.txt").write_text("".join(map(str, rules.table("B3/S23"))))
     assert len(source.load("life.txt").netlist.gates) == len(source.load("B3/S23").netlist.gates)

@@ -1,4 +1,4 @@
-"""Samples from films and patterns: their frames, their states, and films that no rule made."""
+"""Samples from recordings and patterns: frames, states, and recordings without a rule."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def film_of(rule: str, states: int, size: tuple[int, int] = (12, 9), frames: int
     return np.stack(film)
 
 
-def test_a_pattern_moves_by_the_rule_of_its_header(tmp_path: Path) -> None:
-    """A glider is itself again after four steps, a cell further; the same in plain text, by a rule that is named."""
+def test_pattern_moves_by_the_rule_of_its_header(tmp_path: Path) -> None:
+    """A glider repeats after four steps, a cell further, also in plain text with a named rule."""
     (tmp_path / "glider.rle").write_text(GLIDER)
     (tmp_path / "glider.cells").write_text("!Name: glider\n.O\n..O\nOOO\n")
     samples = recorded.samples(tmp_path / "glider.rle", frames=5)
@@ -39,7 +39,7 @@ def test_a_pattern_moves_by_the_rule_of_its_header(tmp_path: Path) -> None:
 
 
 def test_states_are_bits() -> None:
-    """An electron goes along a wire; a cell that fires rests, and then is ready."""
+    """An electron moves along a wire; a cell that fires rests, and then is ready."""
     wire = np.array([[0] * 6, [3, 3, 2, 1, 3, 3], [0] * 6])
     np.testing.assert_array_equal(recorded.named("wireworld")(wire)[1], [3, 3, 3, 2, 1, 3])
     brain = np.zeros((6, 6), dtype=int)
@@ -51,8 +51,8 @@ def test_states_are_bits() -> None:
 
 
 @pytest.mark.parametrize(("rule", "states"), [("B36/S23", 2), ("wireworld", 4), ("brians-brain", 3)])
-def test_a_film_is_read_as_it_was_recorded(rule: str, states: int, tmp_path: Path) -> None:
-    """Pixels of several to a cell, the darkest colour as state 0; states in one array, and bits."""
+def test_recording_is_read_in_each_format(rule: str, states: int, tmp_path: Path) -> None:
+    """Several pixels a cell, the darkest colour as state 0; states in an array, and bits."""
     film = film_of(rule, states)
     np.save(tmp_path / "film.npy", film)
     bits = misread.bits_of(film)
@@ -68,17 +68,17 @@ def test_a_film_is_read_as_it_was_recorded(rule: str, states: int, tmp_path: Pat
     assert len(recorded.samples(tmp_path / "film.npy", frames=3)) == 2
 
 
-def test_a_film_of_two_shades_is_one_of_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recording_of_two_shades_is_read_as_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film = film_of("B3/S23", 2).astype(np.uint8)
     for name, frames in (("bits.npy", film), ("shades.npy", 255 * film), ("channel.npy", 255 * film[..., None])):
         np.save(tmp_path / name, frames)
     bits, *others = (recorded.samples(tmp_path / name).sha256 for name in ("bits.npy", "shades.npy", "channel.npy"))
     assert others == [bits, bits]
-    assert capsys.readouterr().err.count(" holds 0 and 255 alone: 255 is read as 1.\n") == 2
+    assert capsys.readouterr().err.count(" holds only 0 and 255: 255 is read as 1.\n") == 2
 
 
-def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Path) -> None:
-    """One that was recorded with 0 outside does not, though it is no torus."""
+def test_contradiction_names_its_place_and_count(tmp_path: Path) -> None:
+    """A recording with 0 outside does not contradict itself, though it is no torus."""
     film = np.zeros((3, 8, 8), dtype=np.uint8)
     film[2, 4, 5] = 1
     np.save(tmp_path / "film.npy", film)
@@ -98,7 +98,7 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
     assert not samples.contradiction(periodic=False)
 
 
-def test_a_recording_of_a_line_is_read(tmp_path: Path) -> None:
+def test_recording_of_a_line_is_read(tmp_path: Path) -> None:
     film = np.random.default_rng(5).integers(0, 2, (1, 64), dtype=np.uint8)
     for _ in range(30):
         film = np.concatenate([film, np.roll(film[-1:], 1) ^ np.roll(film[-1:], -1)])  # W90
@@ -109,7 +109,7 @@ def test_a_recording_of_a_line_is_read(tmp_path: Path) -> None:
 
 
 def with_lines(film: np.ndarray) -> np.ndarray:
-    """Cells of 5x5 pixels behind a grid of lines two pixels wide, in a colour of their own."""
+    """Return cells of 5x5 pixels behind a grid of lines two pixels wide, in a colour of their own."""
     pixels = np.pad(film[:, :, None, :, None].repeat(5, 2).repeat(5, 4), ((0, 0), (0, 0), (2, 0), (0, 0), (2, 0)),
                     constant_values=2)  # fmt: skip
     return pixels.reshape(len(film), film.shape[1] * 7, film.shape[2] * 7)
@@ -131,7 +131,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("said", FAULTS)
-def test_the_usual_fault_of_a_recording_is_named(said: str, tmp_path: Path) -> None:
+def test_usual_mistake_in_a_recording_is_named(said: str, tmp_path: Path) -> None:
     film = film_of("B3/S23", 2, (24, 20), 40)[:: 2 if "of two steps" in said else 1][-12:].astype(np.uint8)
     np.save(tmp_path / "film.npy", FAULTS[said](film))
     with pytest.raises(DifflogicError) as raised:
@@ -160,7 +160,9 @@ def test_the_usual_fault_of_a_recording_is_named(said: str, tmp_path: Path) -> N
         ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),
     ],
 )
-def test_what_is_no_film_is_refused(name: str, content: object, options: dict, message: str, tmp_path: Path) -> None:
+def test_file_without_a_recording_is_refused(
+    name: str, content: object, options: dict, message: str, tmp_path: Path
+) -> None:
     if isinstance(content, str):
         (tmp_path / name).write_text(content)
     elif isinstance(content, bytes):

@@ -1,4 +1,4 @@
-"""Repaired circuits show the picture, and do nothing else otherwise; where that cannot be, none is made."""
+"""Repaired circuits show the image and change nothing else; if that is impossible, there is none."""
 
 from dataclasses import replace
 
@@ -20,13 +20,13 @@ VISIBLE = 2
 
 
 def states_of(netlist: CellNetlist) -> Bits:
-    """`[T+1, H, W, C]`."""
+    """Return the states `[T+1, H, W, C]`."""
     assert netlist.scenario is not None
     return netlist.rollout(start_of(netlist)[None], netlist.scenario.steps)[:, 0]
 
 
 def is_told(netlist: CellNetlist, states: Bits, wrong: Bits) -> bool:
-    """Whether each cell that is wrong sees what no other one does, of itself what it never saw before: cell by cell."""
+    """Return if the neighbourhood of each wrong cell occurs nowhere else and never before, cell by cell."""
     cells = {"moore": range(9), "von-neumann": (1, 3, 4, 5, 7), "line": (3, 4, 5)}[netlist.neighbourhood]
     height, width = states.shape[1:3]
     found: dict[tuple[int, bytes], set[bool]] = {}
@@ -47,7 +47,7 @@ def is_told(netlist: CellNetlist, states: Bits, wrong: Bits) -> bool:
     st.integers(0, 4),
 )
 @settings(max_examples=40, deadline=None)
-def test_random_circuits_show_what_is_wanted_and_are_otherwise_what_they_were(
+def test_repaired_circuits_show_the_target_and_else_the_same(
     seed: int, periodic: bool, start: str, neighbourhood: str, count: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -68,13 +68,13 @@ def test_random_circuits_show_what_is_wanted_and_are_otherwise_what_they_were(
 
 
 def spreading(width: int, steps: int) -> CellNetlist:
-    """One lit cell, which lights its neighbours on a line step by step: all that a cell can know is who is lit."""
+    """Return a circuit in which a lit cell lights its neighbours on a line, step by step."""
     scenario = Scenario("seed", 1, width, steps)
     return CellNetlist.build(1, False, [7, 7], [[3, 4], [9, 5]], [10], scenario=scenario, neighbourhood="line")
 
 
-def test_what_no_cell_can_tell_is_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of nine cells is lit last, when it sees what others saw before they were."""
+def test_indistinguishable_cells_are_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of nine cells is lit last, when its neighbourhood is one that others had before."""
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
     netlist = spreading(9, 4)
     target = states_of(netlist)[-1]
@@ -84,8 +84,8 @@ def test_what_no_cell_can_tell_is_not_repaired(monkeypatch: pytest.MonkeyPatch) 
     assert repair.repaired(netlist, target, 4) is None
 
 
-def test_more_than_a_few_are_not_repaired() -> None:
-    """Of 30 values one may be wrong. Both cells can be told: nobody saw three lit cells before, nor two."""
+def test_many_mismatches_are_not_repaired() -> None:
+    """One value of 30 may be wrong. Both cells are distinguishable: no cell had three or two lit cells before."""
     netlist = spreading(30, 2)
     target = states_of(netlist)[-1]
     target[0, 15] = 0

@@ -59,7 +59,7 @@ def interpreted(transitions: list[list[str]], order: list[tuple[int, ...]], cell
 
 
 @pytest.mark.parametrize("symmetry", ["none", "rotate4", "rotate4reflect", "permute"])
-def test_table_becomes_what_its_first_match_says(symmetry: str) -> None:
+def test_table_applies_its_first_match(symmetry: str) -> None:
     random = np.random.default_rng(len(symmetry))
     alphabet = ["0", "1", "2", "3", "a", "b", "c"]
     transitions = [[*random.choice(alphabet, 5), ""] for _ in range(12)]
@@ -89,7 +89,7 @@ def moved_by(text: str, folder: Path) -> CellNetlist:
 
 
 @pytest.mark.parametrize("name", ["wireworld", "B2/S/C3", "B3/S23History", "table", "B2/S34H", "W110", "B13/S01V"])
-def test_exported_rule_comes_back(name: str, tmp_path: Path) -> None:
+def test_exported_rule_is_read_back(name: str, tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     entries = random.integers(0, 2, 512, dtype=np.uint8)
     entries[0] = 0

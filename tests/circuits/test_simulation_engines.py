@@ -1,4 +1,4 @@
-"""Who simulates: by name, or the fastest; code that computes something else is caught before it is used."""
+"""Choice of the engine of a simulation, and detection of wrong code before its use."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,13 +34,13 @@ def check_ten_steps(simulation: Simulation) -> None:
     np.testing.assert_array_equal(simulation.planes(), judge.planes())
 
 
-def test_an_adapter_that_is_not_here() -> None:
+def test_missing_adapter_is_refused() -> None:
     with pytest.raises(NoAdapterError, match="no such adapter"):
         engines.open_simulation(SPEC, START, "gpu:no such adapter")
 
 
 def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engines.Opened:
-    """What auto opens where the engines take so long for a step."""
+    """Return the engine that auto opens for given times of a step."""
     names: dict[int, str] = {}
 
     def opener(name: str, real: Callable[..., Simulation]) -> Callable[..., Simulation]:
@@ -68,7 +68,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         (True, 1e-4, None, "numba", "is always available, and 1000 steps are few"),
     ],
 )
-def test_auto_takes_the_faster_and_measures_no_short_run(
+def test_auto_chooses_the_faster_and_measures_no_short_run(
     monkeypatch: pytest.MonkeyPatch, hardware: bool, numba: float, gpu: float, name: str, reason: str
 ) -> None:
     monkeypatch.setattr(engines, "_hardware", lambda: hardware)
@@ -76,7 +76,7 @@ def test_auto_takes_the_faster_and_measures_no_short_run(
     assert (opened.name, opened.reason) == (name, reason)
 
 
-def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_gives_the_reason_against_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Simulation:
         raise NoAdapterError("The adapter is lost: start it again.")
 
@@ -88,15 +88,15 @@ def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> No
     check_ten_steps(opened.simulation)
 
 
-def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_code_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     other = random_netlist(np.random.default_rng(3), 30)
     monkeypatch.setattr(row_code, "RowCode", lambda _, right=row_code.RowCode: right(other))
     with pytest.raises(DeviceError, match=r"^The engine numba differs from the reference on a test"):
         engines.open_simulation(SPEC, START, "numba")
 
 
-def test_what_fits_into_memory() -> None:
-    """A state and what it is written from or to; the reference needs far more."""
+def test_grid_must_fit_into_memory() -> None:
+    """A state and a copy for its file fit; the reference needs far more."""
     spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13]), 65536, 65536)
     state = 2 * 65536**2 // 8
     engines.check_fits(spec, None)
@@ -114,7 +114,7 @@ def test_what_fits_into_memory() -> None:
     ("file", "every", "written"),
     [("a.png", None, 25.8), ("a.npy", None, 25.8), ("a.npy", 5, 137.4), ("a.rle", None, 249.1)],
 )
-def test_what_writes_the_file_must_fit_too(file: str, every: int | None, written: float, tmp_path: Path) -> None:
+def test_writing_of_the_file_must_fit_too(file: str, every: int | None, written: float, tmp_path: Path) -> None:
     spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13], visible=2), 65536, 65536)
     recording = Recording(Output(tmp_path / file, False), spec, 10, every)
     with pytest.raises(LimitError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: some "):
@@ -122,7 +122,7 @@ def test_what_writes_the_file_must_fit_too(file: str, every: int | None, written
 
 
 class Notes:
-    """A watcher that writes down what it saw."""
+    """Watcher that records its calls."""
 
     def __init__(self, every: int) -> None:
         self.every = every
@@ -144,7 +144,7 @@ def run(steps: int, every: int, stop_at: int = 10**9) -> tuple[SimulationProgres
     return progress, notes, simulation
 
 
-def test_frames_come_at_their_steps_and_at_the_end() -> None:
+def test_frames_are_passed_at_their_steps_and_at_the_end() -> None:
     progress, notes, simulation = run(25, 10)
     assert [step for step, _ in notes.frames] == [0, 10, 20, 25]
     assert notes.steps[-1] == progress.step == simulation.step == 25
@@ -153,14 +153,14 @@ def test_frames_come_at_their_steps_and_at_the_end() -> None:
     assert run(20, 0)[1].frames == []
 
 
-def test_a_run_that_is_stopped_says_where() -> None:
+def test_stopped_run_reports_its_step() -> None:
     progress, notes, simulation = run(10**9, 10, stop_at=30)
     assert progress.step == simulation.step == 30
     assert notes.frames[-1][0] == 30
     assert progress.updates_per_s == pytest.approx(30 * 40 * 65 / progress.seconds)
 
 
-def test_nothing_to_do() -> None:
+def test_run_of_no_steps_shows_one_frame() -> None:
     progress, notes, _ = run(0, 10)
     assert progress.updates_per_s == 0
     assert [step for step, _ in notes.frames] == [0]

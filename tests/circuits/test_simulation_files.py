@@ -1,4 +1,4 @@
-"""Patterns and pictures: read back what was written, and say in one sentence what is wrong with a file."""
+"""Patterns and images: files are read back, and errors of a file are one sentence."""
 
 import base64
 import re
@@ -50,7 +50,7 @@ def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
 
 
 @given(grids())
-def test_rle_returns_as_the_same_states(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
+def test_rle_is_read_back_as_the_same_states(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
     path = tmp_path_factory.mktemp("rle") / "a.rle"
     path.write_text(rle.text(grid, "Codd"))
     assert max(len(line) for line in path.read_text().splitlines()[1:]) <= rle.LINE
@@ -60,7 +60,7 @@ def test_rle_returns_as_the_same_states(tmp_path_factory: pytest.TempPathFactory
 
 
 @given(grids(3))
-def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
+def test_png_is_read_back(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
     path = tmp_path_factory.mktemp("png") / "a.png"
     channels = grid.shape[2]
     path.write_bytes(pictures.png(pack_planes(grid), grid.shape[1], visible=channels))
@@ -70,7 +70,7 @@ def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np
 
 
 @given(grids(1), st.integers(1, 40), st.integers(1, 40))
-def test_a_small_picture_is_made_of_means(grid: np.ndarray, most_rows: int, most_columns: int) -> None:
+def test_reduced_image_has_means(grid: np.ndarray, most_rows: int, most_columns: int) -> None:
     height, width = grid.shape[:2]
     small = pictures.picture(pack_planes(grid), width, 1, (most_rows, most_columns))
     side = max(1, -(-height // most_rows), -(-width // most_columns))
@@ -80,7 +80,7 @@ def test_a_small_picture_is_made_of_means(grid: np.ndarray, most_rows: int, most
         assert small[row, column] == 255 * int(cells.sum()) // cells.size
 
 
-def test_a_large_grid_is_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_grid_is_drawn_in_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = np.random.default_rng(0).integers(0, 2, (50, 70, 1)).astype(np.uint8)
     whole = pictures.picture(pack_planes(grid), 70, 1, (9, 9))
     monkeypatch.setattr(pictures, "_PIXELS", 1)
@@ -91,7 +91,7 @@ def spec(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) 
     return SimulationSpec(identity(channels, visible), *side, seed=5)
 
 
-def test_random_starts_are_coins_in_every_channel() -> None:
+def test_random_initial_states_are_fair_in_every_channel() -> None:
     planes = starts.planes_of(spec(3), "random", 20000)
     for channel in range(3):
         expected = bernoulli.coins(bernoulli.start_key(5, channel), 10, 2, 20000)
@@ -99,14 +99,14 @@ def test_random_starts_are_coins_in_every_channel() -> None:
         np.testing.assert_array_equal(planes[:, channel], expected)
 
 
-def test_seed_and_zeros() -> None:
+def test_seed_and_zeros_are_initial_states() -> None:
     cells = unpack_planes(starts.planes_of(spec(3, (11, 200)), "seed", 0), 200)
     assert np.argwhere(cells).tolist() == [[5, 100, channel] for channel in range(3)]
     assert not starts.planes_of(spec(3), "zeros", 0).any()
 
 
 @pytest.mark.parametrize("suffix", [".rle", ".png", ".npy", ".NPY"])
-def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
+def test_cells_of_a_file_are_centred(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"glider{suffix}"
     if suffix == ".rle":
         path.write_text(GLIDER)
@@ -121,7 +121,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
     assert cells.sum() == 5
 
 
-def test_npy_holds_every_channel(tmp_path: Path) -> None:
+def test_npy_contains_every_channel(tmp_path: Path) -> None:
     grid = np.random.default_rng(1).integers(0, 2, (10, 70, 3))
     np.save(tmp_path / "a.npy", grid.astype(float))
     np.testing.assert_array_equal(unpack_planes(starts.planes_of(spec(3), str(tmp_path / "a.npy"), 0), 70), grid)
@@ -138,13 +138,13 @@ def test_npy_holds_every_channel(tmp_path: Path) -> None:
         (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: give a larger --size, or leave it out."),
     ],
 )
-def test_bad_arrays(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
+def test_invalid_arrays_are_refused(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(DataError, match=re.escape(f"a.npy {complaint}")):
         starts.planes_of(spec(3), str(tmp_path / "a.npy"), 0)
 
 
-def test_files_that_are_something_else(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     for name, data in (("a.npy", b"no"), ("a.npy", b""), ("a.png", b"no"), ("b.png", b"\x89PNG\r\n\x1a\n")):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(DataError, match=re.escape(str(tmp_path / name))):
@@ -155,7 +155,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
         starts.planes_of(spec(), str(tmp_path / "a.npy"), 0)
 
 
-def test_a_damaged_picture(tmp_path: Path) -> None:
+def test_damaged_image_is_refused(tmp_path: Path) -> None:
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9), dtype=np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
     with pytest.raises(DataError, match=r"a\.png is a damaged image"):
@@ -173,12 +173,12 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
         ("absent.rle", "There is no start file absent.rle."),
     ],
 )
-def test_starts_that_are_none(start: str, complaint: str) -> None:
+def test_invalid_starts_are_refused(start: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
         starts.file_of(start)
 
 
-def test_a_circuit_s_own_picture() -> None:
+def test_own_image_of_a_circuit_is_its_initial_state() -> None:
     home = Scenario("picture", 2, 4, 5, picture=("1.2.", ".3.."))
     with_picture = replace(spec(3), netlist=replace(spec(3).netlist, scenario=home))
     grid = unpack_planes(starts.planes_of(with_picture, "picture", 0), with_picture.width)
@@ -200,7 +200,7 @@ def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, ever
     return recording
 
 
-def test_results_are_starts(tmp_path: Path) -> None:
+def test_results_are_read_as_initial_states(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (10, 70, 3)).astype(np.uint8)
     for name in ("a.rle", "a.npy", "a.PNG"):
         recorded(tmp_path, name, grid, visible=3)
@@ -208,7 +208,7 @@ def test_results_are_starts(tmp_path: Path) -> None:
         np.testing.assert_array_equal(unpack_planes(again, 70), grid)
 
 
-def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
+def test_rle_of_many_channels_contains_the_visible_ones(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (4, 5, 9)).astype(np.uint8)
     recording = recorded(tmp_path, "a.rle", grid, visible=3)
     assert recording.notes == ["the RLE holds 3 of 9 channels, the .npy would hold all"]
@@ -218,10 +218,10 @@ def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize("periodic", [True, False])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=5)
-def test_golly_opens_an_rle_and_goes_on_as_the_circuit_does(
+def test_golly_steps_an_rle_as_the_circuit_does(
     tmp_path_factory: pytest.TempPathFactory, seed: int, periodic: bool
 ) -> None:
-    """Of one channel, where nothing comes of nothing; else it shows the states under a rule of its own."""
+    """It does if the circuit has one channel and stays empty; else it shows the states under a rule of its own."""
     needs("bgolly")
     rng = np.random.default_rng(seed)
     netlist = replace(random_netlist(rng, 12, int(rng.integers(1, 3)), periodic, reach=12), scenario=None)
@@ -237,7 +237,7 @@ def test_golly_opens_an_rle_and_goes_on_as_the_circuit_does(
     assert np.array_equal(found, golly.cut(expected))
 
 
-def test_the_rule_of_an_rle_is_named_as_others_name_it(tmp_path: Path) -> None:
+def test_rule_of_an_rle_has_its_usual_name(tmp_path: Path) -> None:
     for periodic, outside in ((True, "T"), (False, "P")):
         asynchronous = SimulationSpec(life(periodic), 5, 6, fire_units=1 << 15)
         recording = Recording(Output(tmp_path / "a.rle", force=True), asynchronous, 1, None)
@@ -255,14 +255,14 @@ def test_the_rule_of_an_rle_is_named_as_others_name_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", ["B3/S23", "B36/S23", "B/S", "B012345678/S012345678"])
-def test_a_rule_and_its_name(rule: str) -> None:
+def test_counted_rule_is_recognised(rule: str) -> None:
     assert rules.counted(rules.table(rule)) == rule
     entries = rules.table(rule)
     entries[5] ^= 1
     assert rules.counted(entries) is None
 
 
-def test_several_states(tmp_path: Path) -> None:
+def test_files_of_several_states_have_all_frames(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (600, 5, 1)).astype(np.uint8)
     recorded(tmp_path, "a.npy", grid, every=10)
     assert np.load(tmp_path / "a.npy").shape == (3, 600, 5, 1)
@@ -281,6 +281,6 @@ def test_several_states(tmp_path: Path) -> None:
         ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
     ],
 )
-def test_outputs_that_cannot_be(tmp_path: Path, name: str, every: int | None, complaint: str) -> None:
+def test_invalid_outputs_are_refused(tmp_path: Path, name: str, every: int | None, complaint: str) -> None:
     with pytest.raises(DifflogicError, match=re.escape(complaint)):
         Recording(Output(tmp_path / name), SimulationSpec(life(), 5, 5), 30, every)

@@ -1,4 +1,4 @@
-"""No name in a hardware export is a word of another hardware language: newer tools read them all."""
+"""No name in a hardware export is a keyword of another hardware language, since newer tools read them all."""
 
 import re
 
@@ -53,7 +53,7 @@ OWN = {"v": VERILOG, "vhd": VHDL}
 
 @pytest.mark.parametrize("form", ["verilog", "vhdl"])
 @pytest.mark.parametrize("name", ["inside", "after", "process"])
-def test_no_name_is_a_word_of_another_hardware_language(form: str, name: str) -> None:
+def test_no_name_is_a_keyword_of_another_hardware_language(form: str, name: str) -> None:
     for file, text in formats.export(CASES["published, small"], name, form).items():
         own = OWN.get(file.rsplit(".", 1)[-1])
         if own is None:  # vectors
@@ -66,5 +66,5 @@ def test_no_name_is_a_word_of_another_hardware_language(form: str, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["con", "AUX", "com1"])
-def test_no_file_is_called_like_a_device_of_windows(name: str) -> None:
+def test_no_file_has_the_name_of_a_device_of_windows(name: str) -> None:
     assert identifier(name) == f"circuit_{name}"

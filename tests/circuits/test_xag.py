@@ -1,4 +1,4 @@
-"""Graphs compute what netlists do, and are what the module says they are."""
+"""Graphs compute the same as netlists, and have the documented normal form."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def values(graph: XAG, words: np.ndarray) -> np.ndarray:
 
 
 @given(netlists(), st.booleans(), st.integers(0, 2**32 - 1))
-def test_a_graph_and_back(netlist: CellNetlist, share: bool, seed: int) -> None:
+def test_netlist_of_a_graph_computes_the_same(netlist: CellNetlist, share: bool, seed: int) -> None:
     words = np.random.default_rng(seed).integers(0, 2**64, (netlist.inputs, 2), dtype=np.uint64)
     wanted = netlist.evaluate(words)
     graph = to_xag(netlist, share)
@@ -34,7 +34,7 @@ def test_a_graph_and_back(netlist: CellNetlist, share: bool, seed: int) -> None:
 
 
 @given(netlists())
-def test_what_a_graph_is(netlist: CellNetlist) -> None:
+def test_graph_has_its_normal_form(netlist: CellNetlist) -> None:
     graph = to_xag(netlist, share=True)
     for node, (xor, a, b) in enumerate(graph.gates, graph.first):
         assert 1 < a < b < 2 * node
@@ -53,7 +53,7 @@ def test_every_gate_is_at_most_one_node(gate: int) -> None:
     assert len(graph.gates) == int(gate not in (0, 3, 5, 10, 12, 15))
 
 
-def test_constants_and_opposite_outputs() -> None:
+def test_constant_and_opposite_outputs_take_one_gate() -> None:
     like = CellNetlist.build(3, False, [], [], [0, 0, 0])
     builder = Builder(27)
     both = builder.and_(2, 4)
@@ -64,7 +64,7 @@ def test_constants_and_opposite_outputs() -> None:
     assert sorted(netlist.gates.tolist()) == [0, 12, 14], "the gate is built as the output wants it"
 
 
-def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
+def test_gate_on_one_bit_twice_is_not_counted() -> None:
     assert gate_count(CellNetlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
 
 
@@ -79,7 +79,7 @@ def test_cut_out_piece_reads_the_border_and_leaves_false_constant() -> None:
 
 
 @pytest.mark.parametrize("inputs", [0, 1, 3, 6, 8])
-def test_all_patterns_and_first_one(inputs: int) -> None:
+def test_patterns_are_numbered_by_inputs(inputs: int) -> None:
     """Bit `i` of the number of a sample is input `i`; fewer than 64 samples are repeated in the word."""
     samples = unpack_bits(truth_tables.all_patterns(inputs), max(64, 1 << inputs))
     assert np.array_equal(samples, np.arange(samples.shape[1]) >> np.arange(inputs)[:, None] & 1)
