@@ -134,7 +134,7 @@ def test_fpga_report_is_for_a_function_between_registers(kind: str) -> None:
 
 
 def test_function_file_is_shown(tmp_path: Path) -> None:
-    """Of its gates, NOT reads one input, and AND leads to the output."""
+    """NOT reads one of its inputs, and AND leads to its output."""
     layer = [(np.array([[0, 0], [1, 1]]), np.array([12, 1])), (np.array([[1], [1]]), np.array([3]))]
     path = tmp_path / "net.json"
     path.write_text(function_json.to_json(FunctionNetlist.from_layers(layer, 2, outputs=["both"])))

@@ -132,7 +132,7 @@ def test_from_start_allows_fewer_gates(difflogic: Call) -> None:
     found = difflogic("simplify", "r", "--from-start", "--task", "-o", "small.json")
     assert found.code == 0
     assert "Proved equal from its own start on, and there alone: " in found.out
-    assert "... don't cares outside the rollouts: " in found.errors
+    assert "... resubstitution on reachable states: " in found.errors
     assert netlist_json.load(Path("small.json")).scenario.start == "seed"
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)
     assert report["from_start"]["equal"] is True
