@@ -68,7 +68,7 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     told: list[str] = []
     line = kept.measured("tiny", path, "reference", lambda step: told.append(step.name))
     assert (path / EVALUATION).is_file()
-    assert "what the rollouts show kept" in told
+    assert "gates replaced by constants or wires" in told
     gates = line["gates"]
     assert gates["structural"] >= gates["simplified"] >= gates["task"]
     assert gates["from_start"] is None, "its start is drawn at random"

@@ -466,7 +466,7 @@ def test_large_circuit_gets_structural_passes_only(monkeypatch: pytest.MonkeyPat
     wires = random_netlist(np.random.default_rng(5), 20_000, channels=4, reach=400).wires
     netlist = CellNetlist.build(4, False, np.full(20_000, 6), wires, np.arange(20_032, 20_036))
     monkeypatch.setattr("difflogic.circuits.synthesis.simplify.MOST_GATES", 1000)
-    monkeypatch.setitem(FUNCTIONAL, "resynthesis", lambda netlist: pytest.fail("not for this"))
+    monkeypatch.setitem(FUNCTIONAL, "resubstitution", lambda netlist: pytest.fail("not for this"))
     found = simplified(netlist)
     assert gate_count(found.netlist) > 1000
     assert found.note.startswith("Only structural passes")

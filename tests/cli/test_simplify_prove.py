@@ -70,7 +70,7 @@ def test_ctrl_c_saves_the_smallest_circuit(
     def interrupt(netlist: CellNetlist) -> CellNetlist:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)
+    monkeypatch.setitem(FUNCTIONAL, "resubstitution", interrupt)
     printed = said("simplify", run, "-o", "small.json", *options, code=130)
     if "--json" in options:
         report = json.loads(printed.out)

@@ -41,7 +41,7 @@ def _program(tool: str) -> str | None:
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
     """Return the output of a tool in a folder with `files`, whatever its exit code. Raises ToolError."""
-    # Exit codes are no verdict: yosys ends with 1 if a proof fails, and if a file is broken.
+    # Exit codes are no result: yosys ends with 1 if a proof fails, and if a file is broken.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
