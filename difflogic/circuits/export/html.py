@@ -169,10 +169,7 @@ def check_report(report: Report, window: str) -> None:
 
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
-    """Return the report of a script that drives a page with the data `proof`, and the page's invalid `requests`.
-
-    Raises ToolError.
-    """
+    """Return a script's report of driving a page with `proof`, and the page's `requests`. Raises ToolError."""
     # Two scripts are added to the exported page: the first one collects errors, the last one drives it and posts.
     drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")

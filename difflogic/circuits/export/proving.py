@@ -103,10 +103,7 @@ def write_circuit(netlist: Netlist, folder: Path) -> None:
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
-    """Return the sentence of ABC's proof that `file` equals that of `write_circuit`, inputs and outputs in order.
-
-    Raises ExportError and ToolError.
-    """
+    """Return the sentence of ABC's proof that `file` equals that of `write_circuit`. Raises ExportError, ToolError."""
     output = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
     if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")

@@ -34,10 +34,7 @@ STEPS = 100
 
 
 def named(path: Path) -> str | None:
-    """Return the rule that is given instead of a path, or the table in a file; None if it is neither.
-
-    Existing paths come first: a file named 110 is no rule.
-    """
+    """Return the rule that is given instead of an existing path, or the table in a file; None if it is neither."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):

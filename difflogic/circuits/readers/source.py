@@ -173,10 +173,7 @@ def function(path: Path) -> FunctionNetlist | None:
 
 
 def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
-    """Return the result of `read` for the signals in a BLIF or AIGER file; None if the file is something else.
-
-    Raises CircuitError, which names the file.
-    """
+    """Return the result of `read` for a BLIF or AIGER file; None if it is something else. Raises CircuitError."""
     if not path.is_file():
         return None
     with path.open("rb") as file:

@@ -47,23 +47,15 @@ class Opened(NamedTuple):
 
 
 def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """Return the simulation of `spec` in the state `start`; `auto` chooses the engine for a run of so many steps.
-
-    Raises UsageError for an unknown name, and DeviceErrors of a GPU.
-    """
+    """Return the simulation at `start`; `auto` chooses an engine for so many steps. Raises UsageError, DeviceErrors."""
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
     if name == "auto":
         return _fastest(spec, start, steps)
-    opened: Simulation
-    match name:
-        case "numba":
-            opened = _numba(spec)
-        case "gpu":
-            opened = _gpu(spec, which or None)
-        case _:
-            opened = ReferenceSimulation(spec)
+    opened: Simulation = ReferenceSimulation(spec)
+    if name != "reference":
+        opened = _numba(spec) if name == "numba" else _gpu(spec, which or None)
     opened.put(start)
     return Opened(name, opened, "was asked for")
 

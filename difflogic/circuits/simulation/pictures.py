@@ -107,10 +107,7 @@ def size(path: Path) -> tuple[int, int]:
 
 
 def read(path: Path, channels: int, visible: int) -> Bits:
-    """Return the bits of an image file, uint8 `[H, W, 1 or 3]`, three if as many channels are visible.
-
-    Light is 1. Raises DataError.
-    """
+    """Return the bits of an image file, light as 1, uint8 `[H, W, 1 or 3]`. Raises DataError."""
     image = _open(path)
     try:
         pixels = np.asarray(image.convert("RGB" if shown(visible) == 3 else "L"))

@@ -268,8 +268,5 @@ def structural(function: F) -> F:
 
 
 def live_gates(netlist: CellNetlist | FunctionNetlist) -> int:
-    """Return the number of live two-input gates of a cell or a function, duplicates counted once.
-
-    Every text reports this number.
-    """
+    """Return the number of live two-input gates, duplicates counted once, which every text reports."""
     return gate_count(structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist))

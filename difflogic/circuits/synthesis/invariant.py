@@ -64,10 +64,7 @@ class Invariant:
 
 
 def find(netlist: CellNetlist) -> Invariant:
-    """Return all clauses that rollouts suggest and induction proves.
-
-    Raises UsageError if initial states differ, or for more channels than MOST_CHANNELS.
-    """
+    """Return the clauses that rollouts suggest and induction proves. Raises UsageError without an initial state."""
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(

@@ -184,10 +184,7 @@ class Search(Generic[S]):
 
 
 def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified[CellNetlist]:
-    """Return the netlist after all passes, equal in its visible channels for every initial state.
-
-    `effort` multiplies the attempts without a gain after which a search ends.
-    """
+    """Return the netlist after all passes; `effort` multiplies the attempts without a gain that end a search."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass, (gate_count(netlist), netlist.channels))
     search.report("constants, wires and inverters folded", start)

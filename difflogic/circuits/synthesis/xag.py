@@ -149,10 +149,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Builder:
-    """Builder of a graph, gate by gate, which folds constants, wires and inverters into literals.
-
-    With `share` equal gates become one (structural hashing).
-    """
+    """Builder of a graph that folds constants, wires and inverters, and with `share` hashes equal gates."""
 
     def __init__(self, inputs: int, share: bool = True) -> None:
         self.inputs = inputs
@@ -247,10 +244,7 @@ class Piece(NamedTuple):
 
 
 def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
-    """Return some gates, in topological order, as a piece; every other node that they or the outputs read is free.
-
-    FALSE stays FALSE.
-    """
+    """Return some gates, in topological order, as a piece; all other nodes that are read, except FALSE, are inputs."""
     literals = dict.fromkeys(gates, FALSE) | {FALSE: FALSE}
     ends = [literal for gate in gates for literal in graph.gates[gate - graph.first][1:]]
     reads = sorted({literal >> 1 for literal in (*ends, *outputs)} - literals.keys())
