@@ -49,17 +49,13 @@ def encode(netlist: Netlist) -> bytes:
         for index, (_, low, high) in enumerate(builder.gates)
     )
     comment = "\n".join([about(netlist), *legend(netlist)])
-    return text.encode() + nodes + f"{_symbols(netlist, inputs, shown)}c\n{comment}\n".encode()
-
-
-def _symbols(netlist: Netlist, inputs: int, shown: int) -> str:
     machine = isinstance(netlist, LatchNetlist)
     names = netlist.input_names if machine else bit_names(netlist)[: netlist.inputs]
     results = netlist.output_names if machine else output_names(netlist)
     rows = [f"i{bit} {name}" for bit, name in enumerate(names[:inputs])]
     rows += [f"l{latch} {name}" for latch, name in enumerate(names[inputs:])]
     rows += [f"o{index} {name}" for index, name in enumerate(results[:shown])]
-    return "".join(f"{row}\n" for row in rows)
+    return text.encode() + nodes + "".join(f"{row}\n" for row in [*rows, "c", comment]).encode()
 
 
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:

@@ -12,7 +12,6 @@ from difflogic.circuits.export.drawing import (
     Point,
     Positions,
     Schematic,
-    Wire,
     layout,
     on_inverted,
     schematic,
@@ -73,7 +72,10 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
         part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in zip(drawn.parts, placed.parts, strict=True)
     }
     paths = []
-    for reader, (end, wires) in enumerate(_readers(drawn, placed)):
+    # Ends of the wires of each gate and of each output.
+    readers = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
+    readers += [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
+    for reader, (end, wires) in enumerate(readers):
         between = {wire: placed.wires[wire.bit, reader] for wire in wires}
         downwards = sorted(wires, key=lambda wire: (between[wire] or (starts[wire.bit],))[-1][1])
         for index, wire in enumerate(downwards):
@@ -82,13 +84,6 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
             if wire.inverted:
                 paths.append(f'<circle class="not" cx="{end[0] - 4:g}" cy="{_y(y):g}" r="4"/>')
     return paths
-
-
-def _readers(drawn: Schematic, placed: Positions) -> list[tuple[Point, tuple[Wire, ...]]]:
-    """Return the ends of the wires of each gate and of each output."""
-    gates = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
-    outputs = [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
-    return gates + outputs
 
 
 def _path(bit: int, start: Point, between: tuple[Point, ...], end: Point) -> str:

@@ -47,16 +47,12 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     text = text_of(files, f"{name}.wgsl")
     for height, width in _GRIDS:
         grid = random_grid(netlist, height, width)
-        fires = _fires(height, width)
+        # All cells fire in every second step, else some by row, column and step.
+        steps, rows, columns = np.indices((_STEPS, height, width))
+        fires = np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
         expected = netlist.after(grid, _STEPS, fires[..., None])
         check_grid(expected, _rollout(device, name, text, grid, fires), "The shader")
     return [f"{device.adapter.name} agrees on {len(_GRIDS)} grids after {_STEPS} steps"]
-
-
-def _fires(height: int, width: int) -> Bits:
-    """Return the cells that fire, `[T, H, W]`: all in every second step, else some by row, column and step."""
-    steps, rows, columns = np.indices((_STEPS, height, width))
-    return np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
 
 
 def _rollout(device: GpuDevice, name: str, text: str, grid: Bits, fires: Bits) -> Bits:

@@ -42,7 +42,12 @@ def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
             smaller = [_proved(part.graph, other) for part, other in zip(parts, smaller, strict=True)]
         except KeyboardInterrupt as error:
             raise Interrupted(graph) from error
-        graph = _joined(graph, parts, smaller)
+        builder, literals = Builder(graph.inputs), graph.on_same_inputs()
+        for part, replacement in zip(parts, smaller, strict=True):
+            ends = builder.embed(replacement, [literals[node] for node in part.reads])
+            for output, end in zip(part.outputs, ends, strict=True):
+                literals[output >> 1] = end
+        graph = rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))
     return graph
 
 
@@ -91,13 +96,3 @@ def _depth_first(graph: XAG, side: int) -> list[int]:
                 gate = graph.gates[node - graph.first]
                 stack += [gate.b >> 1, gate.a >> 1] if side else [gate.a >> 1, gate.b >> 1]
     return order
-
-
-def _joined(graph: XAG, parts: list[Piece], smaller: list[XAG]) -> XAG:
-    """Return the graph with other graphs in place of its parts."""
-    builder, literals = Builder(graph.inputs), graph.on_same_inputs()
-    for part, replacement in zip(parts, smaller, strict=True):
-        ends = builder.embed(replacement, [literals[node] for node in part.reads])
-        for output, end in zip(part.outputs, ends, strict=True):
-            literals[output >> 1] = end
-    return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))

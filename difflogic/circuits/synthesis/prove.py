@@ -132,19 +132,14 @@ def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int])
     """Return the counterexample with these values of `miter.names`; None if the circuits do not differ on it."""
     values = dict(zip(miter.names, inputs, strict=True))
     # The netlists are evaluated, not their graphs, so that the conversion is verified too.
-    results = [_outputs(netlist, values) for netlist in (one, other)]
-    outputs = tuple(
-        (name, results[0][name], results[1][name]) for name in miter.outputs if results[0][name] != results[1][name]
-    )
+    results = []
+    for netlist in (one, other):
+        bits = np.array([[values[name]] for name in netlist.input_names], dtype=np.uint8)
+        results.append(dict(zip(netlist.output_names, netlist.evaluate(pack_bits(bits))[:, 0].tolist(), strict=True)))
+    a, b = results
+    outputs = tuple((name, a[name] & 1, b[name] & 1) for name in miter.outputs if (a[name] ^ b[name]) & 1)
     ones = tuple(name for name, value in values.items() if value)
     return Counterexample(ones, outputs) if outputs else None
-
-
-def _outputs(netlist: Netlist, values: dict[str, int]) -> dict[str, int]:
-    """Return the value of each output, by name, for inputs by name."""
-    bits = np.array([[values[name]] for name in netlist.input_names], dtype=np.uint8)
-    words = netlist.evaluate(pack_bits(bits))
-    return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.output_names)}
 
 
 def _external(tool: str, arguments: list[str], yes: str, no: str) -> Judge:

@@ -37,7 +37,13 @@ def _output(builder: Builder, table: int, inputs: int) -> int:
     # x3 XOR (x0 AND x1 AND x2) has the groups {3} and {0, 1, 2}, small ones first. Of the second only its count
     # matters, 0 to 3 in the bits c1 c0. So the function has a table of eight entries, `c1 c0 x3`, each the entry of the
     # old table for one sample with this count: entry 110, a count of 3, is that for x0 = x1 = x2 = 1 and x3 = 0, a 1.
-    groups = [group for members in _exchangeable(table, inputs) for group in _groups(builder, members)]
+    groups = list[_Group]()
+    for members in _exchangeable(table, inputs):
+        literals, ones = [input_literal(member) for member in members], [1 << member for member in members]
+        if len(members) >= LEAST:
+            groups.append(_Group(counted(builder, literals), list(enumerate(accumulate(ones, initial=0)))))
+        else:
+            groups += [_Group([x], [(0, 0), (1, one)]) for x, one in zip(literals, ones, strict=True)]
     bits = [bit for group in groups for bit in group.bits]
     entries: list[Entry] = [None] * (1 << len(bits))
     for states in product(*(group.states for group in groups)):
@@ -65,13 +71,6 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
         else:
             groups.append([index])
     return sorted(groups, key=len)
-
-
-def _groups(builder: Builder, members: list[int]) -> list[_Group]:
-    literals, ones = [input_literal(member) for member in members], [1 << member for member in members]
-    if len(members) >= LEAST:
-        return [_Group(counted(builder, literals), list(enumerate(accumulate(ones, initial=0))))]
-    return [_Group([literal], [(0, 0), (1, one)]) for literal, one in zip(literals, ones, strict=True)]
 
 
 def counted(builder: Builder, column: list[int]) -> list[int]:
