@@ -91,9 +91,8 @@ def test_task_option_prunes_the_circuit(run: Path, said: Said) -> None:
 
 def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simplify", str(file), "--task"]) == 2
-    assert (
-        capsys.readouterr().err == "Error: --task needs a run, which stores its task, but the circuit is circuit.json.\n"
-    )
+    error = capsys.readouterr().err
+    assert error == "Error: --task needs a run, which stores its task, but the circuit is circuit.json.\n"
 
 
 def test_different_circuits_are_reported(file: Path, tmp_path: Path, said: Said) -> None:
