@@ -16,7 +16,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHECKED = (
-    *("difflogic/cli", "difflogic/core", "difflogic/system"),
+    "difflogic",
     *("tests/cli", "tests/core", "tests/house", "tests/system"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "bin/lib", "examples"),
     *("benchmarks/NOTES-success.md", "benchmarks/README.md"),
@@ -60,8 +60,11 @@ Words that have an ordinary meaning too, such as keep, tell, whole, start, lane 
 """
 TERM = re.compile(rf"\b(?:{'|'.join(TERMS)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 FIRST_WORDS = re.compile(r"\s*(of|what|so|whose|where|how|that|by)\b", re.IGNORECASE)
-QUOTED = re.compile(r"`+[^`]*`+|https?://\S+|--[\w-]+|\w[\w/*-]*\.[a-z]{2,5}\b")
-"""Quoted code, addresses, options and names of files."""
+QUOTED = re.compile(
+    r"`+[^`]*`+|https?://\S+|--[\w-]+|\w+(?:[./*-]\w+)*\.\w+|^ *>>> .*|^ +\w+:(?= )|\b[A-Z_]{2,}\b|\"\w+\"",
+    re.MULTILINE,
+)
+"""Quoted code, addresses, options, dotted names, examples, names of arguments and constants, and keys."""
 BLOCKS = re.compile(r"^ *```.*?^ *```|^ {4}[^\n]*$|<!--.*?-->|(?<=\])\([^)]*\)", re.DOTALL | re.MULTILINE)
 """Blocks of code, comments and targets of links in Markdown."""
 

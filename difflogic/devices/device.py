@@ -124,5 +124,5 @@ def _canonical(selector: str) -> str:
         return f"gpu:{int(which or 0)}"
     try:
         return f"gpu:{devices.gpu_adapter(which).index}"
-    except NoAdapterError:  # it is not here, and nobody has asked for it yet
+    except NoAdapterError:  # a missing device is reported when it is used
         return selector

@@ -86,7 +86,7 @@ class GpuDevice:
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
         self.before_waiting: list[Callable[[], None]] = []
-        """What submits work that is gathered elsewhere."""
+        """Functions that submit work collected elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
         """Return the description of this device under `launch`, to print and to store."""

@@ -1,4 +1,4 @@
-"""Shaders outside the table of kernels, including the probes that decide whether a device can be trusted."""
+"""Shaders outside the table of kernels, including the self-tests that decide whether a device can be trusted."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -26,7 +26,7 @@ _OPENING = Lock()
 
 
 class AnyShader:
-    """Compute shader such as a probe or an exported circuit: uniforms in group 0, then storage buffers."""
+    """Compute shader such as a self-test or an exported circuit: uniforms in group 0, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
         """Fill the buffers from `arrays`. Raises KernelError if the shader does not compile."""

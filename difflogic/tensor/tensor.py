@@ -151,12 +151,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:
-        """Copy the tensor to another device, bit for bit; gradients flow back to this one.
-
-        Raises:
-            UsageError: The device does not support the dtype.
-            DeviceError: The device cannot be used.
-        """
+        """Copy the tensor to another device, bit for bit; gradients flow back. Raises UsageError, DeviceError."""
         target = device_of(device) if isinstance(device, str) else device
         if target == self.device:
             return self

@@ -124,7 +124,7 @@ def _check_order(layers: Iterable[str]) -> None:
 
 
 def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Array:
-    """Return the gate ids `[n]` of a layer, or the outputs of its look-up tables of so many `ways`, `[n, 2**ways]`."""
+    """Return the gate ids `[n]` of a layer, or the outputs of its tables of `ways` inputs, `[n, 2**ways]`."""
     role = next((name for name in GATES if name in arrays), None)
     if role is None:
         raise CircuitError(f"Layer {layer or 0} has wires and no gates: expected {layer}.weights.")

@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 
 
 def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """Return the simulation at `start`; `auto` chooses an engine for so many steps. Raises UsageError, DeviceErrors."""
+    """Return the simulation at `start`; `auto` chooses an engine for `steps` steps. Raises UsageError, DeviceErrors."""
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")

@@ -28,7 +28,7 @@ _PIXELS = 1 << 24
 
 
 def shown(visible: int) -> int:
-    """Return the number of channels in an image: three as red, green and blue if so many are visible, else one."""
+    """Return the number of channels in an image: three (red, green, blue) if three or more are visible, else one."""
     return 3 if visible >= 3 else 1
 
 

@@ -33,7 +33,7 @@ MOST_TRIES = 3_000
 REPORT_AFTER = 250
 """Number of changes between two reports."""
 ROUND_GAIN = 20
-"""Another round follows if the last one saved more than one gate in so many."""
+"""Gates per saved gate up to which another round follows."""
 _SEED = 7
 
 

@@ -127,7 +127,7 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
 
 
 def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
-    """Return the steps within which so many rounds end, except with a probability of UNLIKELY.
+    """Return the steps within which `rounds` rounds end, except with a probability of UNLIKELY.
 
     In each round every cell fires at least once. A cell that fires with probability p in each step does not fire in s
     steps with probability (1 - p)^s. So a round needs more than s steps with at most `cells * (1 - p)^s`.
@@ -200,7 +200,7 @@ def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
 def find_wrong_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
-    """Search an initial state that is wrong at the compared step within so many seconds, or prove that there is none.
+    """Search an initial state that is wrong at the compared step for `seconds`, or prove that there is none.
 
     `netlist` is a result of `convert.lean`; an undecided result's explanation begins with `reason`.
     """

@@ -73,7 +73,7 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
     for part in np.array_split(places.reshape(-1, SQUARE**2), -(-places.size // PART)):
         damaged = np.repeat(two.reshape(1, -1, netlist.channels), len(part), axis=0)
         damaged[np.arange(len(part))[:, None], part] = 0
-        # An alarm and a growth take so many steps each, and the other channels are zeros one step later.
+        # An alarm and a growth take `steps` steps each, and the other channels are zeros one step later.
         *_, last = netlist.steps(damaged.reshape(-1, *two.shape), 2 * steps + 1)
         hits += int((last == two).all(axis=(1, 2, 3)).sum())
     return hits / (places.size // SQUARE**2)

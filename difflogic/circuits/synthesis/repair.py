@@ -22,7 +22,7 @@ from difflogic.core.neighbourhoods import neighbourhoods, patches
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_WRONG = 0.05
-"""Largest share of wrong values: each takes some gates."""
+"""Largest share of mismatches that is repaired, since each takes some gates."""
 TOGETHER = 3
 """Weight of recall against precision when a product term is grown."""
 

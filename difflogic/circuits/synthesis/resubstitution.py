@@ -42,7 +42,7 @@ LEAST_MOVES = 2
 PROVED_MOVES = 1
 """Number of random replacements per gate that SAT proves: after window resubstitution five gain nothing more."""
 ROUND_GAIN = 200
-"""Another round follows if the last one saved more than one gate in so many."""
+"""Gates per saved gate up to which another round follows."""
 CONFLICTS = 1000
 """Limit of conflicts of a query, after which the gate stays."""
 WINDOWS = ((10, 40), (8, 24), (10, 60))
@@ -83,7 +83,7 @@ class _State:
         return int(self.nodes.numbers[self.names.COUNT])
 
     def walk(self, moves: int) -> None:
-        """Make random replacements until so many in a row saved no gate."""
+        """Make random replacements until `moves` in a row saved no gate."""
         best, idle = self.count, 0
         while idle < moves:
             idle += self.compiled.walk(self.nodes, self.work, best, min(AT_A_TIME, moves - idle), DIVISORS)

@@ -28,7 +28,7 @@ def in_windows(graph: XAG, effort: int = 1) -> XAG:
 
 
 def _is_small(graph: XAG, inputs: int) -> bool:
-    """Return whether a graph that reads so many inputs is searched without windows."""
+    """Return whether a graph of `inputs` inputs is searched without windows."""
     return inputs <= MOST_INPUTS and len(graph.gates) * (1 + (inputs == MOST_INPUTS)) <= WHOLE_GATES
 
 

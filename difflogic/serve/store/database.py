@@ -148,7 +148,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _uri(path: Path) -> str:
-    """Return the URI of a file that SQLite must not create anew after it was removed."""
+    """Return the URI of a file that SQLite must not create again after it was removed."""
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
