@@ -276,7 +276,7 @@ def test_files_of_several_states_have_all_frames(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "every", "complaint"),
     [
-        ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy: which selects the format."),
+        ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy, which selects the format."),
         ("none/a.png", None, "none to write a.png to: make it first."),
         ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
     ],
