@@ -89,7 +89,7 @@ def export(
             netlist = claimed_grid(held.netlist, held.config, *grid)
             # Of the formats that take a grid, only that of model checkers holds the claim.
             if netlist.target is not None and "aiger" in chosen:
-                words = [f"aiger: with the claim that every start shows the picture from step {netlist.steps} on"]
+                words = [f"aiger: claims that every initial state shows the target from step {netlist.steps} on"]
     exported, left_out = formats.exports(netlist, stem, chosen)
     if not exported:
         raise CircuitError(" ".join(left_out.values()))

@@ -100,7 +100,7 @@ def prove(
         )
     if run.is_file() and run.suffix != ".safetensors":
         claims, folder = [_claim_of_file(run, every_start, size)], None
-        note = f"{run}: for the task of {CONFIG} beside it."
+        note = f"{run}: for the task of {CONFIG} next to it."
     else:
         trained = trained_circuit.load(run)
         note, folder = trained.told, trained.folder
@@ -251,7 +251,7 @@ def _of_verdicts(
     sentences = {
         True: f"Equal: the two {claim}.",
         False: f"Different: the two do not {claim}.",
-        None: "Undecided: no judge could prove it.",
+        None: "Undecided: no checker could prove it.",
     }
     report = {"equal": equal, **more, "verdicts": [asdict(verdict) for verdict in verdicts]}
     files: Files = {VERDICTS: json.dumps(report) + "\n"}

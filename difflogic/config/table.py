@@ -271,7 +271,7 @@ def _of_npz(path: Path, label: str) -> LabelledTable:
         raise DataError(f"there is no array {label!r}{hint(label, arrays)}: it has {', '.join(arrays)}.")
     features = [name for name in arrays if name != label]
     if len(features) != 1:
-        raise DataError(f"expected one array of features beside {label}, got {len(features)}.")
+        raise DataError(f"expected one array of features besides {label}, got {len(features)}.")
     return LabelledTable.of(arrays[features[0]], arrays[label], label=label)
 
 

@@ -163,7 +163,7 @@ def of_circuit(
     expected = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
     if (netlist.periodic, netlist.neighbourhood, netlist.visible) != expected:
         raise UsageError(
-            f"The circuit {run} is not of the task beside it, whose boundary, neighbourhood or visible channels differ."
+            f"The circuit {run} differs in boundary, neighbourhood or visible channels from the task next to it."
         )
     if config.task.rule:
         if size is not None:

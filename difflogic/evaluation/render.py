@@ -85,7 +85,7 @@ def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng
     if start is None or start == config.task.start:
         return np.asarray(rehearsal.fresh_starts(config, 1, key)[0])
     if start == "picture":
-        raise UsageError("The run has no start picture of its own: name a file, say --start start.png.")
+        raise UsageError("The run has no initial image: name a file, such as --start start.png.")
     if start in ("random", "boards"):
         return np.asarray(events.draw_starts("random", key, (1, *shape), None)[0])
     if start == "seed":
@@ -186,7 +186,7 @@ def render(
         data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")
     elif what == "loss":
         if not trained.rows:
-            raise UsageError(f"There are no metrics beside {trained.path}: name a run folder with metrics.jsonl.")
+            raise UsageError(f"There are no metrics next to {trained.path}: name a run folder with metrics.jsonl.")
         data = plots.loss_png(trained.rows, trained.config, trained.title)
     else:
         data = rollout_picture(engine or engine_of(trained), trained, spec or RenderSpec(), look or Look(), kind)

@@ -49,9 +49,9 @@ class Scenario:
         if not 0 < self.fire_rate <= 1:
             raise CircuitError(f"The circuit's fire rate must be above 0 and at most 1, got {self.fire_rate}.")
         if (self.start == "picture") != bool(self.picture):
-            raise CircuitError('A circuit has a start picture if its start is "picture", and otherwise none.')
+            raise CircuitError('A circuit has an initial image if and only if its start is "picture".')
         if self.picture and self._bits().shape[:2] != (self.height, self.width):
-            raise CircuitError(f"The circuit's start picture must fill its grid of {self.width}x{self.height} cells.")
+            raise CircuitError(f"The circuit's initial image must fill its grid of {self.width}x{self.height} cells.")
 
     @classmethod
     def of(cls, config: Config) -> Scenario:
@@ -81,4 +81,4 @@ class Scenario:
         try:
             return text_picture.decode(self.picture, text_picture.MAX_BITS)
         except DataError as error:
-            raise CircuitError(f"The circuit's start picture cannot be read: {error}") from error
+            raise CircuitError(f"The circuit's initial image cannot be read: {error}") from error

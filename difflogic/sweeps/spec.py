@@ -126,7 +126,7 @@ class Spec(SweepRequest, Document):
         request = self.asked
         if self.method == "halving" and (request.until_solved or request.restarts):
             raise UsageError(
-                "`method` halving judges runs before they end, but trials of several attempts begin again: give "
+                "`method` halving ranks runs before they end, but trials of several attempts begin again: give "
                 "another method, or `restarts` 0 without `until_solved`."
             )
 

@@ -78,7 +78,7 @@ def test_berkeley_abc_proves_the_claim(board: Path, said: Said, monkeypatch: pyt
 def test_exported_grid_states_its_claim(board: Path, said: Said) -> None:
     needs("berkeley-abc")
     lines = said("export", "board", "--format", "aiger", "--grid", "8x4", "--verify").out
-    assert "aiger: with the claim that every start shows the picture from step 20 on\n" in lines
+    assert "aiger: claims that every initial state shows the target from step 20 on\n" in lines
     assert b"Property proved" in run_in(Path(), "berkeley-abc", "-q", "read board.aig; pdr")
 
 

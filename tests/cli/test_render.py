@@ -165,7 +165,7 @@ def test_strip_gates_and_loss_are_drawn(run: Path) -> None:
         (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is not a place"),
         (["-o", "film.gif", "--damage-at", "0,0"], "--damage-at and --damage-steps need --damage SIDE: give that too."),
         (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),
-        (["-o", "film.gif", "--start", "picture"], "The run has no start picture of its own"),
+        (["-o", "film.gif", "--start", "picture"], "The run has no initial image"),
         (["-o", "film.gif", "--start", "noise"], "A start is random, boards, seed, zeros, picture, or a file"),
         (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
         (["-o", "film.gif", "--start", "no.png"], "Cannot read the image no.png"),
@@ -187,7 +187,7 @@ def test_wrong_options_are_refused(board: Path, said: Said, arguments: list[str]
 
 def test_missing_metrics_are_reported(still: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", str(still), "-o", "loss.png", "--what", "loss"]) == 2
-    assert "There are no metrics beside still: name a run folder with metrics.jsonl." in capsys.readouterr().err
+    assert "There are no metrics next to still: name a run folder with metrics.jsonl." in capsys.readouterr().err
 
 
 def test_grid_beyond_memory_is_refused_at_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

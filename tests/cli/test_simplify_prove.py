@@ -113,7 +113,7 @@ def test_missing_checkers_leave_the_result_open(file: Path, said: Said, monkeypa
     monkeypatch.setenv("PATH", "/nowhere")
     out = said("prove", file, file, "--judge", "yosys", code=1).out
     assert "yosys is not installed: on Debian and Ubuntu it is the package yosys; on any system" in out
-    assert out.endswith("Undecided: no judge could prove it.\n")
+    assert out.endswith("Undecided: no checker could prove it.\n")
 
 
 @pytest.mark.parametrize("command", [["simplify"], ["prove", "absent.json"]])

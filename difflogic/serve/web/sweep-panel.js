@@ -1,4 +1,4 @@
-// The trials of a sweep, a row each: how it ended, and its wrong cells while it learned. A link leads to the page on which
+// Trials of a sweep, a row each: last state, result, and wrong cells during training. A link leads to the page on which
 // the sweep draws how the result depends on the fields: {element, update(job)}.
 
 import { get } from "./api.js";
@@ -7,6 +7,7 @@ import { fileAddress } from "./files-panel.js";
 import { atCheckpoints } from "./fold.js";
 import { count, loss, plural } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
+import { isHex, paint, unpacked } from "./pixels.js";
 
 const SPARK = { width: 120, height: 28 };
 
@@ -14,7 +15,7 @@ export function sweepPanel(job, signal) {
     const place = errorPlace(),
         body = h("tbody", {});
     const depends = h("p", {}, h("a", { href: fileAddress(job.id, "sweep.html"), target: "_blank" }, "How the result depends on the fields"));
-    const table = scroll("Trials", headedTable("trials-of", [names(Object.keys(job.config.over)), "Result", "Wrong cells"], body));
+    const table = scroll("Trials", headedTable("trials-of", [names(Object.keys(job.config.over)), "Image", "Result", "Wrong cells"], body));
     const nothing = empty("No trial has ended yet", "Each trial that ends adds a row.");
     const look = atCheckpoints(async () => {
         try {
@@ -27,7 +28,14 @@ export function sweepPanel(job, signal) {
 
     function row(trial) {
         const which = Object.keys(job.config.over).map((path) => trial[path]).join(", ");
-        return h("tr", {}, h("th", { scope: "row" }, which), h("td", {}, result(trial)), h("td", {}, spark(trial.curve)));
+        return h("tr", {}, h("th", { scope: "row" }, which), h("td", {}, drawing(trial.image)), h("td", {}, result(trial)), h("td", {}, spark(trial.curve)));
+    }
+
+    function drawing(image) {
+        if (!image) return "";
+        const canvas = h("canvas", { class: "thumbnail", role: "img", "aria-label": "Last state" });
+        paint(canvas, { ...image, bits: unpacked(image.bits, image.channels * image.height * image.width) }, isHex(job.config.config));
+        return canvas;
     }
 
     return {
