@@ -1,7 +1,7 @@
 """Count a circuit's operations on a processor, and time as many without loads and stores.
 
-The simulator's loop over rows is compiled, and the instructions in it that compute are counted. So many operations on
-registers, with nothing to fetch and nothing to wait for, are the least that a step can take with them.
+The simulator's loop over rows is compiled, and the instructions in it that compute are counted. A step cannot take less
+time than the same number of operations on registers, with nothing to fetch and nothing to wait for.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Loop(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The loop over rows, and how many cells one turn of it steps."""
+    """The loop over rows, and the number of cells that one turn of it steps."""
 
     loop: Loop
     cells: int

@@ -50,7 +50,7 @@ def arrows(netlist: CellNetlist) -> Iterator[tuple[int, int, int, list[int]]]:
 
 
 def drawing(netlist: CellNetlist) -> str:
-    """The picture as SVG."""
+    """Return the circuit's diagram as SVG."""
     import graphviz
 
     font = {"fontname": "sans", "fontsize": "12"}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.checkerboard --engine gpu --save
 
-Measures the whole command (start, compilation, training, evaluations, checkpoints, pictures), its peak memory
+Measures the whole command (start, compilation, training, evaluations, checkpoints, images), its peak memory
 beyond that of an idle interpreter, and when it was solved. With --save a line goes to
 results/checkerboard.jsonl.
 """

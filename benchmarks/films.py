@@ -1,10 +1,10 @@
-"""Rules of several states, learned from films of them: each by the command as a user gives it, then judged here.
+"""Learn rules of several states from recordings, by the command as a user gives it, and evaluate the circuits here.
 
 python -m benchmarks.films 53001                  # the fourteen rules of a generator seed; --save keeps the rows
 python -m benchmarks.films 53001 --rules 0,3      # some of them
 
 Each rule is trained by `difflogic train --data FILM --until-solved --within 120s`. The circuit that the command leaves
-is read from circuit.json and run by NumPy, on a film from other soups, beside the rule itself.
+is read from circuit.json, run by NumPy on a recording from other soups, and compared with the rule itself.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Generator = np.random.Generator
 MOORE = tuple((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0))
 SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
 CLIPS, PAIRS, SIDE = 16, 4, 32
-"""A film is so many clips of so many pairs of frames each, of SIDExSIDE cells on a torus, all from other soups."""
+"""Clips of a recording, each from another soup; pairs of frames of a clip; side of a frame in cells, on a torus."""
 DRAWN = 10
 SECONDS = 120
 FRESH = 1
-"""Folded into the seed of a film that nothing was learned from."""
+"""Folded into the seed of a recording that nothing was learned from."""
 
 
 def _around(states: States, cells: Sequence[tuple[int, int]] = MOORE) -> Numbers:
@@ -47,7 +47,7 @@ def _around(states: States, cells: Sequence[tuple[int, int]] = MOORE) -> Numbers
 
 
 class Rule:
-    """A rule of several states: its name, how many states, and one step of `[..., H, W]`."""
+    """A rule of several states: its name, its number of states, and one step of `[..., H, W]`."""
 
     def __init__(self, name: str, states: int, step: Callable[[States], Any]) -> None:
         self.name, self.states, self.step = name, states, step
@@ -108,7 +108,7 @@ def lattice_gas() -> Rule:
 
 
 def counted(states: int, table: Numbers) -> Rule:
-    """The next state by the cell's own, and how many neighbours are in state 1, up to the table's last column."""
+    """Return a rule by the cell's own state and the number of neighbours in state 1, up to the table's last column."""
 
     def step(now: States) -> Any:
         count = (_around(now) == 1).sum(axis=0)
@@ -149,7 +149,7 @@ def gates(channels: int, rng: Generator) -> Rule:
 
 
 def drawn(rng: Generator) -> Rule:
-    """A rule of one of five families, drawn at random."""
+    """Sample a rule of one of five families."""
     kind, states = int(rng.integers(5)), int(rng.integers(3, 9))
     if kind == 0:
         return cyclic(states, int(rng.integers(1, 4)), bool(rng.integers(2)))
@@ -215,7 +215,7 @@ def trained(
 
 
 def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
-    """Train on a film of the rule, and judge the circuit on another."""
+    """Train on a recording of the rule, and evaluate the circuit on another."""
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder, "film.npz")
         x, y = rule.film(np.random.default_rng([seed, number]))

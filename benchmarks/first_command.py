@@ -4,7 +4,7 @@
     python -m benchmarks.first_command --beside CHECKOUT    # in turns with another version, in the .venv that it has
 
 In a home that is empty nothing is known of the adapter, and no shader is compiled. The second run finds what the first
-one left there: the adapter's verdict, and what the driver keeps of shaders. Phases are the time in some functions.
+one left there: the adapter's self-test result, and the driver's shader cache. Phases are the time in some functions.
 """
 
 from __future__ import annotations

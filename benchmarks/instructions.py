@@ -5,9 +5,9 @@
 
 Needs Mesa's Vulkan drivers on Linux (Debian's mesa-vulkan-drivers). The kernels of a card's plan are compiled as in
 `card.py`, with and without the sizes of the plan in their text and bounds checks, for the driver llvmpipe, which writes
-down the SPIR-V that it is given. RADV then compiles that for a card of AMD that is not there, and says how many
-instructions it has, in all and in a turn: the gates of a level that an invocation of a fused step takes at once. Loops
-count once: the numbers compare kernels, and say nothing about their time.
+down the SPIR-V that it is given. RADV then compiles that for a card of AMD that is not there, and reports the
+number of instructions, in all and in a turn: the gates of a level that an invocation of a fused step takes at once.
+Loops count once: the numbers compare kernels, and say nothing about their time.
 """
 
 from __future__ import annotations

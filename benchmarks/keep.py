@@ -27,7 +27,7 @@ def flatten(results: Results) -> list[Line]:
         kept = {key: value for key, value in case.items() if key not in LEFT_OUT}
         if "profile" in case:
             kept["kernels_ms"] = {part["name"]: part["ms"] for part in case["profile"]["parts"]}
-        # A line must stand for itself: whoever reads it years later has no other file.
+        # A line must stand for itself: years later its reader has no other file.
         device = {key: engine[key] for key in ("adapter", "backend", "driver", "software", "copy_gb_per_s")}
         lines.append(_rounded({**kept, **device, "variant": case["variant"]}) | here)
     return lines

@@ -4,8 +4,9 @@
     python -m benchmarks.mutants --count 20 --only gate_backward
     python -m benchmarks.mutants --only common/d_patches.wgsl --list
 
-A mutant of a kernel, or of what it imports, is judged by the tests that compare that kernel with its twin. It is killed
-where one of them fails or hangs. What survives is named: a hole in the tests, or a change that changes nothing.
+A mutant of a kernel, or of what it imports, is run against the tests that compare that kernel with its reference
+implementation. It is killed if one of them fails or hangs. Survivors are named: a hole in the tests, or a change that
+changes nothing.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def imported(file: str) -> set[str]:
 
 
 def judges(file: str) -> list[str]:
-    """The tests that call the twin of a kernel in which the file takes part."""
+    """Return the tests that call the reference implementation of a kernel that imports the file."""
     if file.startswith("simulation/"):
         return [str(TESTS / "test_simulation.py")]
     kernels = {path.stem for path in SHADERS.glob("*.wgsl") if file in imported(path.name)}

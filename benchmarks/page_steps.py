@@ -1,4 +1,4 @@
-"""A train step of the page that trains, by Dawn in Node, beside the same of the engine, on the first adapter.
+"""Time a train step of in-browser training, by Dawn in Node, and the same of the engine, on the first adapter.
 
     python -m benchmarks.page_steps --save
 

@@ -1,12 +1,12 @@
 """Custom images: each is learned by the command as a user gives it, and evaluated here.
 
-python -m benchmarks.pictures 52001                     # the twenty of a generator seed; --save keeps the rows
-python -m benchmarks.pictures 52001 --only 0,3          # some of them
-python -m benchmarks.pictures 52001 --draw FOLDER       # only the pictures, as files
-python -m benchmarks.pictures 52001 --stays             # twenty smaller ones, with the preset of images
+`python -m benchmarks.pictures 52001`                   # the twenty of a generator seed; --save keeps the rows
+`python -m benchmarks.pictures 52001 --only 0,3`        # some of them
+`python -m benchmarks.pictures 52001 --draw FOLDER`     # only the images, as files
+`python -m benchmarks.pictures 52001 --stays`           # twenty smaller ones, with the preset of images
 
 Each is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`, with `--stays` without a
-preset. NumPy runs circuit.json from a single cell, or from zeros, and compares it with the picture. With `--stays` it
+preset. NumPy runs circuit.json from a single cell, or from zeros, and compares it with the image. With `--stays` it
 also follows the states until they repeat, and sets 3x3 squares at random places to zero.
 """
 
@@ -30,7 +30,7 @@ Pixels = npt.NDArray[np.uint8]
 Generator = np.random.Generator
 COUNT, SECONDS = 20, 240
 BLOCKS = {False: ((12, 32), (2, 8, 64)), True: ((12, 24), (2, 8))}
-"""Sides and numbers of colours, of pictures that need not stay and of those that should."""
+"""Sides and numbers of colours, of images that need not stay and of those that should."""
 SQUARE, PLACES = 3, 25
 """Side of a square that is set to zero, and its number of random places."""
 KINDS = ("shapes", "letters", "emoji", "gradient")
@@ -121,7 +121,7 @@ def pictures(seed: int, stays: bool = False) -> list[Picture]:
 
 
 def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS, stays: bool = False) -> Line:
-    """Train on the picture, and evaluate the circuit by it."""
+    """Train on the image, and compare the circuit's output with it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "picture.png")
         Image.fromarray(picture.pixels).save(file)

@@ -5,7 +5,7 @@ python -m benchmarks.policies CartPole-v1 --seeds 12              # an environme
 python -m benchmarks.policies cartpole --rival /path/to/python    # the same by Stable-Baselines3, installed there
 python -m benchmarks.policies --report --write                    # the table of docs/how-to/policies.md
 
-The last parameters are judged, never the best ones of a run, by the discrete circuit, on 100 episodes that nothing
+The last parameters are evaluated, never the best ones of a run, by the discrete circuit, on 100 episodes that nothing
 else has played. No seed of the table was looked at while settings were chosen.
 """
 
@@ -103,7 +103,7 @@ def study(options: argparse.Namespace) -> None:
         if options.algorithm:
             config = config.with_(algorithm=options.algorithm)
         here = stamp()
-        # By name an environment has so many thresholds that a smaller circuit takes minutes to find.
+        # Only presets are simplified: with the many thresholds of other environments this takes minutes.
         found = rival(options.rival, config) if options.rival else ours(config, options.preset in PRESETS)
         line = {
             "preset": options.preset,

@@ -45,7 +45,7 @@ FIRST_LOSSES = {
     "lizard": (109.708, 121),
     "colored-g": (102.129, 109),
 }
-"""Soft and hard, of the authors' code at seed 23; of the last two with the paper's own pictures."""
+"""First soft and hard loss of the authors' code at seed 23; for the last two presets with the paper's own images."""
 
 TRAINED = ["first losses, soft and hard", "first epoch with hard loss 0", "hard loss at the end", "active gates"]
 TRAINED += ["four times the grid", "self-healing", "robustness"]
@@ -223,7 +223,7 @@ def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[s
 
 
 def pages() -> dict[Path, str]:
-    """The overview and the page of each preset as they should be, each table anew between its marks."""
+    """The overview and the page of each preset as they should be, each table rebuilt between its marks."""
     lines = newest()
     tables = {RESULTS / "presets.md": {"training": training_table(lines), "gates": gates_table(lines)}}
     tables |= {RESULTS / f"presets/{line['preset']}.md": {"figures": figures_table(line)} for line in lines}

@@ -69,7 +69,7 @@ class Outcome:
     logits: np.ndarray
     wrong: int
     hard: np.ndarray
-    """`[cells, C]` of the probes, the discrete circuit's last state."""
+    """`[cells, C]` of the evaluation grids: the discrete circuit's last state."""
 
 
 def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, TrainState]]:
@@ -226,7 +226,7 @@ def measured() -> list[Line]:
 
 
 def section(lines: list[Line]) -> str:
-    """Markdown: the newest of each, and what nobody has measured."""
+    """Return Markdown: the newest line of each combination, and what has not been measured."""
     rows = []
     for line in newest(lines, "engine", "compiler", "driver", "beside", "preset"):
         beside = ", ".join(line["beside"])
@@ -252,7 +252,7 @@ def section(lines: list[Line]) -> str:
 
 
 def page() -> str:
-    """The page with its table made anew."""
+    """Return the page with its table rebuilt."""
     return inserted(PAGE.read_text(encoding="utf-8"), BEGIN, section(load("same_bits")))
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.simulate --save
 
-The circuit is one that was learned: the preset `game-of-life` at its own seed, made small by `difflogic simplify`.
+The circuit is one that was learned: the preset `game-of-life` at its own seed, simplified by `difflogic simplify`.
 Every contender must first do three steps as the reference does. Each timed round follows an untimed one. `arithmetic`
 only does as many operations on registers as `numba` has in a step: nothing can be faster that does these. With --save a
 line per contender goes to results/simulate.jsonl. With another --side than 4096, `by hand`, `numba` and `gpu` alone are

@@ -64,9 +64,9 @@ SEEDS = {
 }
 """Seeds of each task; of rules and tables one seed each."""
 MOST, MOST_OF_RULES = 5, 60
-"""Each seed has so many times the paper's gate evaluations, then it counts as unsolved. Those of Life are few."""
+"""Multiples of the paper's gate evaluations after which a seed counts as unsolved. Those of Life are few."""
 FRESH = 1 << 20
-"""Added to a seed, it draws the starts that judge once more what the success test of the command accepted."""
+"""Added to a seed, to sample new initial states on which a circuit that the command accepted is tested again."""
 FILE, SINGLE = "success.jsonl", "success_single.jsonl"
 """Results of this protocol, and of an earlier one whose single runs of the paper's recipe are the baseline."""
 PAGE = CHECKOUT / "docs/results/success.md"
@@ -83,7 +83,7 @@ def block() -> list[str]:
     even, odd = "02468", "1357"
     found += [f"B{born}/S{survives}" for born in (even, odd) for survives in (even, odd)]  # of eight cells, and of nine
     counts = "012345678"
-    found += [f"B{counts[least:]}/S{counts[least - 1 :]}" for least in range(2, 9)]  # at least so many of nine cells
+    found += [f"B{counts[least:]}/S{counts[least - 1 :]}" for least in range(2, 9)]  # at least `least` of nine cells
     return found + [f"B{counts[least:]}/S{counts[least:]}" for least in range(3, 8)]  # ... of the eight around
 
 
@@ -145,7 +145,7 @@ class Case:
 
 
 def run(case: Case, engine: Engine) -> dict[str, Any]:
-    """Go on until the seed is solved, and judge the circuit on starts that the command never saw."""
+    """Train until the seed is solved, and evaluate the circuit on initial states that the command never saw."""
     began = time.monotonic()
     made = restarts.train(TrainRequest(config=case.config, until_solved=True, within=case.within), Placement(engine))
     if made.interrupted is not None and not made.out_of_time:
@@ -177,7 +177,7 @@ def is_right(case: Case, config: Config, circuit: Circuit, engine: Engine) -> bo
     if config.task.target == "rule":
         return follows(CellNetlist.of_run(circuit, config), config.task.rule)
     if config.task.start != "random":
-        return True  # the one start is the probe
+        return True  # the only initial state is the evaluation grid
     nothing = Evaluation(0, 0, 1, 0)
     test = SuccessTest(engine, config.with_(seed=case.seed + FRESH))
     return test.is_right(test.measure(circuit, nothing))

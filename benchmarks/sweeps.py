@@ -17,7 +17,7 @@ turn; the median must be 0.9 or more. `best_alone` is what the fastest device al
 already, the row says little: `--devices reference,gpu:0 --population 16` are two of which neither reaches it.
 
 data: the train steps of both take turns; `slower` is the median over turns. Evaluations are left out: that of samples
-has all that are held out, which are more than the probes of the task built in.
+takes all held-out ones, which are more than the evaluation grids of the task built in.
 
 All of it only means something on a machine that does nothing else.
 """
@@ -152,7 +152,7 @@ def _in_turns(models: Mapping[str, Model], count: int, seconds: float) -> dict[s
 
 
 def _rate(model: Model, seconds: float) -> float:
-    """Epochs a second over so many seconds, or over one call that takes longer."""
+    """Return epochs a second, measured for `seconds`, or for one call that takes longer."""
     begin, epochs = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds:
         model.train(calls := model.epochs_per_call())

@@ -6,8 +6,8 @@ python -m benchmarks.tables wine --first 71001   # those that settings were chos
 python -m benchmarks.tables --report --write     # the table of docs/how-to/classify.md
 
 The tables are those that scikit-learn brings along. All three programs learn from the same rows, and have the same
-held-out rows, which nobody looked at before the settings were chosen. Only of a population the gates give up some rows,
-by which the best wiring is chosen.
+held-out rows, which were not looked at before the settings were chosen. Only with a population, the gates do not train
+on some rows, by which the best wiring is chosen.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from difflogic.policies.classifier import function_of
 
 FILE, TABLES = "tables", ("digits", "breast_cancer", "wine")
 FIRST, SPLITS = 73_001, 8
-"""The splits of the proof. Settings were chosen on 71001 to 71008; 72001 to 72008 judged the settings before these."""
+"""The splits of the proof. Settings were chosen on 71001 to 71008; 72001 to 72008 tested the settings before these."""
 POPULATION = 1
 PAGE = CHECKOUT / "docs/how-to/classify.md"
 BEGIN = "<!-- generated: python -m benchmarks.tables --report --write -->"

@@ -41,7 +41,7 @@ FORMATS = " ".join(f"--format {name}" for name in NAMES)
 VERSION = re.compile(rb"difflogic \d[\w.]*")
 """Pattern of the version in exports."""
 SHOWN = 60
-"""Values of at most so many characters stand in the file; longer ones as a checksum."""
+"""Maximum number of characters of a value in the file; a longer one is replaced by a checksum."""
 SHOWN_DIFFERENCES = 100
 
 TIMES = {"seconds", "created", "started", "finished", "elapsed", "rate", "took", "process", "commit", "difflogic"}

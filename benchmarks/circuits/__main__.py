@@ -106,7 +106,7 @@ def in_order(signals: Signals, like: AnyNetlist) -> AnyNetlist:
 def measured(name: str, netlist: CellNetlist, least: int, efforts: list[str], both_ways: bool) -> Iterator[Line]:
     """A line of the table for each effort, of which the others go on from what became.
 
-    `&deepsyn` has as much time as simplify took with the first effort, and so many seconds at least. With `both_ways`
+    `&deepsyn` has as much time as simplify took with the first effort, but at least `least` seconds. With `both_ways`
     simplify goes on from the smallest of the others' too.
     """
     netlist = lean(netlist)

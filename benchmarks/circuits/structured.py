@@ -18,7 +18,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import READS
 
 TUNING, PROOF = 5201, 7349
-"""The generator's seeds: what simplification was built on, and what it is judged on."""
+"""The generator's seeds: one for building simplification, one for its evaluation."""
 COUNT = 30
 SIZES = range(30, 601)
 """Two-input gates as drawn; a circuit of fewer or more is drawn again."""

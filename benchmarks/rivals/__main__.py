@@ -5,9 +5,9 @@
     python -m benchmarks.rivals --save             # and keep the result in results/rivals.jsonl
 
 All train the paper's checkerboard (batch 2, 20 steps): start grids, soft forward and backward pass, AdamW, and the hard
-loss of the same batch; the engine also judges its 32 probe grids. Each contender is verified first: the first soft loss
-is the authors' 231.266, the first hard loss 256, and the second soft loss that of the reference. Then they take turns,
-each in a process of its own.
+loss of the same batch; the engine also runs its 32 evaluation grids. Each contender is verified first: the first soft
+loss is the authors' 231.266, the first hard loss 256, and the second soft loss that of the reference. Then they take
+turns, each in a process of its own.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from difflogic.engine.simulation import SimulationSpec
 from difflogic.reference.simulation import ReferenceSimulation
 
 Program = Callable[[Path, int, Path | None], object]
-"""Steps a pattern so many generations, and writes it."""
+"""Function that steps a pattern by a number of generations, and writes it."""
 
 GUN = (
     "x = 36, y = 9, rule = B3/S23\n24bo$22bobo$12b2o6b2o12b2o$11bo3bo4b2o12b2o$2o8bo5bo3b2o$2o8bo3bob2o4bobo$10bo5bo7bo"

@@ -1,8 +1,8 @@
 """One contender in a process of its own, so that memory is its own and idle threads do not disturb the others.
 
-Run as `python -m benchmarks.rivals.worker NAME cpu|gpu LOSS LOSS`, with the first two soft losses. It says on a line
-of JSON that it is ready (or why not), then for every line `N` how many seconds each of N repetitions took, and at
-the end its memory.
+Run as `python -m benchmarks.rivals.worker NAME cpu|gpu LOSS LOSS`, with the first two soft losses. It reports on a line
+of JSON that it is ready (or why not), then for every line `N` the seconds that each of N repetitions took, and at the
+end its memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Contender(Protocol):
 
 
 class Ours:
-    """The engine of this place, told to do more than the others: it judges the probes, too."""
+    """The engine of this package, which does more than the others: it runs the evaluation grids, too."""
 
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
         from difflogic.devices.open import open_engine

@@ -97,7 +97,7 @@ def kill_nodes_of_sweep(folder: Path, count: int, seed: int = 0) -> Outcome:
 
 
 def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outcome: Outcome) -> None:
-    """A sweep, in which the machine of a trial is killed when so many trials before it are over."""
+    """Run a sweep, and remove the machine of the first trial in training whose number is at least `after`."""
     done: list[Sweep] = []
 
     def go() -> None:
@@ -122,7 +122,7 @@ def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outco
 
 
 def _trained(store: Store, after: int) -> tuple[JobRecord, str]:
-    """A trial that is trained, once so many before it are over, and the beginning of its machine's id."""
+    """Wait for a trial in training whose number is at least `after`; return it and the start of its machine's id."""
     found: list[tuple[JobRecord, str]] = []
 
     def there() -> bool:

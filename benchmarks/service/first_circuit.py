@@ -2,7 +2,7 @@
 
     python -m benchmarks.service.first_circuit [FOLDER]
 
-A visitor who knows the way, in Chromium: real clicks, a real file, a real worker. With FOLDER there are pictures too.
+A visitor who knows the way, in Chromium: real clicks, a real file, a real worker. With FOLDER it takes screenshots too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Visit:
         self.views: dict[str, list[int]] = {}
 
     def look(self, name: str) -> None:
-        """Read what was not there before; note how many controls a view has, and how high it is."""
+        """Read what was not there before; note the number of controls of a view, and its height."""
         lines = {line.strip() for line in self._page.text("main").splitlines()} - self._read
         self._read |= lines
         self.words += sum(len(line.split()) for line in lines)

@@ -17,10 +17,10 @@ from difflogic.train.trainer import Trainer
 
 EPOCHS, INTERVAL = 1500, 50
 PATIENCE_S = 900.0
-"""A guard against what hangs, and no judgement of speed.
+"""Timeout in seconds: a guard against hangs, not a limit on speed.
 
-A supervisor ends a worker that hangs after `WorkerLimits.first` at the latest. Whatever else takes long is a busy
-machine, where follow-ups, which have the lowest rank, wait for everybody else.
+A supervisor ends a worker that hangs after `WorkerLimits.first` at the latest. Anything else that takes long is a busy
+machine, where post-processing jobs, which have the lowest rank, wait for all others.
 """
 
 

@@ -57,7 +57,7 @@ class Connection:
         parts = urlsplit(address)
         self._address = (str(parts.hostname), int(parts.port or 80))
         self.lock = asyncio.Lock()
-        """Held by whoever asks over a connection that others share."""
+        """Held by the caller during a request on a shared connection."""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
@@ -130,7 +130,7 @@ def measure(
     compared: bool = True,
     flood: int = 50_000,
 ) -> Line:
-    """A line for the results: `seconds` of load, with so many jobs in the queue, listeners, and requests a second.
+    """Measure `seconds` of load with `jobs` in the queue, `clients` that listen, and `rate` requests a second.
 
     Not `compared`: in one stretch, without the quiet ones. `flood`: requests after that.
     """

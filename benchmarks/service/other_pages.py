@@ -194,7 +194,7 @@ def measure(name: str, programs: Path, browser_page: Callable[[], Page]) -> dict
 
 
 def answered(page: Page, address: str) -> None:
-    """Go there until somebody answers. AssertionError where nobody does."""
+    """Open the address until a server answers. AssertionError if none does."""
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         page.goto(address)

@@ -1,9 +1,9 @@
-"""Every view of the page in pictures: at two widths, light and dark, empty, running, solved, failed, without a server.
+"""Screenshots of each view of the page: at two widths, light and dark, empty, running, solved, failed, without server.
 
-    python -m benchmarks.service.pictures FOLDER
+    `python -m benchmarks.service.pictures FOLDER`
 
-Each picture is looked at by a person; what axe-core has to say against a view is printed. Exit code 1 where it says
-something, or where a view is wider than its window.
+A person looks at each screenshot; the problems that axe-core finds in a view are printed. Exit code 1 if there are any,
+or if a view is wider than its window.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Camera:
         }
 
     def shoot(self, name: str, place: str | None, text: str, selector: str = "main", script: str = "") -> None:
-        """A picture of each look at a place behind the #, once a text is there; None: where the page is already."""
+        """Take a screenshot of each look at `place` (behind the #; None: the present one), once `text` is there."""
         for look, page in self._pages.items():
             if place is not None:
                 page.js(f"location.hash = {place!r}")
@@ -50,7 +50,7 @@ class Camera:
             if script:
                 page.js(script)
             page.see(text, selector)
-            page.js("new Promise((done) => setTimeout(done, 700))")  # pictures and curves come a little later
+            page.js("new Promise((done) => setTimeout(done, 700))")  # images and curves come a little later
             page.screenshot(self._folder / f"{name}-{look}.png", whole=True)
             self.found += [f"{name}-{look}: {each}" for each in barriers(page)]
             if page.js("document.documentElement.scrollWidth > innerWidth"):

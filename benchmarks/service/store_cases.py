@@ -1,4 +1,4 @@
-"""Blows to a store that nobody has open: see `store_faults` for how each is judged."""
+"""Damage to a store that no process has open: `store_faults` checks the store after each case."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_use(filled: Filled, then: Callable[[Filled, Path], None]) -> None:
     store, copy = Store.open(filled.folder), filled.folder.with_name("copy")
     copy.mkdir()
     with closing(sqlite3.connect(database(filled))) as reader:
-        # Somebody who reads keeps the log from being worked off: it has all that was written since.
+        # An open read keeps the log from being checkpointed: it has all that was written since.
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM jobs").fetchone()
         add_last(filled, store)

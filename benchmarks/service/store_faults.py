@@ -80,7 +80,7 @@ def digests_in(folder: Path) -> Counter[str]:
 
 
 def fill(folder: Path) -> Filled:
-    """A store of eight jobs: those of three owners, in every status, with files, and a follow-up."""
+    """A store of eight jobs: those of three owners, in every status, with files, and a post-processing job."""
     filled, store, spec = Filled(folder), Store.open(folder), jobs.spec_of(jobs.config())
     for status in ("done", "failed", "cancelled", "paused", "running", "queued"):
         job, _ = store.submit("ann", replace(spec, name=status, priority=-10 if status == "queued" else 0))

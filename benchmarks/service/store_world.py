@@ -1,4 +1,4 @@
-"""Blows from around a store that nobody has open: other machines, mounts, clocks, full disks and rights."""
+"""Damage from around a store that no process has open: other machines, mounts, clocks, full disks and rights."""
 
 from __future__ import annotations
 

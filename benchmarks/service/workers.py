@@ -76,7 +76,7 @@ def _life(store: Store) -> float:
 
 
 def _kill(store: Store, job: str, outcome: Outcome) -> None:
-    """Whoever holds the job, where anybody does."""
+    """Kill the worker that holds the job, if there is one."""
     holder = next((each for each in store.workers() if each.job == job), None)
     if holder is None:
         return

@@ -3,13 +3,13 @@
     python -m benchmarks.zoo                       # those that are not there yet
     python -m benchmarks.zoo highlife rocket       # these again
     python -m benchmarks.zoo --seconds 150         # begin none after so long
-    python -m benchmarks.zoo --film wireworld      # only the film that a rule of several states is learned from
-    python -m benchmarks.zoo --report              # the table of docs/results/zoo.md anew
+    python -m benchmarks.zoo --film wireworld      # only the recording that a rule of several states is learned from
+    python -m benchmarks.zoo --report              # rebuild the table of docs/results/zoo.md
     python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
     python -m benchmarks.zoo life --judge my.aig   # the same in binary AIGER, whose ANDs are counted
 
-The pictures lie here, of 8x8 to 12x10 cells. The names of rules are those under which people know them. A film is drawn
-by the seed, and written into runs/films.
+The images lie here, of 8x8 to 12x10 cells. The names of rules are those under which people know them. A recording is
+sampled by the seed, and written into `runs/films`.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def make(name: str, command: str, run: Path) -> None:
 
 
 def keep_proof(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
-    """Simplify a picture or a rule, and write its proof."""
+    """Simplify the circuit of an image or a rule, and write its proof."""
     claim = proof.of_run(trained) if trained.config.task.target != "data" else of_film(name, trained)
     found = simplified(claim.netlist)
     proved = proof.decide(replace(claim, netlist=found.netlist))
@@ -167,13 +167,13 @@ def keep_proof(name: str, command: str, trained: trained_circuit.TrainedCircuit)
 
 
 def of_film(name: str, trained: trained_circuit.TrainedCircuit) -> proof.Claim:
-    """The claim that what was learned from a film is the rule of two states that made it."""
+    """Return the claim that a circuit learned from a recording computes the rule of two states that made it."""
     netlist, nothing = CellNetlist.of_run(trained.circuit, trained.config), np.zeros((0, 0, 0), dtype=np.uint8)
     return proof.Claim("rule", netlist, Scenario.of(trained.config), nothing, RULES[name])
 
 
 def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
-    """The same of a rule of several states, or of four pictures, for which proof.json has no claim."""
+    """Simplify the circuit of a rule of several states, or of four images, for which proof.json has no claim."""
     before = CellNetlist.of_run(trained.circuit, trained.config)
     found = simplified(before)
     assert found.verdict.equal, f"{name}: {found.verdict}"
@@ -195,7 +195,7 @@ def keep(name: str, command: str, entry: dict[str, object], gates: list[int]) ->
 
 
 def keep_controller(name: str, command: str, run: Path) -> None:
-    """Simplify what a run of agents came to, play episodes that nobody has seen, and write it.
+    """Simplify the result of a run of agents, play episodes that training never saw, and write it.
 
     `small.json` in the run's folder is taken as simplified: a search of hours may be stopped, and gone on with.
     """
@@ -293,7 +293,7 @@ def decisions(function: FunctionNetlist) -> Image.Image:
 
 
 def sheet() -> Image.Image:
-    """All pictures with their names."""
+    """Return all images with their names."""
     names, columns = zoo.names(), 10
     made = Image.new("RGB", (96 * columns, 84 * -(-len(names) // columns)), "white")
     for place, name in enumerate(names):
@@ -304,7 +304,7 @@ def sheet() -> Image.Image:
 
 
 def report() -> None:
-    """Write the table of all circuits into the page, and their pictures."""
+    """Write the table of all circuits into the page, and their images."""
     rows = [
         "| name | what it does | gates as trained | best known | three-input tables | exported as ANDs | made by |",
         "|---|---|---|---|---|---|---|",

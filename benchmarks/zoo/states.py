@@ -40,7 +40,7 @@ def sandpile() -> Rule:
 
 EVERY = set(range(1, 9))
 RULES = {
-    # Of two states. Training by `--rule` did not find it: 22 attempts from the seed 23 left 54 wrong values or more.
+    # Of two states. Training by `--rule` did not find it: 22 attempts from the seed 23 left 54 mismatches or more.
     "anneal": generations(2, {4, 6, 7, 8}, {3, 5, 6, 7, 8}),
     "brians-brain": generations(3, {2}, set()),
     "brain-6": generations(3, {2, 4, 6}, {6}),
@@ -125,7 +125,7 @@ def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str
 
 
 def _codes(origin: list[int]) -> States:
-    """The four starts `[4, H, W, C]`: channels 1 and 2 say which picture, the higher bit first."""
+    """Return the four initial states `[4, H, W, C]`: channels 1 and 2 number the image, the higher bit first."""
     start = np.zeros((4, len(SUITS[0]), len(SUITS[0][0]), len(origin)), dtype=np.uint8)
     start[..., origin.index(1)] = np.array([0, 0, 1, 1])[:, None, None]
     start[..., origin.index(2)] = np.array([0, 1, 0, 1])[:, None, None]
