@@ -1,4 +1,4 @@
-"""What holds for every test: reproducible, and no silent floating point error."""
+"""Fixtures and hooks for all tests: results are reproducible, and no floating point error is silent."""
 
 import gc
 import os
@@ -40,10 +40,10 @@ _FIRST = ("bench", "train", "circuits", "house", "cli")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where processes share the files out: rooms with long files first, and at first every other file the service's.
+    """Order the files that processes share: folders with long files first, and at first every other file the service's.
 
-    Those wait half of their time, for workers and browsers, so that another process computes. And none has a long file
-    left when the others are done.
+    Tests of the service wait half of their time, for workers and browsers, while another process computes. And no
+    process has a long file left when the others are done.
     """
     for item in items:
         if item.nodeid.startswith(_PARITY):

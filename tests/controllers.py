@@ -30,7 +30,7 @@ def of_layers(thresholds, layers, actions, *names, **named) -> Controller:
 def random_controller(
     seed: int, widths: tuple[int, ...] = (32, 32), dims: tuple[int, ...] = (7,) * 4, actions: int = 2
 ):
-    """By default of the size of a policy for the pole: 28 thermometer bits, two layers of 32 gates."""
+    """Return random gates, by default as many as in a policy for the pole: 28 thermometer bits, two layers of 32."""
     rng = np.random.default_rng(seed)
     thresholds = [np.sort(rng.normal(size=count)) for count in dims]
     return of_layers(thresholds, random_layers(rng, sum(dims), widths), actions)

@@ -5,7 +5,7 @@ import numpy as np
 from difflogic.config import presets
 
 BLANK = {side: ("." * side,) * side for side in (16, 20)}
-"""Pictures do not change a circuit."""
+"""Blank images by side: an image does not change a circuit."""
 MODELS = {
     "gol": presets.game_of_life().model,
     "checkerboard": presets.checkerboard().model,

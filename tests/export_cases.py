@@ -63,7 +63,7 @@ def published() -> CellNetlist:
 
 
 def published_small() -> CellNetlist:
-    """The same with the three channels that the picture needs, under their old names."""
+    """Return the same with the three channels that the image needs, under their old names."""
     gate = Builder(3)
     kept = gate(OR, gate(OR, 9 + 0, 9 + 8), 18 + 6)
     board = gate(NOT, gate(A_AND_NOT_B, kept, 9 + 6), 0)

@@ -79,7 +79,7 @@ def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
 
 
 def outcomes(model: Model) -> list[Outcome]:
-    """What each run of a model has come to, which is then closed."""
+    """Return the outcome of each run of a model, and close the model."""
     results = list(zip(model.states(), model.fetch_metrics(), model.evaluate(), strict=True))
     model.close()
     return results

@@ -83,7 +83,7 @@ def step(circuit: Circuit, state: np.ndarray, gate: Gate) -> np.ndarray:
 
 
 Squares = dict[int, tuple[int, list[tuple[int, int]]]]
-"""By CA step, a side and each sample's corner: what is zeroed before that step."""
+"""Squares that are zeroed before a CA step: its side and each sample's corner, by step."""
 
 
 def zeroed(state: np.ndarray, side: int, corners: list[tuple[int, int]]) -> np.ndarray:

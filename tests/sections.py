@@ -9,7 +9,7 @@ _OPTIMIZER = {each.name for each in fields(OptimizerConfig)}
 
 
 def sections(**given: Any) -> dict[str, dict[str, Any]]:
-    """By section: `sections(lr=0.1, epochs=9, pool={"size": 4})`. A name without a table is of optimizer or train."""
+    """Return settings by section: `sections(lr=0.1, pool={"size": 4})`. Single names are of optimizer or train."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in given.items():
         if isinstance(value, dict):

@@ -17,7 +17,7 @@ WIDTHS = (3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 130, 200, 1024, 1030)
 
 
 class Case(NamedTuple):
-    """A specification, its start `[H, C, words]`, and how many steps."""
+    """A specification, its initial state `[H, C, words]`, and a number of steps."""
 
     spec: SimulationSpec
     start: Planes

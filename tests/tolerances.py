@@ -1,4 +1,4 @@
-"""How close is close enough, and why. Hard circuits, wires and random bits are compared exactly, always."""
+"""Tolerances of comparisons, and reasons for them. Hard circuits, wires and random bits are always compared exactly."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ of at most 1 pass tens of layers, each with a few roundings, and any order of su
 
 
 def difference_atol(one: np.ndarray | float, other: np.ndarray | float) -> float:
-    """What rounding may do to half the difference of two functions' values, which are given as arrays of terms."""
+    """Bound the rounding error of half the difference of two functions' values, which are given as arrays of terms."""
     return DIFFERENCE_ROUNDING * float(1 + np.abs(one).sum() + np.abs(other).sum()) / 2
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of films: its rules are drawn alike each time, and its judge reads circuit.json as difflogic does."""
+"""Benchmark of recordings: it samples the same rules each time, and reads circuit.json as difflogic does."""
 
 import json
 

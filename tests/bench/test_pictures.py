@@ -1,4 +1,4 @@
-"""The benchmark of own pictures: they are drawn alike each time, and judged by the bits that the command reads."""
+"""Benchmark of custom images: it samples the same ones each time, and compares with the bits that the command reads."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The table of what is the same: what counts as equal, how close the rest is, and what nobody measured."""
+"""Table of equal results: what counts as equal, how close the rest is, and what has not been measured."""
 
 from dataclasses import replace
 from pathlib import Path

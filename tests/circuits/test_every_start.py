@@ -132,7 +132,7 @@ def test_published_checkerboard_is_proved(side: int) -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_asynchronous_rounds_show_the_target(seed: int) -> None:
-    """Every initial state shows the target after so many rounds, in each of which each cell fires."""
+    """Every initial state shows the target after `from_step` rounds, in each of which each cell fires."""
     netlist, target, steps = draw_case(np.random.default_rng(seed))
     found = prove_every_start(netlist, target, steps, seconds=1, synchronous=False)
     if not found.proved:

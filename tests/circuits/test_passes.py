@@ -457,7 +457,7 @@ def test_unobservable_gate_is_removed() -> None:
 
 
 def like(inputs: int, outputs: int) -> NamedNetlist:
-    """Return a netlist without gates, with so many inputs and outputs."""
+    """Return a netlist without gates, with these numbers of inputs and outputs."""
     names = tuple(f"x{index}" for index in range(inputs)), tuple(f"y{index}" for index in range(outputs))
     return NamedNetlist(named_inputs=names[0], named_outputs=names[1], **gate_arrays([], [], [0] * outputs))
 

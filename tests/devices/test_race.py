@@ -34,7 +34,7 @@ class Clock:
 
 
 class Paced:
-    """An engine that takes so many seconds per epoch by a clock, the warm-up in addition at the first."""
+    """An engine that takes `pace` seconds per epoch by a clock, plus `warm_up` at the first."""
 
     def __init__(self, engine: Any, clock: Clock, pace: float, warm_up: float = 0.0, name: str = "") -> None:
         self.engine, self.clock, self.pace, self.warm_up = engine, clock, pace, warm_up

@@ -77,7 +77,7 @@ def test_shares_follow_speeds() -> None:
 
 
 class Slow:
-    """An engine whose models take so many ticks of a clock for an epoch, each in a thread of its own."""
+    """An engine whose models take `ticks` of a clock for an epoch, each in a thread of its own."""
 
     def __init__(self, name: str, ticks: float) -> None:
         self.selector, self.info, self.ticks = name, EngineInfo(name), ticks

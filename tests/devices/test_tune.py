@@ -48,7 +48,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def without_trees() -> Circuit:
-    """The example's shape, but for a perception whose kernels compile sooner, for each schedule anew."""
+    """Return the example's shape with a perception whose kernels compile faster, since each schedule compiles them."""
     return random_circuit(np.random.default_rng(0), channels=2, kernels=3)
 
 

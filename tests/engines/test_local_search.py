@@ -94,7 +94,7 @@ def test_both_find_the_same_of_any_circuit(circuit: Circuit, height: int, width:
 
 
 def test_no_round_makes_it_worse_and_a_small_task_is_solved() -> None:
-    """One cell's neighbours are to become a picture in one step, by a circuit that passes A on."""
+    """One cell's neighbours are to become an image in one step, by a circuit that passes A on."""
     job = task_job("a seed", probes=1, batch=1)
     local_search, counts = CpuLocalSearch(job), []
     gates = job.circuit.flat_logits().argmax(axis=1)

@@ -35,7 +35,7 @@ def random_wiring(kernels: int, channels: int, per_kernel: bool) -> Circuit:
 
 
 def deep(layers: int, channels: int = 2) -> Circuit:
-    """Decided gates, mostly, so that something passes through so many layers."""
+    """Return a circuit of mostly converged gates, so that signals pass through all layers."""
     return random_circuit(np.random.default_rng(2), channels, hidden=(12,) * layers, scale=5.0)
 
 

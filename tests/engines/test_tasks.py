@@ -1,4 +1,4 @@
-"""Every kind of task on every engine: the reference's own starts, targets, damage, pool, losses and verdicts."""
+"""Every kind of task on every engine, compared with the reference: initial states, targets, damage, pool and losses."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def job(request: pytest.FixtureRequest) -> Job:
 
 
 def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
-    """Keys, pool and verdict to the bit; loss, gradients and logits closely."""
+    """Keys, pool and evaluation agree to the bit; loss, gradients and logits closely."""
     state = start(job)
     (ours, (row,), _), (theirs, (expected,), _) = (train(each, job, state, 1) for each in (engine, ReferenceEngine()))
     assert row.soft_loss == pytest.approx(expected.soft_loss, rel=tolerances.LOSS_RTOL)

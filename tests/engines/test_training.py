@@ -60,5 +60,5 @@ def test_the_papers_first_losses(any_engine: Engine, config: Config, soft: float
         assert row.soft_loss == pytest.approx(soft, abs=0.005)  # published to two places
     elif soft is not None:  # of the small circuit they print none
         assert row.soft_loss == pytest.approx(soft, rel=tolerances.LOSS_RTOL)
-    masks_differ = config.train.asynchronous  # a verdict has masks of its own
+    masks_differ = config.train.asynchronous  # an evaluation has masks of its own
     assert evaluation.train_hard_loss == hard or masks_differ

@@ -44,7 +44,7 @@ def keeper_config(channels: int, task: dict[str, Any], **train: Any) -> Config:
 
 
 def kept(path: Path, config: Config, seeds: int = 1, leader: int = 0, epoch: int = 3) -> Path:
-    """A run folder with nothing but the checkpoint of `keeper`, for each of so many seeds."""
+    """Write a run folder with nothing but the checkpoint of `keeper`, with a member for each of `seeds` seeds."""
     circuit = keeper(config.model.channels)
     members = []
     for seed in range(config.seed, config.seed + seeds):

@@ -72,13 +72,13 @@ def test_a_picture_that_stays(tmp_path):
 
 def test_a_hole_that_never_heals(tmp_path):
     healing = judge(tmp_path, STILL)["self-healing"]
-    assert healing.values["wrong"] == 3  # ones in the middle 2x2 of PICTURE
+    assert healing.values["wrong"] == 3  # ones in the middle 2x2 of `PICTURE`
     assert healing.curve == [0, 0, 0] + [3] * 10
     assert "exact_from" not in healing.values
 
 
 def test_a_hole_where_nothing_was(tmp_path):
-    """The middle of the picture is empty, so that the damage never shows."""
+    """The middle of the image is empty, so that the damage never shows."""
     ring = ("1..1", "....", "....", "1..1")
     healing = judge(tmp_path, STILL | {"picture": ring, "start_picture": ring})["self-healing"]
     assert (healing.values["wrong"], healing.values["exact_from"]) == (0, 0)

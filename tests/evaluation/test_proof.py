@@ -142,7 +142,7 @@ def test_a_picture_that_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_was_wrong_within_its_cycle() -> None:
-    """Hidden channels count to three; the picture is right at steps 4, 6 and 7, and step 7 is the state of step 4."""
+    """Hidden channels count to three; the image is right at steps 4, 6 and 7, and step 7 is the state of step 4."""
     scenario = Scenario("zeros", 3, 3, steps=6)
     counted = CellNetlist.build(
         3, False, [12, 8, 3], [(13, 13), (13, 22), (13, 13)], [27, 28, 29], visible=1, scenario=scenario

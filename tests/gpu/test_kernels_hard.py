@@ -80,7 +80,7 @@ def test_pack(device: GpuDevice, batch: int, probes: int) -> None:
 @pytest.mark.parametrize("loss_channels", [1, 3])
 @pytest.mark.parametrize(("probes", "batch"), [(1, 1), (32, 2), (40, 17), (64, 33), (5, 64)])
 def test_hard_loss(device: GpuDevice, probes: int, batch: int, loss_channels: int) -> None:
-    """Wrong values of probes and batch apart, added to earlier ones, beside the targets of its own step."""
+    """Mismatches with the targets of this step are added to earlier ones, for evaluation grids and batch separately."""
     shape = Shape(batch, 3, 4, 3, steps=3, loss_channels=loss_channels, loss_steps=(2, 3), targets=2)
     rng = np.random.default_rng(8)
     with rig(device, [random_circuit(rng, 3)] * M, shape, probes=probes, hard_batch=batch) as r:

@@ -59,7 +59,7 @@ def corners_of(shape: Shape, samples: int, seed: int = 1) -> np.ndarray:
 
 
 def put_corners(r: Rig, corners: np.ndarray) -> None:
-    """Those of the batch, behind the probes'."""
+    """Put the corners of the batch behind those of the evaluation grids."""
     words = corner_words(np.zeros((M, corners.shape[1], 0, 2), dtype=np.int64), r.plan)
     first = 32 * r.plan.probe_groups
     words[:, :, first : first + corners.shape[2]] = corners
@@ -319,7 +319,7 @@ def test_faults_of_states_and_of_their_adjoints(device: GpuDevice, shape: Shape)
 @pytest.mark.parametrize("probes", [1, 40])
 @pytest.mark.parametrize("shape", FAULTY, ids=str)
 def test_hard_faults(device: GpuDevice, shape: Shape, probes: int) -> None:
-    """The probes' by their key; the batch's by its own, but for the start, which the soft pass has left so."""
+    """Evaluation grids have faults by their key, the batch by its own, except at step 0: the soft pass made those."""
     rng = np.random.default_rng(10)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
         first = r.plan.probe_groups * shape.cells_per_grid

@@ -218,7 +218,7 @@ def test_software_keeps_nodes_by_the_machines_memory(
     memory: int | None,
     kept: bool,
 ) -> None:
-    """Some 2 GB of nodes. How much memory a card has, nobody tells: one with its own may be expected to have that."""
+    """Some 2 GB of nodes. A card does not report its memory: one with its own is expected to have enough."""
     monkeypatch.setattr(planner, "physical_memory", lambda: memory)
     circuit = Circuit.initial(presets.checkerboard().model, 23)
     shape = Shape.of(circuit, (2, 64, 64, 8), 20)

@@ -36,7 +36,7 @@ def test_every_kernel_is_timed(timed: GpuDevice, repeat: int) -> None:
     assert times.wall == times.encode + times.submit + times.wait
     assert times.timestamps == (TIMESTAMPS in timed.adapter.features)
     assert (times.gaps > 0, times.round_trip > 0) == (times.timestamps, times.timestamps)
-    # A software device works in the submitting call too, before anybody waits for it.
+    # A software device works in the submitting call too, before the wait begins.
     assert times.gaps <= times.submit + times.wait
     # without timestamps each step is done twice: whole, and kernel by kernel
     kernels = len(times.kernels)

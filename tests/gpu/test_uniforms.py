@@ -34,7 +34,7 @@ def reversed_fields() -> str:
 
 @pytest.mark.parametrize("text", [TEXT, reversed_fields()], ids=["as declared", "reversed"])
 def test_the_order_of_the_fields_changes_nothing(device: GpuDevice, text: str) -> None:
-    """The shader's compiler is the judge of where a field lies."""
+    """The shader's compiler decides where a field lies."""
     reads = [f"seen[{i}] = bitcast<u32>(shape.{name});" for i, name in enumerate(WORDS)]
     main = f"""
         @group(0) @binding(0) var<uniform> shape: Shape;

@@ -13,9 +13,9 @@ from tests.programs import lacking
 
 HERE = Path(__file__).parent
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-"""Where a system has no Node, bin/setup puts one beside this Python."""
+"""Search path: if a system has no Node, bin/setup puts one beside this Python."""
 SECONDS = 300
-"""What has not ended by then hangs."""
+"""Timeout of a script, after which it is taken to hang."""
 
 
 def needs() -> None:
@@ -25,7 +25,7 @@ def needs() -> None:
 
 
 def run(script: str, given: Any, environment: Mapping[str, str] | None = None) -> Any:
-    """What a script beside this file writes as JSON at last, given JSON. AssertionError where it fails."""
+    """Return the JSON that a script beside this file writes at last, given JSON. AssertionError if it fails."""
     done = subprocess.run(
         [shutil.which("node", path=PATH) or "node", HERE / script],
         input=json.dumps(given),

@@ -26,7 +26,7 @@ def sources() -> Sources:
 
 
 def tint(sources: Sources, variants: Sequence[Variant]) -> list[str]:
-    """What Tint says to these modules and pipelines, each sentence with file and line."""
+    """Return the messages of Tint about these modules and pipelines, each with file and line."""
     modules = [{"name": name, "code": source.text} for name, source in sources.items()]
     pipelines = [
         {
@@ -49,7 +49,7 @@ def _located(source: Source, message: dict[str, Any]) -> str:
 
 
 def naga(sources: Sources, variants: Sequence[Variant], folder: Path) -> list[str]:
-    """What naga and `spirv-val` find wrong with these variants as Metal, HLSL and SPIR-V."""
+    """Return the errors of naga and `spirv-val` in these variants as Metal, HLSL and SPIR-V."""
     texts = [{"name": each.label, "code": with_constants(sources[each.module], each.constants)} for each in variants]
     answers = node.run("naga.js", texts)
     assert len(answers) == len(variants)
@@ -72,7 +72,7 @@ def with_constants(source: Source, constants: Mapping[str, int]) -> str:
 
 
 def spirv_val(name: str, program: bytes, folder: Path) -> str:
-    """What it says; nothing where the program is valid for every Vulkan."""
+    """Return the output of `spirv-val`, or an empty text if the program is valid for every Vulkan."""
     file = folder / f"{re.sub('[^A-Za-z0-9]', '_', name)}.spv"
     file.write_bytes(program)
     done = subprocess.run(["spirv-val", "--target-env", "vulkan1.0", file], capture_output=True, text=True, check=False)

@@ -90,7 +90,7 @@ def of_kernels() -> Iterator[Variant]:
 
 
 def plans() -> Iterator[Plan]:
-    """Of any preset, what the planner may choose on a device with default limits, or the tuner."""
+    """Yield the plans that the planner or the tuner may choose for any preset on a device with default limits."""
     for software, preset in itertools.product((True, False), presets.PRESETS.values()):
         device = RecordingDevice(software)
         config = preset.make()

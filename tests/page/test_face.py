@@ -1,4 +1,4 @@
-"""The page that trains, as a visitor meets it: in Chromium, with real keys, clicks and files."""
+"""In-browser training, as a visitor meets it: in Chromium, with real keys, clicks and files."""
 
 import json
 import math
@@ -33,13 +33,13 @@ const open = GPUAdapter.prototype.requestDevice;
 GPUAdapter.prototype.requestDevice = async function (...given) {
     return (window.device = await open.apply(this, given));
 }; }"""
-"""What loses a device has to have it."""
+"""Script that stores the page's GPU device, so that a test can lose it."""
 
 Opened = Callable[..., Page]
 
 
 def module(path: str) -> str:
-    """What imports a module of the package in a page."""
+    """Return the expression that imports a module of the package in a page."""
     return f"import({json.dumps('data:text/javascript,' + quote(joined(path)))})"
 
 
@@ -96,7 +96,7 @@ return [height, width, Array.from(context.getImageData(0, 0, width, height).data
 
 
 def cells(page: Page, canvas: str = "target") -> np.ndarray:
-    """What a canvas shows, `[H, W]`, as colours 0 to 7."""
+    """Return the content of a canvas, `[H, W]`, as colours 0 to 7."""
     height, width, data = page.js(COPY.replace("NAME", canvas))
     bits = np.array(data).reshape(height, width, 4)[..., :3] > 127
     return bits @ np.array([1, 2, 4])
@@ -326,7 +326,7 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
 
 @pytest.fixture(scope="module")
 def solved(browser: Browser, address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """What is learned at once: nothing, out of nothing, which a page refuses. The circuit has had a train step."""
+    """Page with a solved task: an empty image, which is learned at once. The check that refuses it is switched off."""
     text = training_page(SHOWN)
     file = tmp_path_factory.mktemp("solved") / "train.html"
     file.write_text(text.replace("new Set(pad.cells).size < 2", "false"))

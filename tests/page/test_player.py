@@ -433,7 +433,7 @@ def mixed(name: str) -> tuple[CellNetlist, list[int]]:
 
 
 def repaired(page: Page, name: str, places: list[int]) -> dict[str, Any]:
-    """What becomes of a circuit whose picture is right but for these values."""
+    """Return the result of repairing a circuit whose image is right except at these places."""
     text = REPAIRED.replace("NAME", name).replace("SEED", str(SEED)).replace("PLACES", json.dumps(places))
     return dict(json.loads(page.js(text.replace("GATES", json.dumps(mixed(name)[1])))))
 
@@ -463,7 +463,7 @@ def test_what_cannot_be_told_apart_or_is_too_much_is_not_repaired(page: Page) ->
 
 
 def test_an_attempt_ends_where_what_its_search_leaves_is_repaired(page: Page) -> None:
-    """Two values are wrong, and nothing mends them: they are set right an eighth of a first look later."""
+    """The search leaves two mismatches, which are repaired in fewer epochs than a first look for early stopping."""
     before, gates = mixed("draw-small")
     config, start = page_config("draw-small"), start_of(before)[None]
     states = before.rollout(start, config.task.steps)[:, 0]

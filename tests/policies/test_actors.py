@@ -1,4 +1,4 @@
-"""What acts: thermometer bits, distributions, and the agents that know nothing."""
+"""Actors: thermometer bits, distributions of actions, and agents that do not learn."""
 
 import numpy as np
 import pytest

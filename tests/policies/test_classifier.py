@@ -1,4 +1,4 @@
-"""A classifier: a table's label is learned in one command, judged on rows held out, and ends as gates."""
+"""A classifier: a table's label is learned in one command, evaluated on held-out rows, and ends as gates."""
 
 import gzip
 import json

@@ -52,7 +52,7 @@ def test_fit_takes_an_environment_and_resumes(tmp_path):
 
 
 def arrays(path):
-    """What the checkpoint of a run holds, of every member, by name."""
+    """Return the arrays in the checkpoint of a run, of all members, by name."""
     saved = checkpoint.read_agents(path)
     return {f"{index}.{name}": array for index, each in enumerate(saved.members) for name, array in each.arrays.items()}
 
@@ -159,7 +159,7 @@ class InEvaluation(Observer):
     ("solved", "where"), [*exhaustive((0, (4, False)), (0, (8, False)), (1, (12, True))), (0, (8, True))]
 )
 def test_an_evaluation_that_is_broken_off_is_played_again(tmp_path, solved, where):
-    """That of the stop rule too, which then ends the run where it would have ended."""
+    """The evaluation of the stop rule is played again too, and ends the run at the same iteration."""
     settings = config(seed=8, steps=100_000 if solved else 1024)
     whole = Trainer(settings, CPU).run(out=tmp_path / "whole", stop_when_solved=solved)
     iteration, final = (whole.epoch // 128, True) if solved else where
@@ -201,7 +201,7 @@ def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path, policy, al
 
 
 def test_transitions_are_kept_over_a_pause(tmp_path):
-    """Of SAC, whose buffer has begun anew by then: the run goes on bit for bit."""
+    """The buffer of SAC has begun to overwrite itself by then, and the run goes on bit for bit."""
     settings = PRESETS["pendulum"].with_(
         steps=2000,
         environment={"n_envs": 8},

@@ -1,4 +1,4 @@
-"""Environments that tests can foresee, and some that nobody can learn from. Importing this module registers them."""
+"""Environments that tests can foresee, and some that cannot be learned. Importing this module registers them."""
 
 import gymnasium
 import numpy as np
@@ -89,7 +89,7 @@ class Corridor(Signs):
 
 
 class Broken(Signs):
-    """What `fault` names goes wrong in the third step."""
+    """Environment with the fault that `fault` names."""
 
     def __init__(self, fault):
         self.fault = fault

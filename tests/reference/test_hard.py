@@ -75,7 +75,7 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     shape = Shape(-(-batch // 32), 3, 4, 3, steps=1, loss_channels=loss_channels)
     hard_targets = pack_targets(np.broadcast_to(target, (1, batch, *target.shape)))
     counts = np.zeros((shape.batch, 2), dtype=np.uint32)
-    counts[:, 0] = 5  # of a state that was judged before
+    counts[:, 0] = 5  # of a state that was evaluated before
     hard_loss(shape, 0, words, hard_targets, counts)
     assert counts[:, 0].tolist() == [5 + flips[first : first + 32].sum() for first in range(0, batch, 32)]
     wrong = flips.any(axis=(1, 2, 3))

@@ -176,7 +176,7 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
 def assert_verdict(
     job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares, keys: tuple[prng.Key, ...]
 ) -> None:
-    """Wrong values after each judged step, of probes with their own events and of the batch with the epoch's."""
+    """Compare mismatches after each evaluated step: evaluation grids have their own events, the batch the epoch's."""
     task = job.config.task
     circuit = job.circuit.with_logits(state.logits)
 

@@ -1,4 +1,4 @@
-"""Films and strips show the states that they were given, to the pixel."""
+"""Recordings and strips show the given states, to the pixel."""
 
 import io
 from typing import Any

@@ -32,7 +32,7 @@ HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,
 
 @pytest.fixture(scope="session")
 def engine() -> Engine:
-    """A run folder is the same whoever computes; tests/train says so of its numbers."""
+    """A run folder is the same with every engine; tests/train checks this for its numbers."""
     return open_engine("reference")
 
 

@@ -1,4 +1,4 @@
-"""What a target looks like."""
+"""Diagrams of targets, losses and gates."""
 
 import io
 import math
@@ -35,7 +35,7 @@ def test_images_need_neither_the_backend_nor_the_home_of_the_environment(
 ) -> None:
     """A command in a notebook inherits the kernel's backend, and a container's user may have no home.
 
-    The settings in the current folder, which may be anybody's, do not count either.
+    The settings in the current folder, which another user may have written, do not count either.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "matplotlibrc").write_text("text.usetex: True")
@@ -97,7 +97,7 @@ def rows_of(epochs: int) -> list[Row]:
 
 
 def marked(figure: Any) -> tuple[list[float], list[str]]:
-    """The epochs of the lines in each panel of a loss picture, and what stands above them."""
+    """Return the epochs of the lines in each panel of a loss diagram, and the labels above them."""
     lines = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes]
     assert all(each == lines[0] for each in lines)
     assert len({axes.get_ylabel() for axes in figure.axes}) == len(figure.axes)

@@ -1,10 +1,10 @@
 """A worker that does as its job is called, so that a test which steps in while a job runs never comes too late.
 
-    stand         it stands still as soon as it has this job, as a process does that somebody stops
+    stand         it stands still as soon as it has this job, like a process that a signal stops
     die           it ends at once, whenever it takes this job
     hold 60       at epoch 60 it waits, with signs of life, until someone asks for the job or ends the worker
     hold 2.60     the same at epoch 60 of attempt 2; there may be several of these
-    hold          of a follow-up: it never ends
+    hold          as a post-processing job, it never ends
 
 It holds a job at a place once: who takes it up again goes on. It leaves diagrams blank, as tests/conftest.py does.
 """
@@ -35,7 +35,7 @@ import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 while True: pass
 """
-"""A follow-up that computes without end; as a real one does, it ends when its worker is gone and closes its input."""
+"""Post-processing job that computes without end; like a real one, it ends when its worker is gone: its input closes."""
 
 
 class _Holding(ServiceObserver):

@@ -195,7 +195,7 @@ class Page:
         ).strip()
 
     def tab_to(self, name: str, most: int = 80) -> None:
-        """By the Tab key alone. AssertionError where that does not lead there."""
+        """Move the focus by the Tab key alone. AssertionError if it does not get there."""
         met = []
         for _ in range(most):
             self.press("Tab")
@@ -221,9 +221,9 @@ class Page:
 
 
 def barriers(page: Page, *rules: str) -> list[str]:
-    """What axe-core has to say against what is shown: texts too pale, fields without names, roles that are none.
+    """Return the problems that axe-core finds in what is shown: texts too pale, fields without names, invalid roles.
 
-    By some of its rules alone where they are named.
+    If rules are named, only these are checked.
     """
     script = resources.files("axe_core_python") / "axe.min.js"
     page.js(script.read_text(encoding="utf-8") + "; null")

@@ -20,7 +20,7 @@ def short_config(epochs: int = EPOCHS, **fields: Any) -> Config:
 
 
 def reached(store: Store, job: str, epoch: int, attempt: int = 0) -> None:
-    """Wait until the job has trained so many epochs, with restarts those of an attempt."""
+    """Wait until the job has trained up to `epoch`, with restarts that of an attempt."""
 
     def there() -> bool:
         now = store.job(job)

@@ -119,7 +119,7 @@ def test_agents_get_post_processing_jobs(live: Live, client: httpx.Client) -> No
 
 
 def saved(live: Live, job: str, epoch: int) -> None:
-    """As if a worker had come so far, and a follow-up to its end."""
+    """Mark a job as done and saved at `epoch`, without a worker or a post-processing job."""
     with live.store.database.writing() as connection:
         connection.execute("UPDATE jobs SET saved_progress = ?, status = 'done' WHERE id = ?", (epoch, job))
 

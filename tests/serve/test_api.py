@@ -143,7 +143,7 @@ def test_until_solved_ends_within_the_limits_of_the_server(client):
 
 
 def test_unreachable_target_is_noticed_in_the_preview(client):
-    """Of a picture that is grown from one cell: how many steps would do."""
+    """The notice names the number of steps that an image grown from one cell needs."""
     request = {"preset": "lizard", "set": {"task.steps": 3}}
     seen = client.post("/jobs/preview", json=request).json()
     assert "In 3 steps a signal gets from the one cell to 7x7" in seen["notices"][0]

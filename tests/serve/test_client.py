@@ -195,7 +195,7 @@ def test_server_prints_link_and_commands_find_its_token(tmp_path: Path, capsys, 
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert f"{clients.API}/jobs" in [line.get("path") for line in lines]
     assert token not in file.read_text() + local.SERVERS.path.read_text()
-    served.end(signal.SIGKILL)  # who has its port now may be anybody
+    served.end(signal.SIGKILL)  # any other program may have its port now
     assert "Set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
 
 

@@ -1,4 +1,4 @@
-"""The door holds: connections that send little, late or nothing keep nobody else out."""
+"""Connections: clients that send little, late or nothing keep no other out; proxies, HTTPS and prefixes."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Events: nothing lost, nothing doubled, whoever listens and however often the connection breaks."""
+"""Events: none lost, none doubled, for any number of listeners and of broken connections."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ def training(live: Live) -> Iterator[Training]:
 
 
 def listen(live: Live, path: str, last: str = "", events: int = 0, until: str = "end") -> list[tuple[str, object, str]]:
-    """Events until one of this name, or so many."""
+    """Return the events up to one of the name `until`, or the first `events` of them."""
     found = []
     with live.client() as client, client.stream("GET", path, headers={"Last-Event-ID": last} if last else {}) as answer:
         assert answer.status_code == 200, answer.read()
@@ -232,7 +232,7 @@ def test_a_deleted_job_ends_its_streams(live):
 
 
 def told(store, job: JobRecord, position: Position) -> list[tuple[str, object, str]]:
-    """What a listener hears that asked for a job as it was then; a stream that does not end is an error."""
+    """Return the events for a listener to a job from `position` on; a stream that does not end is an error."""
 
     async def hear() -> list[str]:
         feed = ChangeFeed(store, Telemetry(store))

@@ -1,4 +1,4 @@
-"""Follow-ups beside trainings: they wait for no device, and whatever happens to their processes, it is told."""
+"""Post-processing jobs beside trainings: they wait for no device, and each end of their processes is reported."""
 
 import json
 import os
@@ -33,7 +33,7 @@ SLEEPS = "import time; time.sleep(600)"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
-    """A store with a job whose circuit follow-ups can take."""
+    """A store with a trained job, as source of post-processing jobs."""
     store = Store.open(tmp_path_factory.mktemp("follow"))
     job = store.submit("ann", spec_of(short_config(100)))[0].id
     with Supervisor(store.folder, ["cpu"]):
@@ -48,7 +48,7 @@ def submit(trained: tuple[Store, str], kind: str = "export") -> JobRecord:
 
 
 def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.WorkerProcess, threading.Thread]:
-    """The next follow-up, under way in a worker in this process."""
+    """Start the next post-processing job in a worker in this process."""
     hand = worker.WorkerProcess(store, "hand", FOLLOW_UPS, [], limits or WorkerLimits(), None)
     claimed = hand._claim()
     assert claimed is not None
@@ -59,7 +59,7 @@ def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.Wor
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[FollowUpProcess]:
-    """Follow-up processes, as they begin."""
+    """Post-processing processes, as they begin."""
     made: list[FollowUpProcess] = []
     real = FollowUpProcess.__enter__
     monkeypatch.setattr(FollowUpProcess, "__enter__", lambda self: made.append(self) or real(self))
@@ -103,7 +103,7 @@ def test_build_makes_a_circuit_for_the_task_of_a_training(trained):
 
 
 def test_proof_jobs_report_their_results(trained):
-    """Of a training what fits its task, as `difflogic prove` says it; of a simplification that it is the same."""
+    """A proof of a training is of its task, as by `difflogic prove`; one of a simplification is of equality."""
     store, _ = trained
 
     def made(kind, source, **options):

@@ -49,7 +49,7 @@ def test_jobs_of_version_0_1_0_are_read(folder, has_database):
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.exhaustive
 def test_it_goes_on(folder, tmp_path):
-    """What was done stays; what was paused goes on as by hand, and what was queued is trained."""
+    """Done jobs stay; paused jobs go on as without a server, and queued jobs are trained."""
     store = Store.open(folder)
     jobs = {job.name: job.id for job in store.jobs()}
     runs = {name: store.job_folder(jobs[name]).run for name in CONFIGS}

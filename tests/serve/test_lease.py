@@ -1,4 +1,4 @@
-"""How long a worker may be silent: by what it does, and by what was usual so far."""
+"""Duration of leases: a worker may be silent for as long as its phase and earlier durations suggest."""
 
 import time
 from types import SimpleNamespace

@@ -36,7 +36,7 @@ def test_owners_take_turns(store, spec):
     for owner, priority in jobs:
         store.submit(owner, replace(spec, priority=priority))
         store.submit(owner, replace(spec, kind="export", config=None, source="x", priority=priority))
-    # Ann's urgent job was her turn: Ben is next. Follow-ups have turns of their own, here the same.
+    # Ann's urgent job was her turn: Ben is next. Post-processing jobs have separate turns, here the same.
     fair = ["ann", "ben", "ann", "ben", "ann", "ann", "ann", "cas"]
     assert [claim(store)[0].owner for _ in jobs] == fair
     assert [claim(store, engines=())[0].owner for _ in jobs] == fair
@@ -113,7 +113,7 @@ def test_trials_go_with_their_sweep(store, spec, clock):
     again = store.train_on(first, None)
     assert (again.status, again.options, again.result) == ("queued", {"trial": 0, "until": None}, None)
     job, number = claim(store)
-    store.release(sweep.id, lease)  # its worker ends, and nobody goes on with it yet
+    store.release(sweep.id, lease)  # its worker ends, and no other has it yet
     assert store.heartbeat(job.id, number, 60).wanted == "requeue"
     store.release(job.id, number)
     assert claim(store) is None

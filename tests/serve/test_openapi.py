@@ -79,8 +79,8 @@ def test_every_address_keeps_to_the_document(
             if mode is GenerationMode.POSITIVE and asked % 2 and "job" in case.path_parameters:
                 case.path_parameters["job"] = job
             answer = case.call_and_validate(base_url=live.address, headers={"Authorization": f"Bearer {ANN}"})
-            # The checks ask without a token too, and with wrong ones: nobody is locked out for that. Only whoever signs
-            # in sends a token in the body, here one that was made up.
+            # The checks ask without a token too, and with wrong ones: no address is locked out for that. Only a request
+            # to sign in has a token in the body, here one that was made up.
             assert case.operation.path.endswith("/session") or answer.status_code not in (401, 403, 429)
 
         try:

@@ -1,4 +1,4 @@
-"""Samples and films as jobs: they come as a file, are made plain by a child, and every try at the job has them."""
+"""Samples and recordings as jobs: a child process converts their file, and each try of the job has them."""
 
 import io
 import json
@@ -25,7 +25,7 @@ LIFE = rules.table("B3/S23")
 
 
 def frames(count: int, side: int = 8) -> np.ndarray:
-    """What the game of life makes of noise."""
+    """Return successive states of the game of life from noise."""
     made = [np.random.default_rng(0).integers(0, 2, (1, side, side), dtype=np.uint8)]
     while len(made) < count:
         made.append(rules.apply(LIFE, made[-1], periodic=True))

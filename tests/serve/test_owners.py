@@ -1,4 +1,4 @@
-"""Who sees what, who may hurry, and how long a listener is somebody."""
+"""Rights of owners: the jobs that they see, priority, quotas, and the end of sessions."""
 
 import time
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def test_owner_above_the_quota_gets_no_job(tmp_path: Path, file: Path, monkeypat
         refused = submit(live, ANN)
         assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
         assert "The jobs of ann take 0.2 MB of the 0.1 MB that an owner has here" in refused.text
-        assert submit(live, ANN, idempotency="once").json()["id"] == large  # whoever repeats a request gets its job
+        assert submit(live, ANN, idempotency="once").json()["id"] == large  # a repeated request gets its job
         assert submit(live, BEN).status_code == 201
         with live.client(ANN) as ann, live.client(CAS) as cas:
             assert ann.post(f"/jobs/{large}/clone").status_code == 507

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 PHONE = (360, 740)
 UNSIGNED = "401 (Unauthorized)"
-"""Chromium itself writes this when the page asks whether somebody is signed in, and nobody is."""
+"""Message of Chromium itself when the page asks for the session and no user is signed in."""
 Opened = Callable[..., Page]
 
 
@@ -226,7 +226,7 @@ def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smil
     assert page.js(pixel.format(2, 2)) == [0, 0, 0, 255]
     invert = "[...document.querySelectorAll('.tools button')].find((each) => each.innerText === 'Invert it').click()"
     page.js(invert)
-    page.see("600 on", ".preview")  # the file is read anew: what is yellow stays so
+    page.see("600 on", ".preview")  # the file is read again: what is yellow stays so
     page.js(invert)
     page.see("36 on", ".preview")
     say(page, {"size": "15x10"})
@@ -281,7 +281,7 @@ def test_a_film_is_dropped_and_its_rule_is_to_be_learned(opened, live, tmp_path)
     page.see("gliders", "h1")
     (job,) = live.store.jobs("ann", text="gliders")
     assert job.config["data"]["samples"] == 5
-    page.js(f"location.hash = '#/new?from={job.id}'")  # nobody has begun with it
+    page.js(f"location.hash = '#/new?from={job.id}'")  # no worker has begun with it
     page.see("5 samples, 8 cells wide, 8 high", ".preview")
     page.click(".preview .primary")
     page.see("gliders", "h1")
@@ -730,7 +730,7 @@ PLACES = {
     "#/jobs/{}": (".job-head", "1,500 epochs"),
     "#/compare/{}": (".compared", "tiny"),
 }
-"""Where there is something to see, and what shows that it is there."""
+"""Addresses of the views, each with a selector and a text that show that it is there."""
 
 
 def visit(page: Page, place: str, job: str) -> None:
@@ -1010,7 +1010,7 @@ def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, t
     with closing(Presence(live.store.folder, "by-hand")):
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
         live.store.heartbeat(job, lease, 1000, attempt=2, progress=800, goal=800, saved_progress=800)
-        page = opened(f"#/jobs/{job}", allowed=("404",))  # nobody counted the gates
+        page = opened(f"#/jobs/{job}", allowed=("404",))  # the gates were not counted
         page.see("attempt 2 of at most 2, 800 of 800 epochs", ".progress")
         page.see("epochs 0 to 800", ".curves output")
         live.store.finish(job, lease, "done", attempt=1, progress=200, goal=1000, saved_progress=200)

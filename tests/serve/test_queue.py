@@ -1,4 +1,4 @@
-"""Where the jobs that wait stand is what the workers then do."""
+"""Positions in the queue: workers take the jobs in the reported order."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_queue_shows_an_owner_only_his_jobs(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_queries_of_the_queue_read_no_rows(store, spec):
-    """Each has kilobytes, and thousands may wait: whoever looks for work many times a second reads an index alone."""
+    """Rows have kilobytes and thousands may wait: workers look for jobs many times a second, by an index alone."""
     worker(store)
     asked: list[str] = []
     with store.database.reading() as connection:

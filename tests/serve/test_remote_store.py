@@ -54,7 +54,7 @@ def away(store: Store, tmp_path: Path) -> Iterator[Away]:
 
 
 def test_a_job_goes_there_and_comes_back(store: Store, spec: JobSpec, away: Away) -> None:
-    """Of what grows only the new lines are sent; a checkpoint is put in its place after what came before it."""
+    """Only new lines of a growing file are sent; a checkpoint is put in its place after what came before it."""
     made = store.submit("ann", spec)[0].id
     home = store.job_folder(made).path
     (home / "run").mkdir()

@@ -33,7 +33,7 @@ EPOCHS = 2000
 
 
 def flat(epochs: int = EPOCHS) -> Config:
-    """It never learns anything: each attempt is given up, and all are alike, so that the first is the best."""
+    """Return a task that is never learned: all attempts are equal and stopped early, so that the first is the best."""
     return short_config(epochs, lr=0.0).with_(task={"start": "zeros"})
 
 

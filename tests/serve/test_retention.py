@@ -17,7 +17,7 @@ DAY = cleanup.DAY_S
 
 
 def served(store, seconds):
-    """So long the store is served, by its own count."""
+    """Add `seconds` to the time that the store was served, by its own count."""
     store.database.write("UPDATE clock SET counted = counted + ?", seconds)
 
 
@@ -182,7 +182,7 @@ def test_job_ended_by_a_wrong_clock_is_not_deleted_by_age(store, jobs, column):
 
 
 def test_nothing_of_the_last_day_goes_for_the_quota(store, jobs):
-    """Of a store that was made again nobody knows how long its jobs have been over."""
+    """A rebuilt store has no record of how long its jobs have been over."""
     store.close()
     again = Store.open(store.folder, rebuild=True)
     assert collect(again, keep_days=0.5, quota=0).removed == []

@@ -122,7 +122,7 @@ def test_every_change_has_a_version_of_its_own(store, spec):
     ("sort", "order"), [("newest", "dcba"), ("name", "bcda"), ("priority", "cdba"), ("wrong", "cbda")]
 )
 def test_lists_are_sorted_and_go_on_page_by_page(store, spec, sort, order):
-    """Of equals the newest is first; what was never evaluated comes last."""
+    """Among equal jobs the newest is first; jobs that were never evaluated come last."""
     jobs = {}
     for key, name, priority, wrong in (("a", "x", 0, None), ("b", "A", 0, 7), ("c", "b", 3, 0), ("d", "C", 0, None)):
         jobs[submit(store, replace(spec, name=name, priority=priority)).id] = key

@@ -46,7 +46,7 @@ def test_a_struck_store(filled, case):
 
 
 def test_a_missing_database_is_not_an_empty_store(filled, capsys):
-    """Every command but `serve`, which makes it again, refuses: before, `gc` deleted all folders as nobody's."""
+    """Every command but `serve`, which makes it again, refuses: before, `gc` deleted all folders as orphaned."""
     store_cases.removed(filled)
     for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"]):
         assert main([command[0], str(filled.folder), *command[1:]]) == 1

@@ -54,7 +54,7 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
 
 
 def test_a_machine_whose_clock_is_ahead_is_waited_for_no_longer(tmp_path, on):
-    """Its sign of life counts from the moment at which it is seen, for nobody knows when it came."""
+    """Its sign of life counts from the moment at which it is seen, since its time stamp cannot be trusted."""
     Store.open(tmp_path).close()
     path = tmp_path / machine.NAME
     ahead = time.time() + 2e9

@@ -1,4 +1,4 @@
-"""What a supervisor does about workers that never come to work."""
+"""Supervisor: workers that cannot be started, a rebuilt database, and the choice of devices."""
 
 import logging
 from pathlib import Path

@@ -102,7 +102,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
 def test_agents_are_swept_from_the_terminal(
     live: Live, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By Optuna's sampler, watched to its end; another sweep is cancelled, keeps its trials, and goes on when asked."""
+    """Optuna's sampler runs to its end; another sweep is cancelled, keeps its trials, and goes on when asked."""
     pytest.importorskip("optuna")
     monkeypatch.setenv(SERVER, live.address)
     monkeypatch.setenv(TOKEN, ANN)

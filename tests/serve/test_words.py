@@ -1,4 +1,4 @@
-"""What the server says of a job, which the page and the command line repeat."""
+"""Texts of the server about a job, which the page and the command line repeat."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -122,7 +122,7 @@ def test_of_agents(job: JobRecord) -> None:
     config = agent_presets.PRESETS["cartpole"].to_dict()
     done = replace(job, config=config, status="done", progress=5000, score=69.04)
     assert words_of(done).remark == "Not solved: the best agent's mean return is 69, below 475."
-    del config["evaluation"]["threshold"]  # nobody says from which return on it is solved
+    del config["evaluation"]["threshold"]  # then no return counts as solved
     assert (words_of(done).outcome, words_of(done).standing) == (None, "Done: mean return 69")
 
 

@@ -138,7 +138,7 @@ def test_frames_are_made_for_listeners(store, trained):
     store.ask(job.id, "cancel")
     ended(store, job.id)
     frame = json.loads(path.read_text())
-    # the same rollout from the very state: a job of so many epochs, by hand
+    # the same rollout from the same state, trained to that epoch without a server
     hand = Trainer(config, open_engine("cpu")).run(epochs=frame["epoch"])
     member = hand.member
     states = open_engine("reference").rollout(member.circuit, member.job.probes[:1], 3, "hard")

@@ -33,9 +33,9 @@ class _Until(Observer):
 
 
 class Here:
-    """Trains what is asked for on the reference engine once somebody waits for a result: the first first, or the last.
+    """Trains a submitted rung on the reference engine when the sweep waits for results: the first one, or the last.
 
-    Stops the sweep when it is to train more than `most`.
+    Stops the sweep before it trains more than `most`.
     """
 
     size = 1

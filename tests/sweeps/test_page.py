@@ -1,4 +1,4 @@
-"""The page of a sweep: whole without a script and a network, and no barrier to anybody."""
+"""Page of a sweep: complete without scripts and network, and accessible."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How a server is asked, and what a refusal is."""
+"""Requests to a server, and the form of its errors."""
 
 import httpx
 

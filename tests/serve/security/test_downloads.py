@@ -1,4 +1,4 @@
-"""What goes out: files of jobs, and archives where they arrive."""
+"""Downloads: files of jobs, and archives as they are unpacked."""
 
 import contextlib
 import http.client

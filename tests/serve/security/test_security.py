@@ -1,4 +1,4 @@
-"""What every answer keeps to, and what is written nowhere."""
+"""Headers of all answers, and secrets that are never written."""
 
 import ast
 import io

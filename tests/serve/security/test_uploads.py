@@ -1,4 +1,4 @@
-"""What comes in: pictures, bodies, and jobs that ask for too much."""
+"""Uploads: images, bodies, and jobs that ask for too much."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def test_pictures_that_take_too_much_are_given_up(client: httpx.Client, monkeypa
 
 
 def test_the_process_of_a_picture_has_limits(tmp_path: Path) -> None:
-    """Of memory: here so little that the smallest picture takes too much."""
+    """The limit on memory is so low here that the smallest image takes too much."""
     (tmp_path / "picture").write_bytes(png(5, 5))
     with pytest.raises(DataError, match="time or memory"):
         pictures.make_plain(tmp_path / "picture", pixels=-(pictures.MEMORY >> 5) + 1)
