@@ -97,7 +97,7 @@ class ArrayCase:
 
     @property
     def traffic(self) -> int | None:
-        """Least number of bytes read and written; None for a network, whose arrays may stay in a cache."""
+        """Minimum number of bytes read and written; None for a network, whose arrays may stay in a cache."""
         entries = {"matmul": 3 * self.size**2, "add": 3 * self.size, "sum": self.size}
         return 4 * entries[self.what] if self.what in entries else None
 

@@ -8,7 +8,7 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """Wrong results of an engine, which is not timed."""
+    """Error for an engine with wrong results, which is not timed."""
 
 
 @dataclass(kw_only=True)

@@ -20,11 +20,11 @@ CELLS = 1 << 18
 SIDE = 512
 """Rows and columns of a larger grid that are compared."""
 REPEATED = 8
-"""Least number of neighbourhoods that occur more than once, as evidence."""
+"""Minimum number of neighbourhoods that occur more than once, as evidence."""
 MOST_CHANNELS = 32
-"""Most channels of a reading; of more, hardly two cells look alike."""
+"""Maximum number of channels of a reading; of more, hardly two cells look alike."""
 COLOURS = 16
-"""Most colours of a drawing; images that were scaled or compressed have more."""
+"""Maximum number of colours of a drawing; images that were scaled or compressed have more."""
 
 Frames = npt.NDArray[Any]
 """States `[T, H, W]` or bits `[T, H, W, C]`."""

@@ -25,7 +25,7 @@ OF_AGENTS = ("algorithm", "policy", "steps")
 OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FIELDS)
 """Options that agents do not have, in addition to those that a request declares."""
 DEPTH = 3
-"""Most names of a field's path, as in model.update.widths."""
+"""Maximum number of names of a field's path, as in model.update.widths."""
 _WRITTEN = {
     "preset": "PRESET",
     "environment": "ENVIRONMENT",

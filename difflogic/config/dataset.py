@@ -87,7 +87,7 @@ class Dataset:
         if targets.ndim == 4:
             targets = targets[:, None]
         if not compared or compared[0] < 1 or any(a >= b for a, b in itertools.pairwise(compared)):
-            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(compared)}.")
+            raise DataError(f"steps must be CA steps from 1 on in ascending order, got {list(compared)}.")
         grids = (len(starts), *starts.shape[1:3])
         fits = targets.ndim == 5 and (len(targets), *targets.shape[2:4]) == grids
         if not fits or targets.shape[1] not in (1, len(compared)):
@@ -168,7 +168,7 @@ class Dataset:
         return contradiction(self.x[:shown], self.y[:shown, 0], periodic, neighbourhood)
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return what a configuration says of the samples, by section."""
+        """Return the configuration's fields that describe the samples, by section."""
         height, width, channels = self.x.shape[1:]
         steps = [] if len(self.steps) == 1 else list(self.steps)
         grid = {"target": "data", "height": height, "width": width, "steps": self.steps[-1]}

@@ -15,7 +15,7 @@ from difflogic.system import files
 POLICY, CLASSIFIER = "policy", "classifier"
 """`kind` of a configuration of agents, and of a classifier; those of automata have none."""
 MOST_BYTES = 1 << 26
-"""Most bytes of a file."""
+"""Maximum number of bytes of a file."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
 """Longest dotted key, and longest number or bare key, in TOML: the parser takes quadratic time for both."""
 _QUOTED = re.compile(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 CHANNELS = dict(zip(COLORS, (1, 3, 6), strict=True))
 """Number of channels for each number of colours."""
 THRESHOLD = 0.26
-"""Brightness above which a cell is on, and share of opacity above which it is opaque. It is the paper's for the lizard,
-which is on where red, green or blue is above it. Each of these is 1 above half of the brightest of them too."""
+"""Brightness above which a cell is on, and share of opacity above which it is opaque. The paper's lizard is on if red,
+green or blue is above it."""
 LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
 """Thresholds between the four levels of 64 colours."""
 MAX_SIDE = 128

@@ -251,7 +251,7 @@ class PolicyConfig(Document):
     evaluation: IntervalConfig = field("Evaluations", default=IntervalConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
     kind, unit, algorithm = CLASSIFIER, "row", "supervised"
-    """First field of a file, unit of progress, and algorithm, which is a field of agents."""
+    """Kind in the first field of a file, unit of progress, and algorithm, which is a field of agents alone."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -181,7 +181,7 @@ def image() -> Config:
 
 
 SAMPLED_CELLS = 4096
-"""Most cells of a train step on samples, unless one sample has more."""
+"""Maximum number of cells of a train step on samples, unless one sample has more."""
 
 
 def model_of_samples(samples: Dataset) -> ModelConfig:

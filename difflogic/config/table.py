@@ -25,7 +25,7 @@ from difflogic.system.brief import brief
 from difflogic.system.cache import warn
 
 LEAST_ROWS = 3
-"""Fewest rows of a class: one each to learn from, to choose by, and to hold out."""
+"""Minimum number of rows of a class: one each to learn from, to choose by, and to hold out."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
 """Longest name of a column or class in a circuit."""

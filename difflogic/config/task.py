@@ -23,7 +23,7 @@ ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True a
 TARGETS = ("checkerboard", "picture", "rule", "data")
 STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
-"""Most cells of a grid that `boards` draws from."""
+"""Maximum number of cells of a grid for `boards`."""
 _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
 """Stuck cell: row, column and value."""
 

@@ -48,7 +48,7 @@ STEP = 1e-5
 ROUNDING = 64 * 2.0**-53
 """Relative rounding of a float64 loss, a sum of hundreds of terms that passed through hundreds of layers."""
 WORTH_A_DIFFERENCE = 0.01
-"""Least size of a sampled entry relative to its layer's largest gradient; near 0 a difference is rounding alone."""
+"""Minimum size of a sampled entry relative to its layer's largest gradient; near 0 a difference is rounding alone."""
 
 Array = npt.NDArray[np.floating]
 

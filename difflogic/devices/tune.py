@@ -36,7 +36,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 
 GAIN = 1.05
-"""Least speedup of a stored schedule; smaller ones are within the variation of repeated measurements."""
+"""Minimum speedup of a stored schedule; smaller ones are within the variation of repeated measurements."""
 TRAINED = ("gate_forward", "gate_backward")
 """Kernels of every train step, by which the number of lanes is chosen."""
 ROUNDS = 3

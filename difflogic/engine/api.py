@@ -215,7 +215,7 @@ class Engine(Protocol):
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the number of bytes that a model of these jobs would take. Raise as `open`."""
+        """Return the number of bytes that a model of these jobs would take. Raises what `open` raises."""
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         """Return the number of bytes that a hard rollout from `grid [B, H, W, C]` takes, in addition to open models."""

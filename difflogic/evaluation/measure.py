@@ -79,7 +79,7 @@ class Measure:
     text: str
     """Result for people."""
     values: dict[str, float]
-    """Result for programs."""
+    """Machine-readable result."""
     paper: str = ""
     met: bool | None = None
     """True if the result is at least as good as the paper's; None if they are not comparable."""

@@ -189,6 +189,6 @@ class GpuEngine:
             work.upload(name, data, "state")
 
     def _outcome(self, work: Workspace) -> tuple[float, bool]:
-        """Return the loss and whether the step was skipped, the history's first entry."""
+        """Return the history's first entry: the loss, and whether the step was skipped."""
         entry = self.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
         return float(entry.view(np.float32)[0]), bool(entry[1])

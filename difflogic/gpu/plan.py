@@ -26,7 +26,7 @@ SCRATCH_BYTES = 96 << 20
 KEEP_BYTES = 1 << 30
 """Bytes of a plan up to which nodes or states are stored, if the user sets no limit."""
 HARDWARE_WORK = 1 << 30
-"""Most gate evaluations of one dispatch: a fraction of 100 ms on a small integrated GPU, where watchdogs matter."""
+"""Maximum number of gate evaluations of one dispatch: a fraction of 100 ms on a small integrated GPU."""
 MAX_WORKGROUPS = 65535
 """Largest dimension of a dispatch on every device."""
 BACKWARD_WORK = 4
@@ -64,12 +64,12 @@ class Plan:
     given: bool = False
     """True for a function, whose adjoints are given in place of a loss."""
     most_work: int = HARDWARE_WORK
-    """Most gate evaluations of one dispatch."""
+    """Maximum number of gate evaluations of one dispatch."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
     """Bytes of a group, if the user sets no limit, above which memory is saved at the cost of time."""
     most_bytes: int = (1 << 31) - 4
-    """Most bytes of a binding."""
+    """Maximum number of bytes of a binding."""
     model_groups: int = 1
     """Number of groups of models, of even size, each with buffers of its own."""
 

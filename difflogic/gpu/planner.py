@@ -37,7 +37,7 @@ took 0.78 of the time, sixteen 0.66, and one, 32 chunks, 1.2."""
 PAIRED_CHUNKS = 256
 """Chunks from which workgroups take two quarters each, derived from the bytes loaded; not measured yet."""
 SOFTWARE_WORK = 1 << 26
-"""Most gate evaluations of one dispatch on software: about 60 ms on two cores."""
+"""Maximum number of gate evaluations of one dispatch on software: about 60 ms on two cores."""
 
 
 def make_plan(

@@ -37,20 +37,20 @@ WG = 64
 MOST_ROWS = 65535
 """Largest dimension of a dispatch on every device."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Most gates of a generated function, on software and on hardware; in a strip, each row counts."""
+"""Maximum number of gates of a generated function, on software and on hardware; in a strip, each row counts."""
 SCRATCH_BYTES = 64 << 20
-"""Most bytes of the interpreter's nodes."""
+"""Maximum number of bytes of the interpreter's nodes."""
 STEPS_AT_ONCE = 64
 """Dispatches of one submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
-"""Most gates times words of one submit, on software and on hardware: less than a tenth of a second."""
+"""Maximum of gates times words of one submit, on software and on hardware: less than a tenth of a second."""
 
 COLUMNS = 32
 """Words of a row of a tile, of which the outer two are only read as neighbours."""
 STRIP = 8
 """Rows of a tile that an invocation computes."""
 TILE_ROWS, GENERATIONS = 64, 8
-"""Most rows of a tile, and generations per dispatch: with more, margins cost more than a dispatch."""
+"""Maximum number of rows of a tile, and generations per dispatch: with more, margins cost more than a dispatch."""
 
 _SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
 

@@ -43,7 +43,7 @@ Value = tuple[int, int]
 Cell = tuple[int, int, int]
 """Channel, column of the patch, and number of rows above the lowest row."""
 Function = tuple[tuple[Cell, ...], int]
-"""Cells that a node depends on, one of them in the lowest row, and its truth table."""
+"""Cells that a node depends on, shifted so that the lowest one is in row 0, and its truth table."""
 
 
 class Ref(NamedTuple):

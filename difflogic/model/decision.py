@@ -30,7 +30,7 @@ The first wire is the most significant bit of the index in a truth table.
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as a netlist has them."""
 Pair = tuple[int, int]
-"""Two bits: one of them, and the XOR of both."""
+"""Pair of bits a and b, stored as (a, a XOR b)."""
 
 _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 

@@ -56,7 +56,7 @@ def to_json(function: FunctionNetlist) -> str:
 
 
 def from_json(text: str) -> FunctionNetlist:
-    """Parse a function from JSON text. Raise CircuitError if it is none."""
+    """Parse a function from JSON text. Raise CircuitError if the text is not one."""
     return from_data(parse(text))
 
 

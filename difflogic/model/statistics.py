@@ -37,7 +37,7 @@ def _most(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
 
 
 def decided(circuit: Circuit) -> Circuit:
-    """Return the circuit with its most probable functions and wires at probability CERTAIN; hard it is the same."""
+    """Set the most probable functions and wires to probability CERTAIN; the hard circuit stays the same."""
     wires = None if circuit.wire_logits is None else _certain(circuit.wire_logits)
     return replace(circuit.with_gate_logits(_certain(circuit.gate_logits)), wire_logits=wires)
 

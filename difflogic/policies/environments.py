@@ -65,7 +65,7 @@ class Spaces:
     first: int = 0
     """Number of the first discrete action."""
     known: tuple[tuple[float, ...], ...] = ()
-    """Thresholds of each number of an observation that can have few values, between these; none for others."""
+    """Thresholds between the values of each number of an observation that has few values; empty for others."""
     memory: int = 0
     """Number of remembered bits at the end of an observation: the agent returned them with its last action."""
 

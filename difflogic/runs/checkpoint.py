@@ -219,7 +219,7 @@ def fewest_wrong(folder: Path) -> int | None:
 
 
 def config_of(path: Path) -> Config | PolicyConfig:
-    """Return the configuration of a run of any kind. Raises as `read`."""
+    """Return the configuration of a run of any kind. Raises what `read` raises."""
     return _read(path)[1].config
 
 

@@ -19,9 +19,9 @@ from typing import Any, TextIO
 LOGGER = logging.getLogger("difflogic.serve")
 WINDOW_S = 10.0
 MOST_LINES = 200
-"""Most lines of one event within WINDOW_S."""
+"""Maximum number of lines of one event within WINDOW_S."""
 MOST_TRACES = 10
-"""Most lines of one event with tracebacks."""
+"""Maximum number of lines of one event with tracebacks."""
 
 
 class JsonFormatter(logging.Formatter):

@@ -106,7 +106,7 @@ class Workers(Protocol):
 
 @contextmanager
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
-    """Lock a sweep's folder: a new one, or without a description an existing one, maybe with more trials.
+    """Lock the folder of a new sweep, or without a description that of an existing one; `trials` may extend it.
 
     Raises RunFolderError if it is in use, NotFoundError if it holds no sweep, UsageError.
     """

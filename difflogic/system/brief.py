@@ -5,9 +5,9 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 LONGEST, LONGEST_VALUE = 480, 100
-"""Most characters of a representation, and of a value in it."""
+"""Maximum number of characters of a representation, and of a value in it."""
 MOST = 8
-"""Most values of a collection that are shown; a longer one is shown by its length."""
+"""Maximum number of values of a collection that are shown; a longer one is shown by its length."""
 
 
 def brief(self: Any) -> str:

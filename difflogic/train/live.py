@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
 
 FRAME_S = 0.5
-"""Fewest seconds between two changes of the display."""
+"""Minimum seconds between two changes of the display."""
 SHARE = 0.05
 """Largest share of the time that drawing may take."""
 

@@ -38,7 +38,7 @@ class Beginning:
     population: int = 1
     """Number of models, with seeds counted up from the configuration's."""
     lender: str | None = None
-    """Source of the initial circuit, in words that end a sentence; None for a new circuit."""
+    """Source of the initial circuit, as the end of a sentence; None for a new circuit."""
 
     @property
     def about(self) -> str:

@@ -52,7 +52,7 @@ SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": Non
 RESERVE = 10.0
 """Seconds of a limit that are reserved, at most a tenth of it, for the finishing passes."""
 LOOK = 10
-"""Most epochs between evaluations until solved, since only an evaluation can find a solution."""
+"""Maximum number of epochs between evaluations until solved, since only an evaluation can find a solution."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
     "accuracy.png", "evaluation.json",

@@ -27,7 +27,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
-"""Most bytes of states of the complete task that are evaluated at once while a grid grows, at least one step's."""
+"""Maximum number of bytes of states that are evaluated at once while a grid grows; at least those of one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Training:
     """Training of some models through their stages, on one engine at a time. Lists have one entry per model."""
 
     def __init__(self, placement: Placement, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
-        """Open the first stage. Raises CheckpointError, and DeviceErrors, also for a later stage."""
+        """Open the first stage. Raise CheckpointError, or DeviceError if the device cannot hold one of the stages."""
         self.epoch = states[0].epoch
         self.engine = placement.engine
         """Engine that trains now."""

@@ -30,7 +30,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.replica import Replica
 
 STARTS = 64
-"""Number of fresh initial states that decide; nothing is chosen by them."""
+"""Number of held-out initial states of the success test; no choice depends on them."""
 FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 """`fold_in` data of the fresh initial states ("fres") and of their fire masks ("frms")."""
 TIMES = 4
@@ -49,7 +49,7 @@ PROMISING = 0.9
 SEARCH_SECONDS = 2.0
 """Time of the search for a wrong initial state."""
 CELLS_AT_ONCE = 1 << 15
-"""Most cells in one rollout, whose states are all stored."""
+"""Maximum number of cells in one rollout, whose states are all stored."""
 
 
 class SuccessTest:

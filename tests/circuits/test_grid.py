@@ -86,5 +86,5 @@ def test_grids_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     ):
         formats.export(large, "case", "aiger")
     assert formats.export(large, "case", "verilog")
-    with pytest.raises(CircuitError, match=r"The format c has no grid of a given size: --grid is for verilog, aiger"):
+    with pytest.raises(CircuitError, match=r"The format c does not take --grid, which is for verilog, aiger"):
         formats.export(Grid(life(), 4, 4), "case", "c", tmp_path)

@@ -70,7 +70,7 @@ def test_held_out_samples_are_not_learned_and_the_same_for_every_seed() -> None:
         ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
         ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
         ({"x": X, "y": Y, "mask": 0 * MASK}, "mask is 0 everywhere"),
-        ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be a CA step or ascending ones, from 1 on, got [3, 3]."),
+        ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be CA steps from 1 on in ascending order, got [3, 3]."),
         ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5"),

@@ -57,7 +57,7 @@ def test_python_cannot_call_inlined_functions() -> None:
         return double(double(number))
 
     for _ in range(2):  # before it is compiled, and after
-        with pytest.raises(TypeError, match="double is compiled into its callers: Python can call entry points alone"):
+        with pytest.raises(TypeError, match="double is compiled into its callers: Python can only call entry points"):
             double(21)
         assert quadruple(21) == 84
 

@@ -189,7 +189,7 @@ def test_two_devices_in_one_operation(gpu: Device) -> None:
             op()
     with pytest.raises(DeviceMismatchError, match=r"gathered needs both on one device, but tensors\[0\] is on gpu:0"):
         gathered([there, here], [0])
-    with pytest.raises(UsageError, match=r"float64 does not fit on gpu:0 \(\w+\): a tensor is float32"):
+    with pytest.raises(UsageError, match=r"float64 is not supported on gpu:0 \(\w+\): a tensor is float32"):
         Tensor([1.0], dtype="float64").to(gpu)
     with pytest.raises(ShapeError, match="broadcast"):
         there + np.zeros((2, 3)) + np.zeros((4, 2, 2))

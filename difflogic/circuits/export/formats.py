@@ -117,7 +117,7 @@ def _module(netlist: Exported, form: str) -> ModuleType:
     if isinstance(netlist, Grid):
         if not row.grid:
             able = ", ".join(name for name, other in FORMATS.items() if other.grid)
-            raise CircuitError(f"The format {form} has no grid of a given size: --grid is for {able}.")
+            raise CircuitError(f"The format {form} does not take --grid, which is for {able}.")
         module = row.grid
     return importlib.import_module(f"difflogic.circuits.export.{module}")
 

@@ -139,7 +139,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
 
 
 def _colours(netlist: CellNetlist, first: int) -> list[str]:
-    """Return the colours of states: one visible channel white, three red, green and blue, else by the share of ones."""
+    """Return the colours of states: white for one visible channel, RGB for three, otherwise by the share of ones."""
     rows = ["0 24 24 32"] if first else []
     for number in range(1 << netlist.channels):
         if netlist.colours:

@@ -13,7 +13,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.straight_line import FALSE, NOT_A
 
 MOST_VARIABLES = 1 << 22
-"""Most variables of a file: its first line may promise any number in a few bytes."""
+"""Maximum number of variables of a file: its first line may promise any number in a few bytes."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
 _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
 """Name of an input, latch or output, by its place."""
@@ -78,7 +78,7 @@ def _deltas(file: io.BytesIO, result: int) -> list[int]:
     high = result - _delta(file)
     low = high - _delta(file)
     if low < 0 or high >= result:
-        raise CircuitError(f"The AND {result} reads what is not before it.")
+        raise CircuitError(f"The AND {result} reads a literal that is not defined before it.")
     return [result, high, low]
 
 

@@ -51,7 +51,7 @@ class LoadedCircuit:
     config: Config | None = None
     """Configuration of a run."""
     told: str = ""
-    """Sentence about the choice of the circuit in a run, or its rule."""
+    """Sentence for messages that says which circuit of a run was read, or which rule."""
     name: str = ""
     """Name of the folder or file, or the rule."""
 

@@ -17,7 +17,7 @@ MOVING = (".gif", ".npy")
 GIF_FRAMES = 60
 """Default number of frames of a GIF."""
 PNG_ROWS = 1024
-"""Default number of states of a line, which are rows of a PNG."""
+"""Default number of steps of a one-dimensional automaton, which are the rows of its PNG."""
 
 
 class Recording:

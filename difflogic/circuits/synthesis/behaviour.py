@@ -29,7 +29,7 @@ from difflogic.system.brief import brief
 FRESH = 256
 """Number of random initial states, or masks, for verification alone."""
 MOST_TRIES = 3_000
-"""Most changes that are tried on the rollouts."""
+"""Maximum number of changes that are tried on the rollouts."""
 REPORT_AFTER = 250
 """Number of changes between two reports."""
 ROUND_GAIN = 20

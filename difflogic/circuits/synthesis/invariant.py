@@ -25,11 +25,11 @@ from difflogic.model.cell_netlist import CellNetlist
 FIRE_RATE = 0.6
 """Fire rate of rollouts in which cells fire at random."""
 LEAST_STEPS = 32
-"""Least steps of a rollout, which takes twice those of the task."""
+"""Minimum number of steps of a rollout, which takes twice those of the task."""
 SAMPLES = 4096
 """Number of sampled neighbourhoods of the rollouts."""
 MOST_CHANNELS = 256
-"""Most channels: more have too many pairs."""
+"""Maximum number of channels: more have too many pairs."""
 _SEED = 11
 
 
@@ -88,7 +88,7 @@ def start_of(netlist: CellNetlist) -> Bits:
 
 
 def base(netlist: CellNetlist, start: Bits) -> Bits:
-    """Return the different cells of the initial state and of its surroundings, uint8 `[n, C]`."""
+    """Return the distinct cells of the initial state and of its surroundings, uint8 `[n, C]`."""
     outside = np.zeros((1, netlist.channels), dtype=np.uint8)
     return np.unique(np.concatenate([start.reshape(-1, netlist.channels), outside]), axis=0)
 
@@ -148,7 +148,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             )
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
-                raise ToolError("The SAT solver gave an answer that breaks no clause: do without `from_start`.")
+                raise ToolError("The SAT solver gave a wrong answer: leave out `from_start`.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

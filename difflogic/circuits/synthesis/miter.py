@@ -11,7 +11,7 @@ from difflogic.model.netlist import Netlist
 
 @dataclass(frozen=True, eq=False)
 class Miter:
-    """Graph of two circuits, whose outputs are those of the one, then those of the other."""
+    """Graph of two circuits on common inputs; its outputs are those of the first circuit, then those of the second."""
 
     joint: XAG
     names: tuple[str, ...]

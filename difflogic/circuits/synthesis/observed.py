@@ -25,11 +25,11 @@ from difflogic.core import wiring
 from difflogic.core.neighbourhoods import surroundings
 
 MOST_CHANNELS = 6
-"""Most bits of a cell: nine cells then are a number of 54 bits."""
+"""Maximum number of bits of a cell: nine cells then are a number of 54 bits."""
 MOST_PATCHES = 1 << 17
 """Number of different patches that are used, which takes seconds."""
 MOST_CODES = 1 << 12
-"""Most combinations of features of a simple rule."""
+"""Maximum number of combinations of features of a simple rule."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
 """Cost in bits of a combination, of a feature, and of one whose cells are not all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6

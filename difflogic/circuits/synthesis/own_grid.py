@@ -22,7 +22,7 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_UPDATES = 1_000_000
-"""Most cells times steps until a state repeats: neighbourhoods of a hundred channels take a gigabyte."""
+"""Maximum of cells times steps until a state repeats: neighbourhoods of a hundred channels take a gigabyte."""
 
 
 def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:

@@ -67,9 +67,9 @@ def placed(config: Config) -> XAG | None:
 
 @lru_cache(maxsize=16)
 def registers(config: Config) -> tuple[Register, Register] | None:
-    """Return the registers that number rows and columns in time; None if there are none.
+    """Return registers that give each cell its row and column before the last step; None if there are none.
 
-    They need an initial state of one cell, or zeros within a border, all neighbours, and at most MOST_CELLS.
+    They require one initial cell, or zeros within a border, all eight neighbours, and at most MOST_CELLS.
     """
     task, bordered = config.task, config.task.start == "zeros"
     if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):

@@ -35,7 +35,7 @@ NEAR = 128
 FLIPPED = 0.05
 """Share of inputs that are inverted in samples like a counterexample."""
 ROUNDS = 64
-"""Most rounds, after which the circuit stays as it was."""
+"""Maximum number of rounds, after which the circuit stays as it was."""
 CONFLICTS = 20_000
 """Limit of the solver, some seconds, after which the circuit stays as it was."""
 

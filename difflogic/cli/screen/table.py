@@ -16,9 +16,9 @@ from difflogic.system.words import visible
 Row = Sequence[str]
 
 PIPED = 120
-"""Most characters of a piped line with columns of prose."""
+"""Maximum number of characters of a piped line with columns of prose."""
 NARROWEST = 24
-"""Fewest characters of a column of prose; on a narrower terminal the table is printed line by line."""
+"""Minimum number of characters of a column of prose; on a narrower terminal the table is printed line by line."""
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:

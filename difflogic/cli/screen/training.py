@@ -1,4 +1,4 @@
-"""Report a training as events, in fields and in text, to any sink."""
+"""Report a training as events with fields and a text, to any sink."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def inlined(function: Function) -> Function:
 
 
 def _refuse(name: str, *_: Any, **__: Any) -> None:
-    raise TypeError(f"{name} is compiled into its callers: Python can call entry points alone.")
+    raise TypeError(f"{name} is compiled into its callers: Python can only call entry points.")
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

@@ -227,7 +227,7 @@ def add_eights(_: Any, total: Any, x: Any) -> Any:
 
 @intrinsic
 def fma_eights(_: Any, x: Any, y: Any, total: Any) -> Any:
-    """Add the products of two parts to `total`, eight at a time."""
+    """Add the products of two arrays to `total`, eight lanes at a time."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         x, y, total = arguments

@@ -59,7 +59,7 @@ class Sheet(NamedTuple):
     """uint64 `[bands * capacity]`: each band, with space before it to move into, and after it for rows of the next."""
     capacity: int
     room: int
-    """Words before the first row of a band when it has been moved back."""
+    """Free words in front of the first row of a band, to which rows can move back."""
     places: Array
     """int64 `[bands * APART]`: offset of each band's first row in the `capacity` words of the band."""
     depth: int

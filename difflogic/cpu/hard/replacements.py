@@ -20,7 +20,7 @@ from difflogic.engine.shape import Array
 
 
 class Nodes(NamedTuple):
-    """A graph under change. Literals are as in `circuits.synthesis.xag`, but an XOR may also read inverted ones."""
+    """Mutable graph. Literals are as in `circuits.synthesis.xag`, but an XOR may also read inverted ones."""
 
     inputs: int
     xor: Array
@@ -33,7 +33,7 @@ class Nodes(NamedTuple):
     values: Array
     """uint64 `[N, W]`: values on the samples."""
     order: Array
-    """int64 `[N]`: the gates that outputs depend on, in topological order..."""
+    """Gates that outputs depend on, in topological order, int64 `[N]`."""
     place: Array
     """int64 `[N]`: ...and the index of each gate there; -1 if its number is free."""
     readers: Array

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 MOST_ITERATION_S = 60.0
-"""Most predicted seconds of an iteration: between two a job is saved, and checks for stop requests."""
+"""Maximum predicted seconds of an iteration: between two a job is saved, and checks for stop requests."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:

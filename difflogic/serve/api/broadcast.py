@@ -32,15 +32,15 @@ POLL_S = 0.4
 FEW_LISTENERS = 20
 """Number of listeners above which polls get rarer and batches larger, so that serving does not slow training."""
 MAX_POLL_S = 3.0
-"""Most seconds between two polls."""
+"""Maximum seconds between two polls."""
 FRAMES_FOR_S = 15.0
 """Seconds for which a worker makes frames after a request; longer than ASK_AGAIN_S."""
 ASK_AGAIN_S = 4.0
 """Seconds between two requests for state frames, while a running job has listeners."""
 BATCH_ROWS = 500
-"""Most rows in one event, unless one epoch of a large population has more."""
+"""Maximum number of rows in one event, unless one epoch of a large population has more."""
 CHANGES_PER_POLL = 1000
-"""Most changes that one poll reads."""
+"""Maximum number of changes that one poll reads."""
 
 
 class Broadcast:

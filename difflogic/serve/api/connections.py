@@ -14,7 +14,7 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
 LEAST_S = 0.25
-"""Least seconds for a request with any number of open connections."""
+"""Minimum seconds for a request with any number of open connections."""
 
 
 class Connection(H11Protocol):

@@ -32,9 +32,9 @@ SAMPLES = "data"
 """Name of a file with a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
-"""Most cells of all samples, and most bytes of their file in a job."""
+"""Maximum number of cells of all samples, and of bytes of their file in a job."""
 MOST_TABLE = 1 << 20
-"""Most bytes of a table in a job."""
+"""Maximum number of bytes of a table in a job."""
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:

@@ -24,19 +24,19 @@ class Caps:
     epochs: int = 1_000_000
     population: int = 1024
     hours: float = 48.0
-    """Most hours of a job, predicted at `cost.EVALUATIONS_PER_S`."""
+    """Maximum hours of a job, predicted at `cost.EVALUATIONS_PER_S`."""
     memory: int = field(default_factory=default_memory)
-    """Most predicted bytes of memory of a job."""
+    """Maximum predicted bytes of memory of a job."""
     upload: int = 8 * MEGABYTE
-    """Most bytes of a request with files."""
+    """Maximum number of bytes of a request with files."""
     body: int = MEGABYTE
-    """Most bytes of any other request."""
+    """Maximum number of bytes of any other request."""
     pixels: int = 2048 * 2048
-    """Most pixels of an image, before it is scaled down."""
+    """Maximum number of pixels of an image, before it is scaled down."""
     jobs: int = 10_000
-    """Most jobs of an owner in the queue."""
+    """Maximum number of jobs of an owner in the queue."""
     owner_quota: int | None = None
-    """Most bytes on the disk of an owner's jobs; None: no limit."""
+    """Maximum number of bytes on the disk of an owner's jobs; None: no limit."""
 
 
 def _connections() -> int:
@@ -58,9 +58,9 @@ class ConnectionLimits:
     """Seconds for the TLS handshake, and for a request since the connection or the last answer; fewer with many open
     connections, and more for a body that arrives at `rate`."""
     rate: int = 16 << 10
-    """Least bytes a second of a body."""
+    """Minimum rate of bytes per second of a body."""
     streams: int = 200
-    """Most event streams of an owner: a page has two, and `difflogic watch` one."""
+    """Maximum number of event streams of an owner: a page has two, and `difflogic watch` one."""
     write_s: float = 60.0
     """Seconds within which a client must read a part of an answer that waits for it."""
 

@@ -24,9 +24,9 @@ from difflogic.serve.store.jobs import JobRequest, JobSpec, goal_of
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
-"""Most cells of the grid for an image."""
+"""Maximum number of cells of the grid for an image."""
 MOST_SAMPLES = 1 << 16
-"""Most samples of a task in Python: they are sampled before the cost of a job is known."""
+"""Maximum number of samples of a task in Python: they are sampled before the cost of a job is known."""
 OF_A_JOB = [option.name for option in options(TrainRequest)
             if option.group in ("run", "until") and option.name not in ("engine", "init_from")]  # fmt: skip
 """Options that a job has as requested; the others are in its configuration, its engine and its source."""

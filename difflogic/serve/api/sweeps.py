@@ -27,7 +27,7 @@ MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
 """Prefixes of fields that name code, which the operator has to allow."""
 MOST_ENDS = 50
-"""Most values of a field whose cost is compared."""
+"""Maximum number of values of a field whose cost is compared."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:

@@ -32,7 +32,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 OPERATOR, PRIORITY = ROLES
 """Roles that see all owners' jobs, and that may set a priority above 0; a token without a name has the first."""
 LEAST = 16
-"""Least number of characters of a token."""
+"""Minimum number of characters of a token."""
 GENERATED = "token"
 """Name of the file in the store with a generated token."""
 OWNER = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -153,7 +153,7 @@ def _of_lines(lines: list[str]) -> Tokens:
         before, colon, token = line.partition(":")
         owner, *words = before.split() or [""]
         if not colon or owner in by_owner:
-            raise UsageError(f"Token {number} is not name:token with a name of its own.")
+            raise UsageError(f"Token {number} must be NAME:TOKEN with a unique name.")
         if not set(words) <= set(ROLES):  # not quoted: it may be a token at the wrong place
             raise UsageError(f"Token {number}: expected nothing, {' or '.join(ROLES)} between the name and the colon.")
         by_owner[owner], roles[owner] = token.strip(), words

@@ -11,7 +11,7 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.store.store import Store
 
 FRESH_S = 10.0
-"""Least seconds for which the measured disk space is cached."""
+"""Minimum seconds for which the measured disk space is cached."""
 SHARE = 20
 """Ratio of the seconds for which a value is cached to those of its measurement: it takes 5 % of a processor at most."""
 

@@ -19,11 +19,11 @@ from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
 COUNT_S = 60.0
-"""Seconds between two counts."""
+"""Seconds between two counts of the time for which the store was open."""
 GAP_S = 180.0
-"""Most seconds between two counts that are counted: the store was closed, the machine asleep, or its clock set."""
+"""Maximum seconds between two counts that are counted: the store was closed, the machine asleep, or its clock set."""
 SET_S = 60.0
-"""Most seconds by which the system's time and the machine's uptime may differ: else the clock was set."""
+"""Maximum seconds by which the system's time and the machine's uptime may differ: else the clock was set."""
 COLLECT = 10
 """Number of counts from one collection to the next."""
 QUOTA_DAYS = 1.0

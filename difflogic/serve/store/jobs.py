@@ -173,8 +173,8 @@ class JobRecord(JobSpec):
     waits_for: str | None
     """Sentence why no present worker takes it."""
     attempt: int
-    """Present attempt of a training with attempts, counted from 1, and once it is over the best one; 0 without
-    attempts. Rows, epochs, files and all results are this attempt's."""
+    """Number of the current attempt, counted from 1, and of the best one after the training; 0 without attempts.
+    Rows, epochs, files and results are those of this attempt."""
     result: dict[str, Any] | None
     """Summary of a post-processing job (see `difflogic.serve.worker.follow_ups`), of the attempts of a training with
     restarts, or of a sweep (see `difflogic.serve.worker.sweeps`)."""

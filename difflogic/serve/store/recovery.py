@@ -38,7 +38,7 @@ LEAP = 1_000_000_000
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
 """Columns in which the row of a running job differs from the one that is rebuilt from its record."""
 MOST_NAMED = 5
-"""Most names in one line of the log."""
+"""Maximum number of names in one line of the log."""
 
 
 def has_folders(store: Path) -> bool:

@@ -19,7 +19,7 @@ from difflogic.serve.store.records import Records, engines_of, job_of
 from difflogic.system.processor import cores
 
 MOST = 32
-"""Most waiting jobs that are considered, because an idle processor polls several times a second."""
+"""Maximum number of waiting jobs that are considered, because an idle processor polls several times a second."""
 
 
 class _Gpu:

@@ -79,7 +79,7 @@ class FollowUpProcess:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds without processor time for it; about 0 if the system does not report that."""
+        """Seconds for which the process received no processor time; about 0 if the system does not report that."""
         return time.monotonic() - self._advanced
 
     def progress(self) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class WorkerLimits:
     stopped: float = 30.0
     """Seconds for which all threads of the process may be silent, as while a library is loaded from a slow disk."""
     heartbeat: float = 12.0
-    """Least limit in seconds between two heartbeats of a warm phase: a hang is noticed a second later."""
+    """Minimum limit in seconds between two heartbeats of a warm phase: a hang is noticed a second later."""
     factor: float = 20.0
     """Multiple of the slowest recent heartbeat that is the limit, if that is longer than `heartbeat`."""
     follow_up: float = 3600.0
@@ -83,7 +83,7 @@ class Lease:
         self._heartbeat(phase=phase)
 
     def warm(self) -> None:
-        """Mark the present phase as warm."""
+        """Mark the current phase as warm: from now on the measured times limit its heartbeats."""
         self._warm.setdefault(self.phase, deque(maxlen=RECENT))
 
     def is_warm(self, phase: Phase) -> bool:

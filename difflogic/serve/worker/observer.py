@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # half of what it loads is for agents alone
     from difflogic.policies.rows import PolicyRow
 
 FRAME_S = 0.5
-"""Least seconds between two state frames."""
+"""Minimum seconds between two state frames."""
 SHARE = 0.05
 """Share of the time that making frames may take."""
 UNTRAINED = {
@@ -54,7 +54,7 @@ VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""Most values of a frame's rollout, which holds all its states; a larger one is not drawn."""
+"""Maximum number of values of a frame's rollout, which holds all its states; a larger one is not drawn."""
 
 
 class ServiceObserver(Observer):

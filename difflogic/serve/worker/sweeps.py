@@ -33,7 +33,7 @@ from difflogic.train.signals import Stop
 
 SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
-"""Most trials with a curve and an image, and most points of the curve."""
+"""Maximum number of trials with a curve and an image, and most points of the curve."""
 SHARE = 0.05
 """Share of the time that writing the page may take."""
 

@@ -30,7 +30,7 @@ from difflogic.train import run_request
 from difflogic.train.run import AgentRun, Run, load_any
 
 FILM_STEPS, FRAME_MS = 500, 40
-"""Most steps of the recorded episode, and milliseconds between two of its frames."""
+"""Maximum number of steps of the recorded episode, and milliseconds between two of its frames."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Observations:
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
-        """Samples, float64 `[N, D]`: thresholds, the floats next to them, steps of the fixed form, and any values."""
+        """Test inputs, float64 `[N, D]`: thresholds, the next floats and fixed-point numbers, and random values."""
         if self.function.reads_bits:
             return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
         random, count = np.random.default_rng(_SEED), self.most

@@ -32,7 +32,7 @@ from difflogic.serve.store.jobs import ID, EditRequest, JobRecord, JobRequest, J
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 MOST = 200
-"""Most jobs in one answer."""
+"""Maximum number of jobs in one answer."""
 Key = Annotated[
     str | None,
     Header(

@@ -24,11 +24,11 @@ from difflogic.system.files import tail as end_of
 router = APIRouter(tags=["results"])
 
 ROWS = 10_000
-"""Most rows in one answer, unless one epoch of a large population has more."""
+"""Maximum number of rows in one answer, unless one epoch of a large population has more."""
 POINTS = 1000
-"""Most epochs of a job in a comparison; fewer of a population, whose rows are limited by ROWS."""
+"""Maximum number of epochs of a job in a comparison; fewer of a population, whose rows are limited by ROWS."""
 EVALUATIONS = 200
-"""Most evaluations of a gate history in one answer; more cannot be distinguished on a page."""
+"""Maximum number of evaluations of a gate history in one answer; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
 FILE_KINDS = dict.fromkeys([artefacts.OTHER, *artefacts.MEDIA.values()])
 FOUND = errors(*ALWAYS, 404)
