@@ -1,6 +1,6 @@
 """Read and write an actor without its training state: `actor.safetensors`, with checksums.
 
-Arrays: `seen.mean`, `seen.spread`, and `actor.*` and `follower.*` of the agent. Metadata: as in a checkpoint.
+The arrays are `seen.mean`, `seen.spread`, and the agent's `actor.*` and `follower.*`. The metadata is a checkpoint's.
 
     agent = actor_file.load(Path("runs/first"), Device("cpu"))
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
@@ -22,22 +22,22 @@ from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of
 
 NAME = "actor.safetensors"
-"""File of the best agent in a run folder."""
+"""Name of the file of the best agent in a run folder."""
 ACTS = ("actor.", "follower.")
 
 
 def encode(agent: Agent) -> bytes:
-    """Return the content of the file."""
+    """Return the content of the file of an agent."""
     arrays = {name: array for name, array in agent.state().items() if name.startswith(ACTS)}
     scales = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
     return checksummed.encode(arrays | scales, files.header(agent.config))
 
 
 def load(path: Path, device: Device) -> Agent:
-    """Load the agent of a run folder or file. It decides as before; its training state is new.
+    """Load the agent of a run folder or file, which decides as before, with a new training state.
 
-    No module that the file names is imported: import the module of an environment `module:Name` first. Raises
-    CheckpointError, ConfigError, DeviceError.
+    The module of an environment `module:Name` is not imported: import that module first. Raises CheckpointError,
+    ConfigError, DeviceError.
     """
     file = path / NAME if path.is_dir() else path
     try:
@@ -46,7 +46,7 @@ def load(path: Path, device: Device) -> Agent:
         module = "" if isinstance(config, ClassifierConfig) else config.subject.rpartition(":")[0]
         if module and module not in sys.modules:
             raise ConfigError(f"its environment is of the module {module}: import that before, if you trust it.")
-        # Without transitions the smallest replay buffer is enough.
+        # The agent has no transitions yet, so the smallest replay buffer is enough.
         alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
         scales = Sightings(**part_of(arrays, "seen."))
         agent = make_agent(alone, _spaces(config), scales, device)

@@ -22,18 +22,18 @@ from difflogic.policies.environments import RANDOM, Environments, Flags, Floats,
 from difflogic.tensor import Tensor, nn
 
 TINY = 1e-20
-"""Added to a probability before its logarithm: one that underflows to 0 would make the entropy 0 * -inf, a NaN."""
+"""Number added to a probability before its logarithm: a probability of 0 would make the entropy 0 * -inf, a NaN."""
 
 LATCH_LOGIT = 6.0
-"""Logit with which a latch passes its bit on: 0.96 of a gradient gets through a step, but 0.57 with a logit of 3."""
+"""Initial logit of a latch's pass-through function: it passes 0.96 of a gradient on, a logit of 3 only 0.57."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sightings:
     """Mean and spread of each number of the observations that a random policy saw, float32 `[D]`.
 
-    They are measured once, before the first update, and saved with the run. So thresholds and the scale of dense
-    networks stay the same.
+    Both are measured once, before the first update, and saved with the run, so that thresholds and the scale of dense
+    networks never change.
     """
 
     mean: Floats
@@ -41,7 +41,7 @@ class Sightings:
 
     @classmethod
     def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
-        """Measure them in `random_steps` random steps; `played` is called after each.
+        """Measure mean and spread in `random_steps` random steps; `played` is called after each step.
 
         Raises FaultyEnvironmentError if all episodes end at once, or no observation changes.
         """
@@ -65,14 +65,14 @@ class Sightings:
                 "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
                 "another environment."
             )
-        # A number that never changed has no scale: 1 serves as well as any other, for a remembered bit too.
+        # The spread of a number that never changed, or of a remembered bit, is 0. It is replaced by 1.
         mean, spread = (np.pad(values, (0, config.gates.memory)) for values in (observations.mean(axis=0), spread))
         return cls(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
-        """Standardize observations by a random policy's, and compress large ones: sign(x) log(1 + |x|).
+        """Standardize observations by `mean` and `spread`, and compress large values: sign(x) log(1 + |x|).
 
-        A trained policy goes far beyond what a random one saw, where tanh would saturate.
+        A trained policy meets values far outside those of a random policy, for which tanh would saturate.
         """
         scaled = (observations - self.mean) / self.spread
         bounded: Floats = np.copysign(np.log1p(np.abs(scaled)), scaled)
@@ -94,7 +94,7 @@ def from_unit(spaces: Spaces, actions: Floats) -> Floats:
 
 
 class Actor(Protocol):
-    """Network from observations to a number per action: a preference, or a mean in [-1, 1] if it is continuous."""
+    """Network that maps observations to a preference per discrete action, or a mean in [-1, 1] per continuous one."""
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         """Return the inputs of the network, float32 `[N, F]`, for observations `[N, D]`."""
@@ -103,10 +103,10 @@ class Actor(Protocol):
         """Return the preferences or means `[N, A]` for features `[N, F]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """Return the preferences or means of the discrete agent, which is evaluated."""
+        """Return the preferences or means in an evaluation, where an actor of gates uses its hard circuit."""
 
     def began(self, progress: float) -> None:
-        """Begin an iteration; `progress` is the share of the training before it."""
+        """Begin an iteration; `progress` is the share of training that is done, 0 to 1."""
 
     def updated(self) -> None:
         """Respond to an update of the parameters."""
@@ -134,7 +134,7 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
-    """Return the configured thresholds, else those between known values, else some around the random observations.
+    """Return the configured thresholds, else thresholds between known values, else around random observations.
 
     Raises ConfigError.
     """
@@ -151,10 +151,10 @@ def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Therm
 
 
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
-    """Return the circuit with its last `count` bits as latches, which pass on their value of the step before.
+    """Return the circuit with its last `count` bits as latches, which pass on their value of the previous step.
 
-    Training seldom finds a bit that lasts if none begins so. The other bits begin as an input of the step before, since
-    most tasks need both.
+    Training seldom finds a bit that lasts, so some bits last from the start. The other remembered bits begin as an
+    input of the previous step, since most tasks need both kinds.
     """
     before, wires, logits = circuit.channels, [*map(np.copy, circuit.update_wires)], [*map(np.copy, circuit.update)]
     for layer, start in zip(wires, logits, strict=True):
@@ -168,7 +168,7 @@ def _with_latches(circuit: Circuit, count: int) -> Circuit:
 class LogicActor:
     """Actor of thermometer bits and layers of gates, which counts the ones in a group of gates for each action.
 
-    The groups split the last layer equally; a preference is the number of ones in a group of k, divided by the
+    The groups split the last layer equally; a preference is the number of ones in a group of k gates, divided by the
     temperature and sqrt(k).
     """
 
@@ -185,19 +185,19 @@ class LogicActor:
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
-        # Where counts are equal, the evaluated agent always takes the first action. An agent that drew among equals
-        # while it learned came to depend on that chance, and did worse when it was evaluated. So earlier actions lead
-        # here too. They lead by less than one bit, so that the order changes in ties alone: counts of 3 and 3 become 3
-        # and 2.5, counts of 3 and 4 become 3 and 3.5.
+        # If counts are equal, an evaluation takes the first action. Agents that sampled among equal counts in training
+        # came to depend on that, and did worse in evaluations. So earlier actions lead in training too, by less than
+        # one bit, which changes the order only in ties: counts of 3 and 3 become 3 and 2.5, counts of 3 and 4 become 3
+        # and 3.5.
         self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        """Return the initial circuit, its steps, and the votes of an action. Raises ConfigError if it does not fit."""
+        """Return the initial circuit, its steps, and the votes per action. Raises ConfigError if it does not fit."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
-        # The remembered bits are the gates after the groups, which vote for nothing.
+        # The gates after the groups are the remembered bits, which do not vote.
         members = np.pad(np.repeat(np.eye(spaces.actions), size, axis=0), ((0, spaces.memory), (0, 0)))
         votes = Tensor(members, device)
         self._head: Callable[[Tensor], Tensor] = lambda bits: bits @ votes
@@ -207,11 +207,11 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """Gates with which the agent is evaluated, and which a run ends with."""
+        """Circuit with which the agent is evaluated, and which is the result of a run."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
-        """Return the gates from the thermometer's bits to the action's number, as evaluated."""
+        """Return the hard gates that compute the action's number from the thermometer's bits."""
         circuit = self.circuit.chosen
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
@@ -222,10 +222,10 @@ class LogicActor:
         self._temperature = first * (last / first) ** progress
 
     def updated(self) -> None:
-        """Follow the logits after an update."""
+        """Update the moving mean of the logits."""
         # A moving mean over a constant share of the updates so far. With averaging = 1 it is the mean of all logits,
-        # with 0 the last logits alone. With the usual 0.06 the window after 1000 updates is 60, and the last 59 updates
-        # have 63 % of the weight. So early logits are soon forgotten, and a late one alone changes little.
+        # with 0 only the last logits. With the usual 0.06 the window after 1000 updates is 60, and the last 59 updates
+        # have 63 % of the weight. So early logits are soon forgotten, and a single late update changes little.
         window = self._averaging * float(self._updates.numpy()[0])
         weight = window / (window + 1)
         self._updates.assign(self._updates.numpy() + 1)
@@ -245,15 +245,15 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """Return the preferences of a decision, and the remembered bits as numbers, int64 `[N]`, first bit lowest."""
+        """Return the preferences of a decision, and the remembered bits as integers, int64 `[N]`, first bit lowest."""
         bits = (self._mean if evaluated else self.layer)(features)
         remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
 
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
-        """Return the preferences `[T * B, A]` of T steps, with gradients through all; `features` are `[T * B, F]`.
+        """Return the preferences `[T * B, A]` of T steps, differentiable through all; `features` are `[T * B, F]`.
 
-        After a step with `goes_on`, bool `[T, B]`, the next begins with its remembered bits, else with zeros.
+        If `goes_on`, bool `[T, B]`, is True for a step, the next step begins with its remembered bits, else with zeros.
         """
         steps = features.reshape(*goes_on.shape, -1)
         bits = self.layer.unrolled(steps, self.memory, goes_on)
@@ -316,7 +316,7 @@ class Categorical:
         return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
 
     def best(self, preferences: Floats) -> npt.NDArray[Any]:
-        """Return the most probable actions, of equals the first."""
+        """Return the most probable actions; if several are equally probable, the first."""
         return np.asarray(preferences.argmax(axis=1))
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
@@ -351,7 +351,7 @@ class Gaussian:
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
         """Sample actions float32 `[N, A]`, not clipped; return them with the logarithms of their densities `[N]`."""
         # Only the environment receives clipped actions, from `given`. Learning uses the sampled ones, which the
-        # densities belong to: with others the ratio of PPO would not begin at 1.
+        # densities belong to: with clipped actions the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
         noise = generator.standard_normal(preferences.shape, dtype=np.float32)
         density = -(0.5 * noise**2 + logarithm + 0.5 * math.log(2 * math.pi)).sum(axis=1)

@@ -1,13 +1,13 @@
 """Automata that act: the border of a grid reads an observation, and the cells within vote for the actions.
 
-    T T T T T T      T: a border cell; its channels begin with the bits of the observation's thermometer, each cell with
-    T v v v v T         the next ones clockwise, and after the last with the first again
+    T T T T T T      T: a border cell, whose channels begin with bits of the observation's thermometer: each has the
+    T v v v v T         next bits clockwise, and the first bit follows the last
     T v v v v T      v: a cell that begins with zeros, and votes in the end: its channels are split among the actions in
     T v v v v T         equal groups
     T v v v v T
     T T T T T T      Each decision takes some steps of one rule from a new grid.
 
-So no cell matters much: a damaged one only loses its own votes and the signals that pass through it.
+So a single cell has little influence: a damaged cell only loses its votes and the signals that pass through it.
 """
 
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ from difflogic.tensor import Tensor
 
 @dataclass(frozen=True)
 class ZeroedCells:
-    """Damage while an automaton decides: random cells are zeroed before one of its steps, or before each."""
+    """Damage during each decision of an automaton: random cells are zeroed before one step, or before every step."""
 
     cells: int
     every_step: bool
 
     def on(self, actor: Actor) -> None:
-        """Damage an automaton from now on. Raises UsageError if it is none, or has too few cells."""
+        """Damage an automaton in all further decisions. Raises UsageError for another actor, or too few cells."""
         if not isinstance(actor, AutomatonActor):
             raise UsageError(
                 "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
@@ -55,7 +55,7 @@ class ZeroedCells:
 
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the votes of a cell for each action. Raises ConfigError if the channels cannot be split equally."""
+    """Return the number of votes of a cell per action. Raises ConfigError if the channels cannot be split equally."""
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(
@@ -95,14 +95,14 @@ class AutomatonActor(LogicActor):
 
     @property
     def cell(self) -> CellNetlist:
-        """Rule of a cell as it is evaluated; all its channels are visible."""
+        """Hard circuit of a cell, with which the agent is evaluated; all channels are visible."""
         return CellNetlist.from_circuit(self.circuit)
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.start(self.thermometer.code(observations)).astype(np.float32)
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]`: bits, or literals of a circuit."""
+        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]` of bits, or of literals of a circuit."""
         # The border clockwise from a corner, 4 * (side - 1) cells, each side without its last corner. With a side of 4:
         # (0, 0) (0, 1) (0, 2), then (0, 3) (1, 3) (2, 3), then (3, 3) (3, 2) (3, 1), then (3, 0) (2, 0) (1, 0).
         up, last = np.arange(self.side - 1), self.side - 1
@@ -124,7 +124,7 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """Return the grids uint8 `[steps + 1, N, side, side, C]` of decisions of the evaluated agent, with damage."""
+        """Return the grids, uint8 `[steps + 1, N, side, side, C]`, of decisions by the hard circuit, with `damage`."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):
@@ -139,19 +139,19 @@ class AutomatonActor(LogicActor):
         return np.stack(states)
 
     def decision(self) -> Gates:
-        # All cells and steps as one circuit. The builder leaves out gates that are constant or there already: in the
-        # first steps, cells far from the border see nothing but constants, and cost nothing.
+        # All cells and steps become one circuit. The builder omits gates that are constant or exist already: in the
+        # first steps, cells far from the border read only constants, and add no gates.
         bits, cell = self.thermometer.bits, to_xag(self.cell)
         builder = Builder(bits)
-        # The same layout as in training, with literals in the place of bits: the literal FALSE is the number 0, as the
-        # empty cells are.
+        # The layout is that of training, with literals in place of bits: the literal FALSE is the number 0, which is
+        # also the value of empty cells.
         grid = self.start(np.array([[input_literal(bit)] for bit in range(bits)]))[0]
         for _ in range(self.steps):
             padded = np.pad(grid, ((1, 1), (1, 1), (0, 0)), constant_values=FALSE)
             # `[H, W, C, 3, 3]`, so that a flat patch is in the order of the cell's inputs, 9 * channel + place.
             patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
             grid = np.array([[builder.embed(cell, patch.reshape(-1).tolist()) for patch in row] for row in patches])
-        # Channel by channel: the votes for an action are some whole channels, and `decision` takes them in a row.
+        # The order is channel by channel, since `decision` expects the votes for an action next to each other.
         voters = grid[1:-1, 1:-1].reshape(-1, self.channels).T.reshape(-1).tolist()
         counted = _named(len(voters), *decision(len(voters), [], self._actions))
         outputs = builder.embed(to_xag(counted), voters)

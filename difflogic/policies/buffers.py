@@ -16,12 +16,12 @@ from difflogic.tensor import Tensor, gathered
 FIRST_ROWS = 1 << 12
 """Initial number of rows of a replay buffer."""
 Read = Callable[[Floats], Floats]
-"""Scaling of observations to the inputs of a network, both `[N, D]`, or values by a critic `[N]`."""
+"""Function that scales observations to inputs of a network, both `[N, D]`, or a critic that returns values `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Rollout for PPO, with all steps and copies on one axis of N."""
+    """Rollout for PPO, with all steps and copies on one axis of length N."""
 
     features: Floats
     """Inputs of the actor."""
@@ -31,11 +31,11 @@ class Samples:
     log_probs: Floats
     """Logarithms of the probabilities of the actions when they were sampled."""
     values: Floats
-    """Values of the observations before the update."""
+    """Values that the critic gave the observations before the update."""
     advantages: Floats
     returns: Floats
     goes_on: Flags
-    """True if the episode did not end with the step, bool `[steps, copies]`."""
+    """True if the episode continued after the step, bool `[steps, copies]`."""
 
 
 class RolloutBuffer:
@@ -65,7 +65,7 @@ class RolloutBuffer:
         observations, features, actions, log_probs = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
-        # Only now are values needed, so that the critic computes those of all states at once.
+        # The critic computes the values of all states at once, since they are not needed earlier.
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
         # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
@@ -90,7 +90,7 @@ class RolloutBuffer:
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
     """Yield the indices of all samples once, in random order, `size` at a time; an incomplete batch is dropped.
 
-    All batches have one shape, for which buffers on the device are made once.
+    All batches have the same shape, so that buffers on the device are allocated only once.
     """
     if size >= count:  # one batch: its order would change nothing but the last bits of a sum
         yield np.arange(count)
@@ -101,10 +101,10 @@ def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterat
 
 
 class ReplayBuffer:
-    """Replay buffer: the last `size` transitions of all copies, in a ring of tensors `[rows, ...]` by name."""
+    """Replay buffer of the last `size` transitions of all copies: ring buffers `[rows, ...]` by name."""
 
     def __init__(self, size: int, like: Arrays, device: Device) -> None:
-        """Allocate transitions `like` these. Raises LimitError if `size` of them do not fit into memory."""
+        """Allocate columns with the names and shapes of `like`. Raises LimitError if `size` rows exceed the memory."""
         self.size, self._next, self.filled = size, 0, 0
         bytes_each, free = 4 * sum(array[0].size for array in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
@@ -120,8 +120,8 @@ class ReplayBuffer:
         """Add a transition of every copy, each array `[count, ...]`."""
         count = len(columns["rewards"])
         # A ring of 5 rows after three steps of two copies, whose transitions are numbered 0 to 5: [5 1 2 3 4], and the
-        # next one goes to place 1. Rows are filled from 0 on, so that the first `filled` ones are always those that are
-        # held, and the ring only grows before it has come round.
+        # next one goes to place 1. Rows are filled from 0 on, so that the first `filled` rows are always those in use,
+        # and the ring only grows before its end is first reached.
         self._reserve(min(self.size, self._next + count))
         before = min(count, self.size - self._next)  # the others go to the ring's beginning
         for name, ring in self._columns.items():
@@ -145,13 +145,13 @@ class ReplayBuffer:
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """Return the columns with these names, and as `next` the row of the next transition."""
+        """Return the columns with these names, and the row of the next transition as `next`."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }
 
     def restore(self, place: int, columns: Arrays) -> None:
-        """Restore the columns of `state`; `place` is its `next`."""
+        """Restore columns that `state` returned; `place` is the row of the next transition."""
         self.filled, self._next = len(columns["rewards"]), place
         self._reserve(self.filled)
         for name, ring in self._columns.items():

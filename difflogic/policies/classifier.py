@@ -19,16 +19,16 @@ from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
-"""Rows that are classified together, and columns that are measured together."""
+"""Maximum number of rows that are classified at once, and of columns that are measured at once."""
 
 
 def spaces(table: TableConfig) -> Spaces:
-    """Return the features of a table as observations, and its classes as actions."""
+    """Return the spaces of a table, whose features are observations and whose classes are actions."""
     return Spaces(len(table.features), len(table.classes))
 
 
 class Rows:
-    """Rows of a table: those that are learned, those that choose the best of a population, and those held out."""
+    """Rows of a table: training rows, validation rows that choose the best of a population, and held-out rows."""
 
     def __init__(self, config: ClassifierConfig, table: LabelledTable | None) -> None:
         """Split the rows. Raises UsageError if `table` is missing or is not the table of the configuration."""
@@ -42,15 +42,15 @@ class Rows:
         self.parts = table.parts(config.table)
 
     def seen(self) -> Sightings:
-        """Return mean and spread of the columns in the rows that are learned."""
-        # A few columns at once: the mean and spread of bytes take eight times their memory.
+        """Return mean and spread of the columns in the training rows."""
+        # Few columns are measured at once, since the mean and spread of bytes take eight times their memory.
         columns = range(0, self.table.x.shape[1], AT_ONCE_COLUMNS)
         parts = [self.table.x[self.parts.learned, k : k + AT_ONCE_COLUMNS] for k in columns]
         mean, spread = (np.concatenate([measure(part, axis=0) for part in parts]) for measure in (np.mean, np.std))
         return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
-        """Score each row 1 if it is classified correctly, else 0: rows held out, or those that choose the best."""
+        """Score held-out or validation rows: 1 for each row that is classified correctly, else 0."""
         parts = self.parts
         rows = parts.held_out if held_out else parts.validation
         rows = rows if len(rows) else parts.learned
@@ -59,12 +59,12 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """Return the accuracy of always giving the most frequent class of the learned rows."""
+        """Return the accuracy of always predicting the most frequent class of the training rows, by its name."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 
     def state(self) -> Arrays:
-        """Return nothing, since seeds determine which rows are learned, and their order."""
+        """Return an empty state, since seeds determine the training rows and their order."""
         return {}
 
     def restore(self, state: Arrays) -> None:
@@ -75,7 +75,7 @@ class Rows:
 
 
 class Classifier(Chooser):
-    """Actor whose preferences learn by the cross-entropy of their softmax."""
+    """Learner that trains the preferences of its actor by the cross-entropy of their softmax."""
 
     config: ClassifierConfig
 
@@ -89,13 +89,13 @@ class Classifier(Chooser):
         return self.config.table.pass_rows
 
     def iterate(self, rows: Rows, iteration: int, progress: float, stepped: Callable[[], None]) -> dict[str, float]:
-        """Train for one pass over the learned rows; `stepped` is called after each gradient step."""
-        # Each iteration has a generator of its own, so that a resumed run samples the same.
+        """Train for one pass over the training rows; `stepped` is called after each gradient step."""
+        # Each iteration has a separate generator, so that a resumed run samples the same batches.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
         learned, losses = rows.parts.learned, []
         for places in minibatches(len(learned), self.config.table.batch_size, generator):
-            # Bits of one batch at a time: those of a whole table of images take 28 times the memory of its bytes.
+            # One batch is encoded at a time: the bits of a whole table of images take 28 times the memory of its bytes.
             batch = learned[places]
             preferences = self.actor(self._tensor(self.actor.features(rows.table.x[batch])))
             labels = self.distribution.coded(rows.table.y[batch])
@@ -112,7 +112,7 @@ class Classifier(Chooser):
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
-    """Return the gates of a classifier, from the columns of its table to the number of a class. Raises CircuitError."""
+    """Return the gates that compute the number of a class from the features of a row. Raises CircuitError."""
     return FunctionNetlist(
         thermometer=actor.thermometer,
         observations=table.features,

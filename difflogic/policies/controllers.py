@@ -21,11 +21,11 @@ from difflogic.policies.environments import spaces as spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
-"""Added to seeds: episodes in which codes are met, those that test a pruned controller, and those that choose it."""
+"""Offsets of seeds for the episodes that collect codes, that test a pruned controller, and that choose it."""
 SHARES = (0.9995, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8)
-"""Shares of the steps in which a pruned controller must decide the same, tried in turn."""
+"""Shares of the steps in which a pruned controller must decide like the original, tried in this order."""
 TRIALS = 3
-"""Factor of more episodes for choosing than for testing, to reject a controller that fails once in a hundred."""
+"""Ratio of episodes for choosing to those for testing, to reject a controller that fails once in a hundred."""
 WORDS = {
     "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
     "Acrobot": (
@@ -74,7 +74,7 @@ def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[
 
 
 def score(controller: Controller, episodes: int, seed: int) -> Score:
-    """Score complete episodes. Raises UsageError if the controller names no environment."""
+    """Score a controller on complete episodes. Raises UsageError if it names no environment."""
     if not controller.environment:
         raise UsageError("This controller does not say which environment it is for.")
     return evaluate_policy(decider(controller), controller.environment, episodes, seed, memory=controller.memory)
@@ -99,15 +99,15 @@ class PrunedController:
 
     smaller: Simplified[Controller]
     codes: int
-    """Number of the most frequent codes at which it decides the same..."""
+    """Number of the most frequent codes for which both controllers decide the same."""
     met: int
-    """...of all codes that occurred."""
+    """Number of all codes that occurred."""
     before: Score
     after: Score
 
     @property
     def words(self) -> str:
-        """Result in words."""
+        """Description of the result for users."""
         before, after, count = self.before, self.after, len(self.after.returns)
         return (
             f"the same on the most frequent {self.codes} of the {self.met} codes that {count} episodes met; elsewhere "
@@ -125,8 +125,8 @@ class PrunedController:
 def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> PrunedController:
     """Prune to the codes that occur in `episodes`, and test both controllers on as many other episodes.
 
-    Then let the rarest codes be decided otherwise too, more and more of them while no return is lost on a third set of
-    episodes.
+    Then allow other decisions for the rarest codes too, for more and more codes while the mean return on a third set of
+    episodes does not fall.
     """
     codes, shares = codes_met(controller, episodes, seed + MEETING)
     trials = TRIALS * episodes, seed + TRYING

@@ -11,15 +11,15 @@ STEP = 10**5
 PASSES = 3
 """Cost of learning from a sample, forward and backward, in forward passes."""
 EPISODE = 500
-"""Steps of an episode, as those of gymnasium's classic environments end after 200 to 1000."""
+"""Assumed number of steps of an episode: Gymnasium's classic environments end episodes after 200 to 1000."""
 ENVIRONMENT = 1 << 14
-"""Bytes of a copy of an environment and of the actions since it began."""
+"""Assumed bytes of a copy of an environment, with the actions of its current episode."""
 COPIES = 6
-"""Numbers stored per parameter: itself, its gradient, two moments, a mean or target, and a temporary one."""
+"""Numbers stored per parameter: its value, its gradient, two moments, a mean or target, and a temporary one."""
 
 
 def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
-    """Return the cost of a training: see `devices.cost`."""
+    """Return the cost of training agents: see `devices.cost`."""
     sac, ppo, copies = config.sac, config.ppo, config.environment.n_envs
     is_sac, evaluation = config.algorithm == "sac", config.evaluation
     actor, networks = _actor(config, spaces), _networks(config, spaces)
@@ -36,7 +36,7 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
 
 
 def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, float]:
-    """Return the cost of a training, and the seconds of a pass over the rows, within which no state is saved."""
+    """Return the cost of training classifiers, and the seconds of a pass over the rows, which saves no state."""
     table, spaces = config.table, Spaces(len(config.table.features), len(config.table.classes))
     actor = _actor(config, spaces)
     # A gate learns sixteen numbers and computes one.
@@ -49,7 +49,7 @@ def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, floa
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
-    """Return the seconds of an iteration or the random steps before, within which a run neither saves nor stops."""
+    """Return the seconds of an iteration, or of the random steps if longer, during which a run cannot save or stop."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 
@@ -60,14 +60,14 @@ def _size(config: AgentConfig) -> int:
 
 
 def _networks(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the number of trained numbers of all networks of an agent."""
+    """Return the number of trained parameters of all networks of an agent."""
     # SAC has two critics, their two targets, and the network of the spread.
     critics = 5 if config.algorithm == "sac" else 1
     return _actor(config, spaces) + critics * _dense(spaces.observations, config.critic.widths)
 
 
 def _step(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the gate evaluations of a step of a copy, with learning from it."""
+    """Return the cost of a step of one copy and of learning from it, in gate evaluations."""
     sac = config.sac
     # Samples to learn from, per step of a copy.
     learned: float = config.ppo.n_epochs
@@ -84,7 +84,7 @@ def _features(config: AgentConfig, spaces: Spaces) -> int:
 
 
 def _actor(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the number of trained numbers of the actor, which is also its cost for a sample."""
+    """Return the number of trained parameters of the actor, which is also its cost per sample."""
     if config.policy == "mlp":
         return _dense(spaces.observations, config.mlp.widths)
     if config.policy == "automaton":

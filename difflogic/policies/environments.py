@@ -1,7 +1,7 @@
 """Copies of a Gymnasium environment that are stepped together, and whose state can be saved.
 
-Gymnasium's environments cannot be saved without pickle. But the seed and the actions determine an episode, so that the
-state of a copy is the number of its episode, from which the seed follows, and the actions since it began:
+Gymnasium's environments cannot be saved without pickle. But the seed and the actions determine an episode. So the state
+of a copy is the number of its episode, which determines the seed, and the actions since it began:
 
     copy 0   episode 3   actions 1 0 0 1      a restored copy is reset with the seed of episode 3 of copy 0,
     copy 1   episode 5   actions 1            and steps 1 0 0 1 again
@@ -31,16 +31,16 @@ Flags = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]
 
 TRAINING, EVALUATION, RANDOM = range(3)
-"""Streams of episode seeds, which share no episode."""
+"""Numbers of the streams of episode seeds; no two streams share an episode."""
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 LONGEST = 10_000
 """Maximum steps of an episode in an environment that sets no limit itself."""
 NAME = re.compile(r"-v\d+$")
-"""End of the name of a registered environment."""
+"""Pattern of the end of a registered environment's name."""
 MOST_NUMBERS = 4096
 """Maximum size of an observation."""
 MOST_VALUES = 1024
-"""Values of an integer up to which thresholds lie between all of them; else a random policy decides on these."""
+"""Maximum number of values of an integer for thresholds between all values; above, a random policy determines them."""
 
 
 def library() -> Any:
@@ -75,7 +75,7 @@ class Spaces:
 
     @property
     def remembered_weight(self) -> int:
-        """Power of two above all actions, by which remembered bits are multiplied when they are added to an action."""
+        """Power of two above all actions, by which remembered bits are multiplied when added to an action."""
         return 1 << (self.actions - 1).bit_length()
 
     def remembered(self, actions: npt.NDArray[Any]) -> Floats:
@@ -120,7 +120,7 @@ class Environments:
         self.spaces = spaces(self._made[0], identifier, memory)
         self._remembered = np.zeros((count, memory), dtype=np.float32)
         # By default gymnasium resets a copy in the *next* step, which ignores the action and has the reward 0: a false
-        # transition. Here `begin_anew` resets at once. Nothing is copied there, since `_checked` copies it.
+        # transition. Here `begin_anew` resets at once. Gymnasium copies no observations, since `_checked` does.
         with self._guarded("cannot be stepped side by side"):
             makers = [lambda made=made: made for made in self._made]
             self._vector = vector.SyncVectorEnv(makers, autoreset_mode=vector.AutoresetMode.DISABLED, copy=False)
@@ -262,7 +262,7 @@ def limit_notice(identifier: str) -> str | None:
 def threshold(identifier: str, others: Iterable[str] = ()) -> float:
     """Return the mean return at which Gymnasium calls an environment solved; -inf if it has none.
 
-    Raises ConfigError for an unregistered name; the message suggests the nearest name, `others` included.
+    Raises ConfigError for an unregistered name; the message suggests the nearest registered name or one of `others`.
     """
     gym = library()
     try:
@@ -273,7 +273,7 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
 
 
 def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
-    """Return a default configuration for an environment. Raises as `threshold` and `spaces`."""
+    """Return a default configuration for an environment. Raises what `threshold` and `spaces` raise."""
     solved_at = threshold(identifier, others)
     with closing(make(identifier)) as world:
         found_spaces = spaces(world, identifier)
@@ -283,7 +283,7 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
     """Return the configuration for an environment that is named in place of a preset; None for any other name.
 
-    With `is_named`, every name but a preset of agents is an environment's. Raises as `of_name`.
+    If `is_named`, every name that is no preset of agents names an environment. Raises what `of_name` raises.
     """
     if name is None or name in AGENTS or not (is_named or NAME.search(name)):
         return None
@@ -291,7 +291,7 @@ def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
 
 
 def _registered(identifier: str) -> str:
-    """Return the name alone, after importing the module of `module:Name-v0`, which registers it. Raises ConfigError."""
+    """Import the module of `module:Name-v0`, which registers it, and return only the name. Raises ConfigError."""
     module, _, name = identifier.rpartition(":")
     if not module:
         return name
@@ -347,7 +347,7 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
 def in_a_box(environment: Any) -> Any:
     """Flatten observations into one Box: a Discrete is its number, the parts of a Tuple or Dict are concatenated.
 
-    So a hand of Blackjack is three numbers, and a number with 32 values has 31 thresholds between them.
+    For example, a hand of Blackjack is three numbers, and a number with 32 values has 31 thresholds between these.
     """
     gym, space = library(), environment.observation_space
     ends = _ends(space)

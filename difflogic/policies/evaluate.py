@@ -13,9 +13,9 @@ from difflogic.policies.actors import random_actions
 from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Floats, Spaces, Step
 
 Watch = Callable[[Floats, Step], None]
-"""Callback for the observations before each step of all copies, and its result."""
+"""Callback that receives the observations before each step of all copies, and the result of the step."""
 Decide = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-"""Policy: observations `[N, D]` to actions, `[N]` or `[N, A]`."""
+"""Policy that maps observations `[N, D]` to actions, `[N]` or `[N, A]`."""
 COPIES = 50
 """Maximum number of episodes that are played together."""
 

@@ -1,4 +1,4 @@
-"""Animations of episodes: images of the environment, above the thresholds and gates that are 1, or above a grid."""
+"""Animations of episodes: images of the environment, with a controller's bits or an automaton's grids below."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 Below = Callable[[npt.NDArray[Any], int], Pixels]
-"""Drawing of observations `[N, D]` at a width, as RGB `[N, h, width, 3]`."""
+"""Function that draws observations `[N, D]` at a width, as RGB `[N, h, width, 3]`."""
 
 FRAMES = 200
-"""Maximum number of frames: longer episodes are shown in larger, even steps."""
+"""Maximum number of frames of an animation; of a longer episode, evenly spaced frames are shown."""
 SIDE, SPACE = 10, 2
-"""Pixels of a lamp and of the gap beside it."""
+"""Side of the square that shows a bit, and gap between squares, in pixels."""
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
 
 
 def episode(
     decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
 ) -> Pixels:
-    """Draw one episode as RGB `[n, h, w, 3]`, with an image by `below` of the policy's state under each frame.
+    """Draw one episode as RGB `[n, h, w, 3]`; `below` draws the policy's state under each frame.
 
-    `memory` is that of `evaluate_policy`. Raises UsageError if the environment draws nothing, MissingPackagesError if
+    `memory` is as for `evaluate_policy`. Raises UsageError if the environment draws nothing, MissingPackagesError if
     the package that draws it is not installed.
     """
     gym = library()
@@ -69,7 +69,7 @@ def episode(
 
 
 def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw the grids of an automaton from before its decision to the end, in a row, as RGB `[N, h, width, 3]`."""
+    """Draw the grids of an automaton after 0, 1, ... steps of a decision, side by side, as RGB `[N, h, width, 3]`."""
     colors = plots.colors(actor.states(actor.features(observations)))
     steps, count, side = colors.shape[:3]
     scale = max(1, (width - SPACE) // steps // side - 1)
@@ -82,7 +82,7 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """Draw an episode of its own or another seed, above an automaton's grids or a controller's lamps.
+    """Draw an episode of an agent, with its grids or the controller's bits below; `seed` None: the agent's seed.
 
     Raises ConfigError for a classifier.
     """
@@ -96,7 +96,7 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw thresholds, a row per dimension, blue if reached, above the gates, as RGB `[N, h, width, 3]`."""
+    """Draw thresholds, blue if reached, a row per dimension, and gates below them, as RGB `[N, h, width, 3]`."""
     code = controller.thermometer.code(observations)
     bits = unpack_bits(controller.program.all_bits(pack_bits(code)), len(observations))
     row, rows = max(1, (width - SPACE) // (SIDE + SPACE)), []

@@ -1,4 +1,4 @@
-"""Base classes of all algorithms: an actor that decides, and tensors that are saved."""
+"""Base classes of all algorithms, with an actor that decides and a training state that is saved."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ KINDS: dict[str, type[LogicActor | DenseActor]] = {"logic": LogicActor, "automat
 
 
 def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raise ConfigError if an agent of this configuration does not fit an environment, before anything is made."""
+    """Raise ConfigError if an agent of this configuration does not fit the environment's spaces."""
     if config.policy == "logic":
         group_size(config, spaces)
     elif config.policy == "automaton":
@@ -56,7 +56,7 @@ class Learner(ABC):
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the actor; `wiring` is the seed of its wires, if not the configuration's.
+        """Make the actor; `wiring` is the seed of its wires, None for the configuration's seed.
 
         Raises ConfigError if the actor's layers do not fit the actions, DeviceError.
         """
@@ -67,11 +67,11 @@ class Learner(ABC):
     @property
     @abstractmethod
     def iteration_steps(self) -> int:
-        """Environment steps of an iteration, over all copies; for a classifier rows."""
+        """Number of environment steps of an iteration, over all copies; for a classifier, number of rows."""
 
     @abstractmethod
     def _parts(self) -> dict[str, list[Tensor]]:
-        """Return all tensors that training changes apart from the actor; names of optimizers begin with `optimizer`."""
+        """Return all tensors outside the actor that training changes; names of optimizers begin with `optimizer`."""
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}
@@ -81,18 +81,18 @@ class Learner(ABC):
         return Tensor(values, self.device)
 
     def state(self) -> Arrays:
-        """Return the arrays for `restore`."""
+        """Return the training state as arrays, for `restore`."""
         return {name: tensor.numpy() for name, tensor in self._tensors().items()}
 
     def adopt(self, state: Arrays) -> None:
-        """Begin with the networks of an agent of this shape, but not with its optimizers."""
+        """Copy the networks of another agent of the same shape, but not its optimizers."""
         for name, tensor in self._tensors().items():
             if not name.startswith(("optimizer.", "largest.")):
                 tensor.assign(state[name])
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
-        """Continue from a `state`. Raises KeyError, and ShapeError if it is of another agent."""
+        """Restore what `state` returned. Raises KeyError or ShapeError if it is the state of another agent."""
         for name, tensor in self._tensors().items():
             tensor.assign(state[name])
 
@@ -102,7 +102,7 @@ class Chooser(Learner):
 
     @cached_property
     def distribution(self) -> Distribution:
-        """Distribution of actions, which may have trained parameters of its own."""
+        """Distribution of actions, which may have trained parameters."""
         return distribution(self.spaces, self.device)
 
     def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -112,7 +112,7 @@ class Chooser(Learner):
         return actions
 
     def _stepped(self, features: Floats, evaluated: bool) -> tuple[Floats, Any]:
-        """Return the preferences, and the number to add to an action for the remembered bits."""
+        """Return the preferences, and the remembered bits as a number to add to an action."""
         inputs, actor = self._tensor(features), self.actor
         if not self.spaces.memory or not isinstance(actor, LogicActor):
             return (actor.decided if evaluated else actor)(inputs).numpy(), 0

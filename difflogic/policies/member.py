@@ -27,16 +27,16 @@ from difflogic.runs import checkpoint, chosen
 from difflogic.runs.checksummed import part_of
 
 RECENT = 100
-"""Episodes over which returns are averaged."""
+"""Number of the last episodes over which returns are averaged."""
 Agent = PPO | SAC | Classifier
 
 
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """Make an agent; `wiring` is the seed of its wires, if not the configuration's.
+    """Make an agent; `wiring` is the seed of its wires, None for the configuration's seed.
 
-    Raises ConfigError if it does not fit the spaces, LimitError, DeviceError.
+    Raises ConfigError if the agent does not fit the spaces, LimitError, DeviceError.
     """
     if isinstance(config, ClassifierConfig):
         return Classifier(config, spaces, seen, device, wiring)
@@ -55,8 +55,8 @@ class Member:
         Args:
             config: Configuration with the member's own seed.
             device: Device of the networks.
-            seen: Scales of the observations; None: measure them.
-            wiring: Seed of the wires, if they are another agent's.
+            seen: Mean and spread of the observations; None: measure them.
+            wiring: Seed of the wires; None: the configuration's seed.
             played: Callback for each random step of the measurement.
             table: Table that a classifier learns.
         """
@@ -97,7 +97,7 @@ class Member:
 
     @property
     def circuit(self) -> Circuit | None:
-        """Gates with which it is evaluated; None for a dense agent."""
+        """Circuit with which the agent is evaluated; None for a dense agent."""
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
@@ -134,14 +134,14 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score the best actions on episodes of its own seed, or a classifier on rows that it does not learn."""
+        """Score the best actions on episodes of seed + `offset`, or a classifier on validation or held-out rows."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset
         return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:
-        """Return the arrays for `restored`."""
+        """Return the state of the member as arrays, for `restored`."""
         scales = self.agent.seen
         parts = {"agent": self.agent.state(), "environments": self.environments.state()}
         return {
@@ -178,7 +178,7 @@ class Member:
 
 
 def restored(path: Path, number: int | None = None) -> Member:
-    """Return the agent `number`, from 1, of a run, on the processor. Raises UsageError, CheckpointError."""
+    """Load the agent `number`, counted from 1, of a run onto the processor. Raises UsageError, CheckpointError."""
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):

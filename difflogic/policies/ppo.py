@@ -19,7 +19,7 @@ from difflogic.tensor import Tensor, gathered, nn, optim
 EPSILON = 1e-8
 
 ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
-"""Arrays of a rollout on the device; advantages are normalized on the host, batch by batch."""
+"""Names of a rollout's arrays on the device; advantages are normalized on the host, batch by batch."""
 Stepped = Callable[[Environments, Flags], None]
 
 
@@ -61,10 +61,10 @@ class PPO(Chooser):
         Args:
             environments: Copies to step.
             iteration: Number of the iteration.
-            progress: Share of the training before it, 0 to 1.
+            progress: Share of training that is done, 0 to 1.
             stepped: Callback after every step, before new episodes begin, with the copies whose episodes have ended.
         """
-        # Each iteration has a generator of its own, so that a checkpoint need not hold its state.
+        # Each iteration has a separate generator, so that a checkpoint needs no state of a generator.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
         self.actor.began(progress)
         samples = self._collect(environments, generator, stepped)
@@ -98,7 +98,7 @@ class PPO(Chooser):
             optimizer.lr = rate * rate_factor
         if isinstance(self.actor, LogicActor):
             self._optimizers[0][0].lr *= self._rate_share(float(samples.advantages.std()))
-        # Uploaded once: batches are gathered on the device.
+        # The rollout is uploaded once, and batches are gathered on the device.
         rollout = {name: self._tensor(array) for name, array in vars(samples).items() if name in ON_DEVICE}
         rollout["taken"] = self._tensor(self.distribution.coded(samples.actions))
         updates = 0
@@ -121,7 +121,7 @@ class PPO(Chooser):
         if not self.spaces.memory:
             yield from minibatches(steps * copies, self.config.ppo.batch_size, generator)
             return
-        # Complete copies, since remembered bits go through all steps of one.
+        # A batch has complete copies, since remembered bits pass through all steps of a copy.
         for some in minibatches(copies, max(1, self.config.ppo.batch_size // steps), generator):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
@@ -138,7 +138,7 @@ class PPO(Chooser):
     def _update(
         self, batch: dict[str, Tensor], advantages: Floats, clip: float, goes_on: Flags
     ) -> Callable[[], dict[str, float]]:
-        """Take a gradient step of both networks, and return a function for its metrics."""
+        """Take a gradient step of both networks, and return a function that computes its metrics."""
         ppo = self.config.ppo
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
@@ -179,7 +179,7 @@ class PPO(Chooser):
     def _value_loss(self, batch: dict[str, Tensor]) -> Tensor:
         values = self.critic(batch["scaled"]).reshape(-1)
         if reach := self.config.ppo.clip_range_vf:
-            # The change is clipped to -reach..reach by two relus: of 0.5 and a reach of 0.2, -0.2 + 0.7 - 0.3 = 0.2.
+            # The change is clipped to -reach..reach by two relus: 0.5 with reach 0.2 becomes -0.2 + 0.7 - 0.3 = 0.2.
             moved = values - batch["values"]
             values = batch["values"] - reach + (moved + reach).relu() - (moved - reach).relu()
         return ((values - batch["returns"]) ** 2.0).mean()

@@ -8,14 +8,14 @@ from difflogic.runs.journal import MetricsLine
 
 @dataclass(frozen=True)
 class PolicyRow(MetricsLine):
-    """Metrics of one iteration; None for those that an algorithm does not measure."""
+    """Metrics of one iteration; a metric that the algorithm does not measure is None."""
 
     iteration: int
-    """Number from 1."""
+    """Number of the iteration, from 1."""
     steps: int
-    """Environment steps so far, over all copies."""
+    """Number of environment steps so far, over all copies."""
     episodes: int
-    """Episodes that ended so far."""
+    """Number of episodes that ended so far."""
     mean_return: float | None
     """Mean return of the last hundred episodes, with sampled actions; None before the first has ended."""
     mean_length: float | None
@@ -34,11 +34,11 @@ class PolicyRow(MetricsLine):
     temperature: float | None = None
     """Weight of the entropy in SAC."""
     updates: int | None = None
-    """Gradient steps of this iteration."""
+    """Number of gradient steps of this iteration."""
 
     @property
     def epoch(self) -> int:
-        """Environment steps, which take the place of epochs."""
+        """Number of environment steps so far, used in place of epochs."""
         return self.steps
 
 

@@ -20,9 +20,9 @@ from difflogic.runs.checksummed import part_of
 from difflogic.tensor import Tensor, nn, optim
 
 ITERATION = 1000
-"""Environment steps between two rows of metrics."""
+"""Number of environment steps between two rows of metrics."""
 SAVED = ("observations", "actions", "rewards", "following", "terminated")
-"""Parts of a transition that a checkpoint holds."""
+"""Names of the parts of a transition that are saved in a checkpoint."""
 REACH = 3.0
 """Bound of the means of a gate actor before tanh: tanh(3) is 0.995 of an action's bound."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
@@ -33,8 +33,8 @@ class QNetwork:
     """Critic: the value of an observation and an action."""
 
     def __init__(self, observations: int, actions: int, widths: tuple[int, ...], seed: int, device: Device) -> None:
-        # Two matrices for the first layer, whose results are added: the same function as one matrix on observation and
-        # action in a row, which tensors would need a concatenation for.
+        # The first layer has two matrices, whose results are added. This is the same function as one matrix for the
+        # concatenated observation and action, but needs no concatenation of tensors.
         self._seen = nn.Dense(observations, widths[0], seed=seed, device=device)
         self._done = nn.Dense(actions, widths[0], seed=seed + 1, device=device)
         self._rest = nn.MLP(widths[0], [*widths[1:], 1], "relu", seed=seed + 2, device=device)
@@ -59,7 +59,7 @@ class SAC(Learner):
         require_continuous(config, spaces)
         super().__init__(config, spaces, seen, device, wiring)
         sac, seed, widths = config.sac, config.seed, config.critic.widths
-        # Only training needs the spread of actions: an actor of gates has a dense network for it too.
+        # Only training needs the spread of actions: it is a dense network, even beside an actor of gates.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         # Two critics of the seeds +20 and +30, then two targets of the same seeds: each target begins equal to its
         # critic.
@@ -96,7 +96,7 @@ class SAC(Learner):
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
     ) -> dict[str, float]:
-        """Step the copies, with the updates that are due: see `PPO.iterate`."""
+        """Step the copies, learn at the configured intervals, and return metrics: see `PPO.iterate`."""
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
         self.actor.began(progress)
         metrics: dict[str, float] = {"updates": 0}
