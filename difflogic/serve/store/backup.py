@@ -1,9 +1,9 @@
 """Write a live store into one tar file, without blocking submissions and trainings.
 
-    store.sqlite3        the database at the beginning; running jobs wait in it, workers and sessions are left out
-    jobs/<id>/...        each job's files, checkpoints before metrics, so that none is ahead of its rows
+    store.sqlite3        the database at the start of the backup: running jobs are queued, workers and sessions removed
+    jobs/<id>/...        each job's files, checkpoints first: the metrics have all rows up to the checkpoint
 
-Unpacked into an empty folder it is a store again. Tokens are not in it.
+Unpack the backup into an empty folder to restore the store. Tokens are not part of a backup.
 """
 
 import io
@@ -26,14 +26,14 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import TEMPORARY, Output
 
 SHRINKS = ("log.txt",)
-"""Files that may shrink while they are read."""
+"""Names of files that may become shorter while they are read."""
 LEFT_OUT = (".lock", "frame.json", job_file.NAME)
 
 
 def back_up(store: Store, out: Output) -> int:
     """Write the backup to `out`, compressed if it ends in `.gz`, and return the number of jobs.
 
-    The file is private, since it has the jobs of all owners. Raises UsageError and DifflogicError.
+    Other users cannot read the file, since it contains the jobs of all owners. Raises UsageError and DifflogicError.
     """
     try:
         with out.open(private=True) as file:
@@ -51,17 +51,17 @@ def back_up(store: Store, out: Output) -> int:
 
 def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
     """Return the database without workers and sessions, and the record of each job."""
-    # In memory: a process that is killed leaves no copy on the disk.
+    # The copy is in memory: a killed process leaves none on the disk.
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         with store.database.reading() as connection:
             connection.backup(copy)
         copy.row_factory = sqlite3.Row
-        # Workers and sessions belong to this machine; a job that ran waits, unless another status was requested.
+        # Workers and sessions belong to this machine. A running job is queued, or gets the requested status.
         copy.execute("DELETE FROM workers")
         copy.execute("DELETE FROM sessions")
         for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
             change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
-        # Not the records on the disk, which may be newer: the copy would be refused as an old one.
+        # The records on the disk may be newer: with them the copy would be refused as an old one.
         rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
         return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}
 
@@ -74,7 +74,7 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             continue
         with file:
             status = os.fstat(file.fileno())
-            # A tar has the size before the content. An open file only grows: new content is left out.
+            # A tar archive has the size before the content. Lines that are added to the file meanwhile are left out.
             source: IO[bytes] = file
             size = status.st_size
             if path.name in SHRINKS:
@@ -90,7 +90,7 @@ def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a job, checkpoints first: metrics that are read later are not behind them."""
+    """Yield the files of a job, checkpoints first: the metrics, read later, have all rows up to them."""
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
     yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))

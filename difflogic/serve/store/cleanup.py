@@ -1,7 +1,7 @@
 """Delete jobs that ended long ago, and the oldest ones if their files exceed a quota.
 
-The system's clock can be set, and is not trusted. A store counts the seconds for which it is served, minute by minute,
-and only if the system's time advanced by as much; the age of a job is measured by that count alone.
+The age of a job is the time for which the store was served since the job ended, because the system's clock may be
+wrong. The store counts this time once a minute, and only if the system's time advanced by the same number of seconds.
 """
 
 import logging
@@ -19,18 +19,18 @@ from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
 COUNT_S = 60.0
-"""Seconds between two counts of the time for which the store was open."""
+"""Seconds between two counts of the time for which the store is served."""
 GAP_S = 180.0
-"""Maximum seconds between two counts that are counted: the store was closed, the machine asleep, or its clock set."""
+"""Maximum seconds between two counts; longer times are left out: the store was closed, or the machine suspended."""
 SET_S = 60.0
-"""Maximum seconds by which the system's time and the machine's uptime may differ: else the clock was set."""
+"""Maximum seconds by which system time and uptime may differ since the last count: else the clock was set."""
 COLLECT = 10
-"""Number of counts from one collection to the next."""
+"""Number of counts between two collections."""
 QUOTA_DAYS = 1.0
-"""Days after its end for which a job stays in spite of the quota."""
+"""Minimum days since the end of a job before the quota may delete the job."""
 OVER = (
     "SELECT id, status, (SELECT counted FROM clock) - over_at AS over_s, "
-    # A job with an end before its beginning, or before the store's, was ended by a wrong clock.
+    # An end before the job's submission, or before the store's creation, is the time of a wrong clock.
     "ended >= created AND ended >= (SELECT made FROM clock) AS is_sound FROM jobs "
     "WHERE status IN ('done', 'failed', 'cancelled') AND over_at IS NOT NULL "
     # A post-processing job that waits has to read the circuit of its source.
@@ -41,7 +41,7 @@ OVER = (
 
 @dataclass(frozen=True)
 class Removed:
-    """Job that was removed, or would be."""
+    """Job that was deleted, or would be without `dry`."""
 
     name: str
     """Id of the job."""
@@ -61,7 +61,7 @@ class Collected:
 
 
 def count(store: Store) -> bool:
-    """Count the time since the last count, and return False if it is unknown: after a start, or a set clock."""
+    """Add the time since the last count; return False if it is unknown, after a start or a change of the clock."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
@@ -82,14 +82,14 @@ def collect(
 ) -> Collected:
     """Delete jobs that have been over for `keep_days`, then the oldest ones until all jobs have at most `quota` bytes.
 
-    The quota deletes none of the last QUOTA_DAYS. Waiting, running and paused jobs stay, and so do the sources of
-    waiting jobs. `dry` deletes nothing; `only` names the jobs that may be deleted. Raises StoreError.
+    The quota deletes no job that ended within the last QUOTA_DAYS. Waiting, running and paused jobs stay, and so do the
+    sources of waiting jobs. `dry` deletes nothing; only the jobs in `only` may be deleted. Raises StoreError.
     """
     try:
         sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
         left = sum(sizes.values())
         removed = []
-        # Deleting takes a while: `_deleted` checks each job again, which may be in use by now.
+        # Deleting takes a while: `_deleted` checks again whether a job is in use.
         for job in store.database.rows(OVER):
             days = job["over_s"] / DAY_S
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]
@@ -113,7 +113,7 @@ def size_of_job(store: Store, job: str) -> int:
 
 
 def _deleted(store: Store, job: str) -> bool:
-    """Delete a job, or return False if it is in use by now."""
+    """Delete a job, or return False if it is in use or was deleted meanwhile."""
     try:
         store.delete(job, only_over=True)
     except (ConflictError, UnknownJobError):
@@ -123,14 +123,14 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Count the time for which the store is served, in a thread, and collect by these rules within the context.
+    """Run a thread within the context that counts the time of serving and collects by `keep_days` and `quota`.
 
-    A job is logged first, and deleted by the next collection. Without rules nothing is collected.
+    Each collection logs the jobs that the next one deletes. Without `keep_days` and `quota` nothing is deleted.
     """
     over = threading.Event()
 
     def run() -> None:
-        # A store of its own, since the connection to SQLite belongs to the thread that opened it.
+        # A separate store, since the connection to SQLite belongs to the thread that opened it.
         store = Store.existing(folder)
         announced: set[str] = set()
         counted = 0

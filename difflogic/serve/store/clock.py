@@ -1,7 +1,7 @@
 """Measure back-offs and leases by a clock that cannot be set back.
 
-The process that opens the store first after the machine's start stores the time of that start. Every process adds the
-machine's uptime, so that all agree, and setting the system's clock does not change a wait.
+The first process that opens the store after a start of the machine stores the time of that start. All processes add the
+machine's uptime to this time: they agree, and a change of the system's clock does not change a back-off or lease.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str | None:
-    """Return the system's id of the time since its start, or None if it has none."""
+    """Return the id of the machine's current boot, or None if the system has no such id."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -26,12 +26,12 @@ def up_s() -> float:
 
 
 def begun(connection: sqlite3.Connection) -> Callable[[], float]:
-    """Return the clock of a store, in seconds since 1970; the system's own without a boot id. Raises sqlite3.Error."""
+    """Return a store's clock, in seconds since 1970; without a boot id the system's clock. Raises sqlite3.Error."""
     boot = boot_id()
     if boot is None:
         return time.time
     now = time.time() - up_s()
-    # Nearly always it is stored already, and a read delays no writer.
+    # The boot id is nearly always stored already, and a read delays no writer.
     if connection.execute("SELECT boot FROM clock").fetchone()[0] != boot:
         connection.execute("UPDATE clock SET boot = ?, began = ? WHERE boot IS NOT ?", (boot, now, boot))
     began = float(connection.execute("SELECT began FROM clock").fetchone()[0])

@@ -18,9 +18,9 @@ APPLICATION = int.from_bytes(b"dflg", "big")
 """Application id in the file, by which another program's database is recognized."""
 
 BUSY_MS = 10_000
-"""Milliseconds for which a writer waits for another one; a transaction takes a few."""
+"""Maximum milliseconds for which a writer waits for another one; a transaction takes a few milliseconds."""
 CACHE_KIB = 512
-"""Size of the cache of a connection, of which each thread of a server has one."""
+"""Size of the cache of a connection in KiB; each thread of a server has one connection."""
 NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
 
 _COLUMNS = (
@@ -30,14 +30,14 @@ _COLUMNS = (
 
 
 class Database:
-    """Database file that many threads and processes share. Methods raise StoreError for errors of the disk.
+    """Database file that many threads and processes share. Methods raise StoreError for disk errors.
 
-    Each use first checks that the file is still the opened one, and raises StoreLostError if not: SQLite would continue
-    in a deleted file, and acknowledged changes would be lost with the process.
+    Each use first checks that `path` is still the opened file, and raises StoreLostError if not: SQLite would continue
+    in a deleted file, and committed changes would be lost when the process ends.
     """
 
     def __init__(self, path: Path, durable: bool = True, beat: Callable[[], None] = lambda: None) -> None:
-        """Set up the database, whose commits survive a power cut if `durable`; each use calls `beat`."""
+        """Set up the database: commits survive a power cut if `durable`, and each use calls `beat`."""
         self.path = path
         self.rescue: Callable[[sqlite3.Connection], None] | None = None
         """Function that is called once if the file is lost, with a connection to its content."""
@@ -49,7 +49,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for single statements that read."""
+        """Yield a connection for single read statements."""
         self._check()
         with sqlite_errors(self.path, "read"):
             yield self._connection()
@@ -75,7 +75,7 @@ class Database:
             # FULL waits for the disk, so that a submitted job survives a power cut; a lost heartbeat costs nothing.
             mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {mode}")
-            # IMMEDIATE takes the writers' lock at once: a reader's first write would fail after another's write.
+            # IMMEDIATE takes the write lock at once: a write after a read fails if another process has written.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_log()
@@ -95,13 +95,13 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            # One for each thread, as SQLite requires; opening one costs more than most requests do.
+            # SQLite requires one connection per thread; opening one costs more than most requests.
             connection = self._local.connection = connect(self.path)
             self._local.log = None
         return connection
 
     def _check(self) -> None:
-        """Check the file by its name; closing a descriptor of it would release SQLite's locks."""
+        """Check the file with stat, without opening it: closing a descriptor would release SQLite's locks."""
         try:
             status = self.path.stat()
         except OSError:
@@ -112,7 +112,7 @@ class Database:
         self._beat()
 
     def _check_log(self) -> None:
-        """Check the write-ahead log, which exists as long as a connection that has used it is open."""
+        """Check that the write-ahead log is the same file as before; it exists as long as a connection uses it."""
         try:
             inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
         except OSError:
@@ -124,7 +124,7 @@ class Database:
     def _lose(self) -> NoReturn:
         connection = getattr(self._local, "connection", None)
         if self.rescue is not None and connection is not None and self._rescuing.acquire(blocking=False):
-            # Never released: one of all threads rescues, once.
+            # The lock is never released: only one thread rescues, and only once.
             self.rescue(connection)
         raise StoreLostError(
             "The database of the store was removed or replaced while it was in use: stop the server and start it "
@@ -148,7 +148,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _uri(path: Path) -> str:
-    """Return the URI of a file that SQLite must not create again after it was removed."""
+    """Return a URI by which SQLite opens an existing file but never creates one."""
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
@@ -158,10 +158,10 @@ def create(path: Path) -> None:
 
 
 def is_empty(path: Path) -> bool:
-    """Return whether a file has no table. Raises StoreError if it is another program's database, or no database."""
+    """Return whether a file has no table. Raises StoreError if it is not a database, or another program's."""
     if not path.exists() or path.stat().st_size == 0:
         return True
-    # Before anything is written: another program's file stays unchanged.
+    # The check comes before any write: another program's file stays unchanged.
     with sqlite_errors(path, "opened"), closing(sqlite3.connect(_uri(path), uri=True)) as file:
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         owner = int(file.execute("PRAGMA application_id").fetchone()[0])
@@ -178,7 +178,7 @@ def check(path: Path) -> None:
 
 
 def migrate(path: Path) -> None:
-    """Migrate the file to the newest version, with a copy of the older one. Raises StoreError for a newer version."""
+    """Migrate the file to the newest version, after copying the old one. Raises StoreError for a newer version."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         version, newest = version_of(connection), newest_version()
         if version > newest:
@@ -196,7 +196,7 @@ def migrate(path: Path) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, to: int) -> None:
-    """Run the migrations up to a version. Raises sqlite3.Error."""
+    """Run the migrations up to the version `to`. Raises sqlite3.Error."""
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
@@ -213,17 +213,17 @@ def copy(connection: sqlite3.Connection, path: Path) -> None:
     path.unlink(missing_ok=True)
     create(path)
     with closing(sqlite3.connect(path)) as target:
-        # In one step, under one read transaction: the copy is consistent.
+        # The copy is made in one step, under one read transaction, and so is consistent.
         connection.backup(target)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the number of the last migration; 0 for a new file."""
+    """Return the number of the last migration of a database; 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def newest_version() -> int:
-    """Return the version that this difflogic uses."""
+    """Return the version of databases that this difflogic writes."""
     return len(_scripts())
 
 

@@ -14,18 +14,18 @@ from difflogic.system.files import write_atomically
 
 STORE = "store.sqlite3"
 LOGS = ("-wal", "-shm", "-journal")
-"""Endings that SQLite adds to the database's name for its own files."""
+"""Suffixes of the files that SQLite creates next to the database."""
 JOBS = "jobs"
 WORKERS = "workers"
 SWEEP_PAGE = "sweep.html"
-"""Name of the page with the table and drawing of a sweep, among its files."""
+"""Name of the page with the table and drawing of a sweep, in the folder `JobFolder.files`."""
 LOST = "lost+found"
 """Folder for files without a record. No command deletes anything in it."""
 DELETED = "deleted"
-"""Folder to which a job's folder is moved while it is deleted; a crash may leave parts of it here."""
+"""Folder to which a job's folder is moved before its files are deleted; after a crash some files may remain."""
 FOLDERS = {JOBS, WORKERS, LOST, DELETED}
 OURS = FOLDERS | {"token", "machine.json"}
-"""Names in the folder of a store besides the database's, which begin with `store.`."""
+"""Names of the store's files and folders, except for the database files, whose names begin with `store.`."""
 
 
 @dataclass(frozen=True)
@@ -34,55 +34,55 @@ class JobFolder:
 
     path: Path
     attempt: int = 0
-    """Attempt of a training with restarts whose files are shown."""
+    """Attempt whose files are shown, for a training with restarts; otherwise 0."""
     is_sweep: bool = False
 
     @property
     def whole(self) -> Path:
-        """Folder of the complete training: a run folder, or the parent of those of all attempts or trials."""
+        """Folder of the complete training: a run folder, or the parent of all attempts' or trials' run folders."""
         return self.path / "run"
 
     def keep(self, contents: Iterable[tuple[str, str | bytes]]) -> None:
-        """Write files, by their names and contents, into `files`. Raises OSError."""
+        """Write `contents`, pairs of a file name and its content, into `files`. Raises OSError."""
         self.files.mkdir(parents=True, exist_ok=True)
         for name, content in contents:
             write_atomically(self.files / name, content if isinstance(content, bytes) else content.encode())
 
     @property
     def run(self) -> Path:
-        """Run folder; of a sweep that of its best trial."""
+        """Run folder of the training, of the current attempt, or of a sweep's best trial."""
         if self.is_sweep:
             return self.whole / "best"
         return self.whole / f"attempt-{self.attempt}" if self.attempt else self.whole
 
     @property
     def log(self) -> Path:
-        """Log of the job's workers, the newest part."""
+        """File with the newest part of the log of the job's workers."""
         return self.path / "log.txt"
 
     @property
     def frame(self) -> Path:
-        """Latest state frame: see `difflogic.serve.worker.observer`."""
+        """File with the latest state frame: see `difflogic.serve.worker.observer`."""
         return self._beside / "frame.json"
 
     @property
     def gates(self) -> Path:
-        """History of gates: see `difflogic.serve.worker.observer`."""
+        """File with the history of gates: see `difflogic.serve.worker.observer`."""
         return self._beside / "gates.jsonl"
 
     @property
     def _beside(self) -> Path:
-        """Folder next to the run folder for files about it."""
+        """Folder for files about a run that are stored outside the run folder."""
         return self.path / f"attempt-{self.attempt}" if self.attempt else self.path
 
     @property
     def files(self) -> Path:
-        """Folder of drawings, pages and results of post-processing."""
+        """Folder of drawings, pages and post-processing results."""
         return self.path / "files"
 
 
 def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) -> JobFolder:
-    """Return the folder of a job. Raises UnknownJobError if `job` is no id."""
+    """Return the folder of a job. Raises UnknownJobError if `job` is not a valid id."""
     # Ids come from clients and become a part of a path: only 16 characters of the alphabet are allowed.
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
@@ -90,7 +90,7 @@ def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) 
 
 
 def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
-    """Move a file or folder to lost+found, under its name or a free one that begins with it. Raises OSError."""
+    """Move `path` to lost+found, under its name or `name`, with a suffix if that is taken. Raises OSError."""
     lost = store / LOST
     lost.mkdir(mode=0o700, exist_ok=True)
     names = (lost / f"{name or path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))
@@ -98,9 +98,9 @@ def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
 
 
 def throw_away(store: Path, job: str) -> None:
-    """Move the folder of a job, if it has one, to the deleted ones, in the deleting transaction. Raises OSError."""
-    # Deleting takes a while. If the process ends meanwhile, the place marks the rest: a folder among the jobs is never
-    # deleted because its row is missing.
+    """Move the folder of a job, if it exists, to DELETED, within the deleting transaction. Raises OSError."""
+    # Deleting takes a while. If the process ends meanwhile, the rest is in DELETED: a folder in JOBS is never deleted
+    # because its row is missing.
     (store / DELETED).mkdir(mode=0o700, exist_ok=True)
     place = store / DELETED / job
     if os.path.lexists(place):
@@ -110,21 +110,21 @@ def throw_away(store: Path, job: str) -> None:
 
 
 def take_back(store: Path, job: str) -> None:
-    """Move a job's folder back after its deletion has failed. Raises OSError."""
+    """Move a job's folder from DELETED to JOBS after a failed deletion. Raises OSError."""
     with suppress(FileNotFoundError):
         (store / DELETED / job).rename(store / JOBS / job)
 
 
 def empty(store: Path, job: str) -> None:
-    """Delete the folder of a deleted job. Raises OSError."""
+    """Delete the files of a job that are in DELETED. Raises OSError."""
     with suppress(FileNotFoundError):
         shutil.rmtree(store / DELETED / job)
 
 
 def check_kinds(store: Path) -> None:
-    """Raise StoreError if a file or folder of a store is of another kind, such as a link."""
+    """Raise StoreError if a path of the store has another type than expected, such as a link in place of a file."""
     for path in sorted(store.iterdir()) if store.is_dir() else ():
-        # A token may be a link to a place for secrets.
+        # The token may be a symbolic link to a secret.
         if not _is_ours(path) or path.name == "token":
             continue
         mode, is_folder = path.lstat().st_mode, path.name in FOLDERS
@@ -147,7 +147,7 @@ def make_private(store: Path) -> None:
         return
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = [path for path in store.iterdir() if _is_ours(path)]
-    # A folder with other files too, such as a home, keeps its mode; what is ours in it is made private.
+    # A folder that also has other files, such as a home, keeps its mode; only the store's files become private.
     if len(ours) == len(list(store.iterdir())):
         _close(store)
     for path in ours:

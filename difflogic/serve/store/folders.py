@@ -1,4 +1,4 @@
-"""Read the folders of jobs, which may have been moved or damaged, and put each in its place again."""
+"""Read the folders of jobs, and rename those that were moved or exchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from difflogic.serve.store.files import DELETED, JOBS, LOST, JobFolder, put_asid
 from difflogic.serve.store.job_file import JobFile, RecordError
 
 MOVING = ".moving"
-"""Ending of a folder's temporary name while it is moved to its place, in which another may still be."""
+"""Suffix of a folder's temporary name, which it has until its final name is free."""
 
 
 @dataclass
@@ -24,11 +24,11 @@ class Folders:
 
     store: Path
     by_job: dict[str, tuple[JobFile, Path]] = field(default_factory=dict)
-    """Records and their folders, by id; a folder with the id as its name goes before copies under other names."""
+    """Records and their folders, by id; if there are copies, the folder that is named after the id is preferred."""
     others: list[Path] = field(default_factory=list)
     """Paths without a record or with an invalid one, and copies of jobs."""
     odd: dict[str, str] = field(default_factory=dict)
-    """Errors of invalid records, by the names of their folders."""
+    """Errors of invalid records, by folder name."""
 
     @classmethod
     def of(cls, store: Path) -> Folders:
@@ -57,8 +57,8 @@ class Folders:
         self.odd[path.name] = why
 
     def put_in_place(self, jobs: Collection[str]) -> tuple[list[str], list[Path]]:
-        """Give the folders of jobs their names, and return the moved jobs, and paths that were put aside for them."""
-        # By temporary names: two folders may have each other's.
+        """Rename the folders of `jobs` to the ids; return the renamed jobs, and the paths put aside for them."""
+        # The folders get temporary names first: two folders may have each other's name.
         moving = {}
         for job, (_, path) in self.by_job.items():
             if job in jobs and path.name != job:
@@ -74,7 +74,7 @@ class Folders:
 
 
 def back_in_place(store: Path, job: str) -> bool:
-    """Move a missing folder of a job back from lost+found or an unfinished deletion; return whether there was one."""
+    """Restore a job's missing folder from DELETED or lost+found, and return whether one was found."""
     path = store / JOBS / job
     if os.path.lexists(path):
         return False
@@ -85,17 +85,17 @@ def back_in_place(store: Path, job: str) -> bool:
 
 
 def runs_in_place(store: Path, configs: Mapping[str, str]) -> list[str]:
-    """Move runs that are in other jobs' folders to their own jobs, by the configurations in their manifests.
+    """Move runs that are in the folders of other jobs to the jobs with the configurations in their manifests.
 
-    `configs` has the JSON of what each job trains, by its id. Returns the ids of the jobs that got their runs.
+    `configs` has the configuration of each job as JSON, by job id. Returns the ids of the jobs that got a run.
     """
     strangers: dict[str, str] = {}
     for job, config in configs.items():
         actual = _trained_in(JobFolder(store / JOBS / job).whole)
         if actual is not None and actual != json.loads(config):
             strangers[job] = json.dumps(actual, sort_keys=True)
-    # Only if it certainly belongs to another job, whose place is free or has a stranger too: versions of difflogic
-    # write one configuration differently. Jobs with the same configuration may exchange runs.
+    # A run is only moved to a job that also has a wrong run: versions of difflogic may write the same
+    # configuration differently. Jobs with the same configuration may exchange runs.
     owners = defaultdict(list)
     for job in strangers if len(strangers) > 1 else ():
         owners[json.dumps(json.loads(configs[job]), sort_keys=True)].append(job)
@@ -118,7 +118,7 @@ def _on_its_way(store: Path, job: str) -> Path:
 
 
 def _trained_in(run: Path) -> object:
-    """Return the configuration of a run, or of all its attempts, or None if it is unknown."""
+    """Return the configuration of a run or of its attempts, or None if it cannot be read."""
     for path in (run / manifest.NAME, run / attempts.NAME, run / "attempt-1" / manifest.NAME):
         try:
             return json.loads(job_file.content(path) or "{}")["config"]

@@ -2,13 +2,13 @@
 
     {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
-`job` has the columns of the row without those of a lease, which has ended when the file is needed; `key` is the
-idempotency key of the job's request. A change is written in three steps, the second of which decides:
+`job` has the columns of the row without those of a lease, which has ended when the record is read; `key` is the
+idempotency key of the job's request. A change is written in three steps, and is valid from the second step:
 
-    job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> that file, flushed, becomes job.json
+    job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> it becomes job.json
 
-So a full disk refuses the complete change, and the file is never newer than the database, unless that is an old copy.
-A process that ends before the third step leaves an older file, which the next process that opens the store replaces.
+If the disk is full, nothing is changed. The file is never newer than the database, unless that is an old copy. After a
+process that ends before the third step, the next process that opens the store writes the newer file.
 """
 
 import errno
@@ -36,13 +36,13 @@ from difflogic.system import files
 NAME = "job.json"
 FORM = 1
 MOST = 1 << 53
-"""Bound of a record's numbers: the database counts up from them, and JSON readers represent smaller ones exactly."""
+"""Limit below which the numbers of a record must be: JSON readers represent smaller integers exactly."""
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {"version", "over_at", "recorded", "worker", "lease_until", "phase", "progress_per_s", "watched_until",
               "waits_for", "checksum"}  # fmt: skip
-"""Columns that are left out: they are valid while a worker has the job, or are computed again."""
+"""Columns that a record leaves out: they are only valid under a lease, or can be computed again."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class JobFile:
     """Content of a job's record."""
 
     version: int
-    """Version of the store with this change of the job."""
+    """Version of the store after this change of the job."""
     schema: int
-    """Version of the database that has these columns."""
+    """Version of the database schema with the columns in `job`."""
     job: dict[str, Any]
-    """Columns as in the database."""
+    """Columns of the job and their values, as in the database."""
     key: dict[str, Any] | None
 
     @property
@@ -63,7 +63,7 @@ class JobFile:
 
 
 class RecordError(ValueError):
-    """Record that the store has not written so, with the reason."""
+    """Error for an invalid record, with the reason."""
 
 
 def read(folder: Path) -> JobFile | None:
@@ -130,7 +130,7 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
         wrong = [name for name, kind in OF_A_KEY.items() if not isinstance(key[name], kind)]
         if wrong:
             raise RecordError(f"the {wrong[0]} of its key is {key[wrong[0]]!r}")
-    # It is written to the database and to clients, which take neither lone surrogates nor all numbers.
+    # The record goes to the database and to clients, which accept neither lone surrogates nor large numbers.
     json.dumps([columns, key], ensure_ascii=False).encode()
     for name, value in {**columns, "version": version}.items():
         if isinstance(value, int | float) and abs(value) >= MOST:
@@ -139,7 +139,7 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
 
 @cache
 def _model() -> type[BaseModel]:
-    """Return the model of a record: the fields of a job, and those that only the store uses."""
+    """Return the Pydantic model of a record: the fields of a job, and the columns that only the store uses."""
     hints = get_type_hints(JobRecord)
     kinds: dict[str, Any] = {field.name: (hints[field.name], ...) for field in fields(JobRecord)}
     own = {"vain_tries": int, "tried_progress": int, "not_before": float, "lease": int}
@@ -148,7 +148,7 @@ def _model() -> type[BaseModel]:
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
-    """Return the record of a row of the table `jobs`."""
+    """Return the content of `job.json` for a row of the table `jobs`."""
     query = "SELECT key, request, created FROM idempotency WHERE job = ?"
     key = connection.execute(query, (row["id"],)).fetchone()
     data = {
@@ -168,7 +168,7 @@ def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
 
 
 def _readable(name: str, value: Any) -> Any:
-    """Return a column for the file, JSON as data, which people can read; invalid JSON stays a text."""
+    """Return a column's value for the file, with JSON parsed, which is easier to read; invalid JSON stays a text."""
     if name not in JSON_COLUMNS or value is None:
         return value
     try:
@@ -178,7 +178,7 @@ def _readable(name: str, value: Any) -> Any:
 
 
 def stored(name: str, value: Any) -> Any:
-    """Return a column for the database, JSON as text: the inverse of `_readable`."""
+    """Return a column's value for the database, with JSON as text: the inverse of `_readable`."""
     return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 
@@ -191,7 +191,7 @@ class Prepared:
     path: Path
 
     def publish(self, flush: bool = True) -> None:
-        """Flush it to the disk, and put it in its place. Raises OSError."""
+        """Flush the temporary file to the disk, and rename it to `job.json`. Raises OSError."""
         if flush:
             descriptor = os.open(self.path, os.O_RDWR)
             try:
@@ -202,7 +202,7 @@ class Prepared:
         self.path.replace(self.path.with_name(NAME))
 
     def drop(self) -> None:
-        """Remove it after a failed change, and the folder if it was created for it."""
+        """Remove the temporary file after a failed change, and the job's folder if it is empty."""
         self.path.unlink(missing_ok=True)
         with suppress(OSError):
             self.path.parent.rmdir()
@@ -211,7 +211,7 @@ class Prepared:
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
     """Write the record of a row to a temporary file in the job's folder, without a flush. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    # A unique name: two processes may write the same version of the same job.
+    # The name is unique: two processes may write the same version of the same job.
     path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
     prepared = Prepared(row["id"], row["recorded"], path)
     try:
@@ -228,5 +228,5 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether a file is a record in a temporary file that a process has left."""
+    """Return whether `path` is a temporary file of a record, which a process that ended has left."""
     return path.name.startswith(f"{NAME}.") and path.suffix == files.TEMPORARY

@@ -2,7 +2,7 @@
 
     queued -> running -> done | failed | cancelled | paused
 
-A paused job that is resumed, and a failed or cancelled one that is retried, is queued and continues from its
+Users resume a paused job, and retry a failed or cancelled one: the job is queued again, and continues from its
 checkpoint.
 """
 
@@ -37,7 +37,7 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
     None: "queued",
     "requeue": "queued",
 }
-"""Status of a job after its worker has stopped, by the request to stop."""
+"""Status of a job after its worker has stopped, for each request to stop."""
 PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(JOB_ID)
@@ -51,7 +51,7 @@ TAGS = Limits(
 )
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
 ASKED = ("config", "request", "options")
-"""Fields of a job's request that the store has in one JSON column, as no query uses them."""
+"""Fields of a job's request that are stored in one JSON column, since no query uses them."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -68,7 +68,7 @@ class QueueFullError(ConflictError):
 
 
 class LeaseLostError(StoreError):
-    """Error for a job that was given to another worker: the previous one must not write to it."""
+    """Error for a worker that has lost the lease of a job, and must no longer write to the job's files."""
 
 
 class UnavailableError(StoreError):
@@ -145,14 +145,14 @@ class JobSpec:
     options: dict[str, Any] = field(default_factory=dict)
     """Options of post-processing, such as `{"formats": ["c"]}`; of a training `decide`, or samples `data` in base64."""
     tags: list[str] = field(default_factory=list)
-    """Words by which its owner finds it."""
+    """Tags by which the owner finds the job."""
     parent: str | None = None
-    """Sweep of a trial, which is trained while that runs, and is not listed."""
+    """Id of a trial's sweep; a trial is only trained while its sweep runs, and is not listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord(JobSpec):
-    """Row of the store; the fields are those of the JSON."""
+    """Row of the table `jobs`; the API returns the same fields as JSON."""
 
     number: int
     """Number of the submission, by which lists are sorted."""
@@ -160,55 +160,55 @@ class JobRecord(JobSpec):
     owner: str
     status: Status
     wanted: Wanted | None
-    """Request to stop while it runs."""
+    """Request to stop that was made while the job runs."""
     created: str
     """Time of the submission, ISO 8601 in UTC, as are `started` and `ended`."""
     started: str | None
-    """Time when a worker first took it."""
+    """Time when a worker first took the job."""
     ended: str | None
     lost_tries: int
-    """Number of times that its worker was lost, by a crash or a hang."""
+    """Number of times that the job's worker was lost, by a crash or a hang."""
     reason: str | None
-    """Sentence why it failed, or waits again."""
+    """Sentence that says why the job failed, or was queued again."""
     waits_for: str | None
-    """Sentence why no present worker takes it."""
+    """Sentence that says why no present worker takes the job."""
     attempt: int
-    """Number of the current attempt, counted from 1, and of the best one after the training; 0 without attempts.
+    """Number of the current attempt, counted from 1, or of the best attempt after the training; 0 without attempts.
     Rows, epochs, files and results are those of this attempt."""
     result: dict[str, Any] | None
     """Summary of a post-processing job (see `difflogic.serve.worker.follow_ups`), of the attempts of a training with
     restarts, or of a sweep (see `difflogic.serve.worker.sweeps`)."""
     device: str | None
-    """Device of its present or last worker: `cpu`, `gpu:0`; an `auto` job stays on it."""
+    """Device of the job's present or last worker: `cpu`, `gpu:0`; an `auto` job stays on this device."""
     progress: int
-    """Number of epochs done, of agents environment steps, of a sweep trials that are over."""
+    """Number of completed epochs; for agents, of environment steps; for a sweep, of trials."""
     goal: int
-    """Number of epochs, steps or trials in all; with restarts of this attempt."""
+    """Total number of epochs, steps or trials; with restarts, the number for the current attempt."""
     soft_loss: float | None
-    """Soft loss of the last row, of a population the lowest; None also if it was not finite."""
+    """Soft loss of the last row, the lowest one in a population; None if there is no row or the loss is not finite."""
     hard_loss: int | None
-    """Mismatches at the last evaluation, of a population the fewest; once the job is done, of its best circuit."""
+    """Mismatches at the last evaluation, the fewest in a population; for a job that is done, of its best circuit."""
     solved: int
-    """Models without a mismatch at the last evaluation; of a training until solved 1 if its circuit passed the test."""
+    """Models without a mismatch at the last evaluation; with `until_solved`, 1 if the circuit passed the test."""
     score: float | None
     """Mean return of the best agent's last evaluation."""
     compared: int | None
-    """Number of values that an evaluation compares, of which `hard_loss` are wrong; None before the first one."""
+    """Number of values that an evaluation compares, of which `hard_loss` are wrong; None before an evaluation."""
     active_gates: int | None
     """Gates per cell of the best model at the last evaluation: two-input gates, without dead gates and wires."""
     phase: str | None
     """Phase of a running job: see `difflogic.serve.worker.lease`."""
     progress_per_s: float | None
     trained_s: float
-    """Seconds of training over all tries, to which a limit of time applies, without those in the queue."""
+    """Seconds of training over all tries, without the time in the queue; a time limit applies to these seconds."""
     saved_progress: int
     """Progress at the newest checkpoint."""
     version: int
-    """Version of the store with its last change."""
+    """Version of the store after the last change of the job."""
 
     @cached_property
     def asked(self) -> TrainRequest:
-        """Options of its request."""
+        """Options of the job's request."""
         return TrainRequest.from_dict(self.request)
 
     @property
@@ -216,10 +216,10 @@ class JobRecord(JobSpec):
         return self.status in ENDED
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data without its samples, which may be longer than a list of jobs."""
+        """Return the job as JSON data without its samples, which may be longer than a list of jobs."""
         options = {name: value for name, value in self.options.items() if name != "data"}
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"options": options}
 
     def spec(self) -> JobSpec:
-        """Return the specification of another job like it."""
+        """Return the specification for a clone of the job."""
         return replace(JobSpec(**{entry.name: getattr(self, entry.name) for entry in fields(JobSpec)}), parent=None)

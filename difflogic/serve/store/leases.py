@@ -16,9 +16,9 @@ and each write states the number: a late write of a worker that lost the job is 
       90   cpu-2 is killed before a newer checkpoint          4      -      2      2     100
       91   the back-off of 1 s is over: cpu-3 claims it       5    121      2      2     100
 
-`lost_tries` counts every loss and is shown. `vain_tries` counts those since the last new checkpoint: at MAX_TRIES the
-job has failed, and a checkpoint beyond `tried_progress`, the progress at the last loss, resets it to 1. If the
-supervisor has ended together with its worker, another worker takes the job GRACE_S after the end of the lease.
+`lost_tries` counts all lost leases, and is shown to users. `vain_tries` counts the leases lost since the last new
+checkpoint: at MAX_TRIES the job fails. A loss after a newer checkpoint than `tried_progress`, the progress at the last
+loss, sets it to 1. If the supervisor has ended too, another worker takes the job GRACE_S after the end of the lease.
 """
 
 import json
@@ -37,7 +37,7 @@ from difflogic.serve.store.records import FULL, Records, as_stored, change, engi
 from difflogic.serve.store.spare import sooner_here
 
 MAX_TRIES = 5
-"""Number of leases lost in a row without a new checkpoint after which a job has failed."""
+"""Number of leases lost in a row without a new checkpoint after which a job fails."""
 # Columns that a heartbeat may set: their names become a part of SQL.
 PROGRESS = frozenset((
     "phase", "attempt", "progress", "goal", "soft_loss", "hard_loss", "solved", "active_gates", "progress_per_s",
@@ -51,7 +51,7 @@ class HeartbeatReply:
 
     wanted: Wanted | None
     watched: bool
-    """True if a page shows the job, and needs state frames."""
+    """True if a web page shows the job, and needs state frames."""
 
 
 @dataclass(frozen=True)
@@ -60,31 +60,31 @@ class Worker:
 
     name: str
     device: str
-    """Device on which it computes: `cpu`, `gpu:0`."""
+    """Device of the worker: `cpu`, `gpu:0`."""
     description: str
-    """Name of the device's model."""
+    """Name of the device's model, such as a GPU's."""
     pid: int
     host: str
     started: str
     seen: float
-    """Seconds since 1970."""
+    """Time when the worker was last seen, in seconds since 1970."""
     job: str | None
     memory: int | None
-    """Bytes of memory of the process."""
+    """Memory of the process in bytes."""
     progress_per_s: float | None
     engines: tuple[str, ...]
-    """Requested engines of the trainings that it takes; none for post-processing."""
+    """Engines that the worker offers to trainings; empty for post-processing workers."""
 
 
 class Leases(Records):
-    """Part of a Store for workers and their supervisors."""
+    """Methods of a Store for workers and their supervisors."""
 
     # workers ------------------------------------------------------------------------------------------
 
     def register_worker(
         self, name: str, device: str, description: str, pid: int, engines: Collection[str] = (), host: str | None = None
     ) -> None:
-        """Add a worker that is ready, and has its Presence; `host` is its machine, by default this one."""
+        """Add a worker that is ready and holds its Presence lock; `host` is its machine, by default this one."""
         self.database.write(
             "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -96,7 +96,7 @@ class Leases(Records):
         self.database.write("UPDATE workers SET description = ? WHERE name = ?", description, name)
 
     def mark_seen(self, name: str, memory: int | None = None) -> None:
-        """Mark a worker without a job as alive; with a job, heartbeats do."""
+        """Mark a worker without a job as alive; a worker with a job sends heartbeats instead."""
         self.database.write("UPDATE workers SET seen = ?, memory = ? WHERE name = ?", self.clock(), memory, name)
 
     def workers(self) -> list[Worker]:
@@ -105,7 +105,7 @@ class Leases(Records):
         return [Worker(**{name: row[name] for name in names} | {"engines": engines_of(row)}) for row in rows]
 
     def unregister_worker(self, name: str) -> None:
-        """Remove a worker that ends regularly without a job."""
+        """Remove a worker that ends normally and has no job."""
         self.database.write("DELETE FROM workers WHERE name = ?", name)
 
     # leases -------------------------------------------------------------------------------------------
@@ -113,9 +113,9 @@ class Leases(Records):
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
         """Lease the next job to a worker, and return it with the lease's number, or None.
 
-        Jobs are chosen by priority, then by turns of owners, then by age: trainings that request one of `engines`, or
-        without engines other jobs. A training stays on its device while that has a worker. A processor without such a
-        job takes one for `auto` that waits for a GPU, if the processor finishes it sooner.
+        Jobs are chosen by priority, then by turns of owners, then by age. With `engines`, trainings that request one of
+        them are chosen, otherwise other jobs. A training stays on its device while that has a worker. An idle
+        processor takes an `auto` job that waits for a GPU if the processor finishes the job sooner.
         """
         # The read and the claim use the same time.
         selection = NextJob(device, list(engines), self.clock())
@@ -131,11 +131,11 @@ class Leases(Records):
             # Leases that ended long ago: no other process may be left to notice them.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
-            # Searched again inside the transaction: another worker may have taken the job since the read.
+            # The transaction searches again: another worker may have taken the job since the read.
             row = selection.next(connection)
             if row is None:
                 return None
-            # A new number: late writes of other workers have smaller ones.
+            # The lease gets a new number: late writes of other workers have smaller numbers.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
             selection.took(connection, row["owner"])
@@ -164,21 +164,21 @@ class Leases(Records):
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
     ) -> HeartbeatReply:
-        """Prolong a lease to `lease_s` from now, and store progress, in columns of PROGRESS.
+        """Prolong a lease to `lease_s` from now, and store progress in columns that PROGRESS lists.
 
         Raises LeaseLostError if another worker has the job, StoreError for other columns.
         """
         columns = _columns(progress)
         with self.database.writing() as connection:
             row, now = self._leased(connection, job, lease), self.clock()
-            # Only changes make a version, which wakes listeners; the end of the lease is not shown.
+            # Only changed values make a new version, which wakes listeners; users do not see the end of the lease.
             changed = {name: value for name, value in columns.items() if row[name] != value}
-            # It is set from now, and not added to the old end: a worker that was nearly silent gets no more time.
+            # The new end counts from now, not from the old end: an early heartbeat does not add up to more time.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
             if "attempt" in changed:  # its epochs begin with 1: tried_progress would not be exceeded
                 changed |= {"vain_tries": 0, "tried_progress": 0}
             if changed:
-                # The next record of the job has it: a file for each heartbeat would wear out the disk.
+                # Heartbeats write no record of the job, which would wear out the disk: the next record has the values.
                 records.progress(connection, job, **changed)
             connection.execute(
                 "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), progress_per_s = ? WHERE name = ?",
@@ -193,7 +193,7 @@ class Leases(Records):
             return HeartbeatReply(wanted, row["watched_until"] > now)
 
     def prolong(self, job: str, lease: int, lease_s: float) -> None:
-        """Prolong a lease to `lease_s` from now, from any thread. Raises LeaseLostError as `heartbeat` does."""
+        """Prolong a lease to `lease_s` from now, from any thread. Raises LeaseLostError."""
         with self.database.writing() as connection:
             row, now = self._leased(connection, job, lease), self.clock()
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
@@ -201,7 +201,7 @@ class Leases(Records):
 
     @contextmanager
     def held(self, job: str, lease: int) -> Iterator[None]:
-        """Keep the job from other workers within the context, for writes to its files. Raises LeaseLostError."""
+        """Hold the lease of a job within the context, so that its files can be written. Raises LeaseLostError."""
         with self.database.writing() as connection:
             self._leased(connection, job, lease)
             yield
@@ -209,7 +209,7 @@ class Leases(Records):
     def finish(
         self, job: str, lease: int, status: Literal["done", "failed"], reason: str | None = None, **progress: Any
     ) -> JobRecord:
-        """End a job as `done` or `failed`. Raises as `heartbeat` does."""
+        """End a job as `done` or `failed`. Raises what `heartbeat` raises."""
         columns = _columns(progress)
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
@@ -219,7 +219,7 @@ class Leases(Records):
             return change(connection, job, **columns | UNLEASED, ended=ended, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
-        """Hand a job back without a lost try, with the requested status, or queued. Raises as `heartbeat` does."""
+        """Return a job to the queue, or end it with the requested status. Raises what `heartbeat` raises."""
         columns = _columns(progress)
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
@@ -229,7 +229,7 @@ class Leases(Records):
             return change(connection, job, **columns | UNLEASED, status=status, reason=None, ended=ended)
 
     def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
-        """Hand a job back after a failed try, which counts as a lost lease. Raises LeaseLostError."""
+        """Return a job to the queue after a failed try, which counts as a lost lease. Raises LeaseLostError."""
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
@@ -237,7 +237,7 @@ class Leases(Records):
 
     def overdue_job(self, worker: str) -> JobRecord | None:
         """Return the job of a worker if its lease has ended, or else None."""
-        # Without GRACE_S: the supervisor can end its worker before another one gets the job.
+        # GRACE_S is not added: the supervisor can end its worker before another one gets the job.
         query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
         row = self.database.row(query, worker, self.clock())
         return None if row is None else job_of(row)
@@ -251,10 +251,10 @@ class Leases(Records):
             return [self._requeue(connection, row, reason) for row in rows]
 
     def expire_dead_workers(self) -> list[JobRecord]:
-        """Expire all workers whose process has ended, also of other supervisors. Raises OSError."""
+        """Expire all workers whose process has ended, including those of other supervisors. Raises OSError."""
         query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
         names = [row["name"] for row in self.database.rows(query)]
-        # Outside of any transaction, as a file system may be slow; a worker locks its file before it registers.
+        # This is outside of a transaction, as a file system may be slow; a worker locks its file before it registers.
         gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
 
@@ -266,7 +266,7 @@ class Leases(Records):
             return offered(connection, self.clock())
 
     def explain_waiting(self, engines: Collection[str]) -> None:
-        """Store for each waiting job if the disk is full, or if it is a training for another engine than these."""
+        """Store why waiting jobs are not taken: the disk is full, or a training needs an engine not in `engines`."""
         full = self.is_full()
         query = (
             f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM {QUEUED} "
@@ -275,12 +275,12 @@ class Leases(Records):
         rows = self.database.rows(query, full, json.dumps([*engines]))
         lacks = [missing(row["engine"], engines) if row["trains"] else None for row in rows]
         reasons = {row["id"]: FULL if full else lack for row, lack in zip(rows, lacks, strict=True)}
-        # Nearly always nothing has changed, and a read delays no writer.
+        # Usually nothing has changed, and a read delays no writer.
         if not (changed := [row["id"] for row in rows if reasons[row["id"]] != row["waits_for"]]):
             return
         with self.database.writing() as connection:
             for job in changed:
-                # A worker may have taken it since it was read, or a user cancelled it.
+                # Since the read, a worker may have taken the job, or a user may have cancelled it.
                 row = connection.execute("SELECT status FROM jobs WHERE id = ?", (job,)).fetchone()
                 if row is not None and row["status"] == "queued":
                     records.progress(connection, job, waits_for=reasons[job])
@@ -288,7 +288,7 @@ class Leases(Records):
     # helpers ------------------------------------------------------------------------------------------
 
     def _leased(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
-        # A job that was handed back keeps its number until the next claim, hence the status.
+        # A released job has the same lease number until the next claim: the status is checked too.
         query = "SELECT * FROM jobs WHERE id = ? AND lease = ? AND status = 'running'"
         row: sqlite3.Row | None = connection.execute(query, (job, lease)).fetchone()
         if row is None:
@@ -303,9 +303,9 @@ class Leases(Records):
     def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> JobRecord:
         """Queue a job again with back-off after its lease was lost, or let it fail after MAX_TRIES.
 
-        The lease number grows here too: a worker that comes back late is refused even before the next claim.
+        The lease number grows here too, so that late writes of the old worker fail even before the next claim.
         """
-        # A checkpoint beyond the last loss is progress, with which the job may fail any number of times.
+        # With a new checkpoint since the last loss, the count of vain tries begins again.
         tries = 1 if row["saved_progress"] > row["tried_progress"] else row["vain_tries"] + 1
         counted = {"lost_tries": row["lost_tries"] + 1, "vain_tries": tries, "tried_progress": row["saved_progress"]}
         status, ended, text = STATUS_AFTER[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
@@ -320,7 +320,7 @@ class Leases(Records):
 
 
 def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return progress as columns. Raises StoreError for a name that is not in PROGRESS, since names become SQL."""
+    """Return `progress` as columns. Raises StoreError for a name that is not in PROGRESS: names become SQL."""
     others = sorted(set(progress) - PROGRESS)
     if others:
         raise StoreError(f"A worker may report {', '.join(sorted(PROGRESS))}, not {', '.join(others)}.")
@@ -328,4 +328,4 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
 
 
 UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "progress_per_s": None}
-"""Columns of a job that no worker holds."""
+"""Values of columns for a job without a worker."""

@@ -1,7 +1,7 @@
-"""Let only one machine use a store: two would destroy the database.
+"""Let only one machine use a store: two machines would damage the database.
 
-`machine.json` names the machine, and the time of that file is its last heartbeat, which every process with the open
-store sends, BEAT_S after the last. Another machine may take the store GONE_S after the last heartbeat.
+`machine.json` names the machine, and the file's modification time is the last heartbeat. Every process that has opened
+the store sends heartbeats, every BEAT_S. Another machine may take the store GONE_S after the last heartbeat.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine between two starts."""
+    """Identity of a machine between two starts."""
 
     name: str
     id: str
-    """Id of the installed system, which containers of one image share."""
+    """Id of the installed system (`/etc/machine-id`); containers of one image have the same id."""
     boot: str | None
 
     def is_same(self, other: Machine) -> bool:
-        """Return whether both are one machine: they run one kernel, or have the same name and id."""
-        # Containers of one machine have names of their own, and one kernel, whose locks hold for all of them.
+        """Return whether `other` is this machine: both have the same boot id, or the same name and id."""
+        # Containers of one machine have distinct names, but share the kernel, and file locks work between them.
         if self.boot is not None and self.boot == other.boot:
             return True
         return (self.name, self.id) == (other.name, other.id)
 
 
 def here() -> Machine:
-    """Return this machine."""
+    """Return the identity of this machine."""
     try:
         identity = _ID.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -53,7 +53,7 @@ def here() -> Machine:
 
 
 class Occupancy:
-    """Claim of this machine to a store, while one of its processes has it open."""
+    """Claim of this machine to a store, while one of its processes has opened the store."""
 
     def __init__(self, folder: Path) -> None:
         """Claim the store. Raises StoreError if another machine uses it."""
@@ -112,7 +112,7 @@ class Occupancy:
 
     def _age(self) -> float:
         """Return the seconds since the last heartbeat, by the clock of the file system."""
-        # The clocks of two machines differ; the times of two files come from one of them.
+        # The clocks of two machines differ; the times of two files on one file system come from the same clock.
         mark = self._path.with_name(f"{NAME}.now")
         try:
             mark.touch()

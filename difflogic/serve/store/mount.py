@@ -1,7 +1,7 @@
-"""Check the mount of a store's folder, which must be on a disk of this machine alone.
+"""Check the mount of a store's folder, which must be on a disk that only this machine uses.
 
-SQLite's readers and writers share memory that is mapped from a file. Two machines have two memories, and damage the
-database within half a minute. An overlay is refused too: it is a container's temporary layer, deleted with it.
+SQLite's readers and writers share memory that is mapped from a file. Two machines cannot share it, and damage the
+database within half a minute. An overlay is refused too: it is a container's temporary layer, and deleted with it.
 """
 
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 from difflogic.errors import StoreError
 
 ALLOW = "DIFFLOGIC_ANY_MOUNT"
-"""Environment variable that allows any mount, here and in child processes."""
+"""Environment variable that allows any mount, in this process and its child processes."""
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|auristorfs|ceph|lustre|gpfs|glusterfs|beegfs|orangefs|pvfs2|ocfs2|gfs2|coda|ncpfs|ncp|"
     r"panfs|wekafs|acfs|virtiofs|vboxsf|vmhgfs|prl_fs|fuse(\..*)?"
 )
-"""Kinds of file systems that another machine may have mounted too, as some of FUSE; `fuseblk` is a disk."""
+"""Types of file systems that another machine may have mounted too, such as FUSE; `fuseblk` is a disk."""
 OVERLAY = re.compile(r"overlay|overlayfs|aufs|unionfs")
 
 
 def kind_of(folder: Path) -> str | None:
-    """Return the kind of a folder's file system, such as `ext4`, or None if the system does not report it."""
+    """Return the type of a folder's file system, such as `ext4`, or None if the system does not report it."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -32,7 +32,7 @@ def kind_of(folder: Path) -> str | None:
         # 36 35 98:0 /root /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda rw: after the dash come kind and source.
         fields, _, rest = line.partition(" - ")
         point = Path(re.sub(r"\\([0-7]{3})", lambda digits: chr(int(digits[1], 8)), fields.split()[4]))
-        # The folder is on the deepest mount point, and of several at one point on the last one.
+        # The folder is on the deepest mount point; of several mounts at one point, the last one counts.
         if len(point.parts) >= best and place.is_relative_to(point):
             best, kind = len(point.parts), rest.split()[0]
     return kind

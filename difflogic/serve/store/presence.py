@@ -1,6 +1,6 @@
-"""Detect workers that have ended: each holds a lock on a file, which the system releases in any case.
+"""Detect workers that have ended: each holds a lock on a file, which the system releases when the process ends.
 
-The lock of a worker on another machine is held by its actor on this one, while Ray reports the worker as alive.
+For a worker on another machine, the StoreActor on this machine holds the lock while Ray reports the worker as alive.
 """
 
 import re
@@ -14,10 +14,10 @@ from difflogic.serve.store.files import WORKERS
 NAME = re.compile(r"[a-z0-9-]{1,80}")
 
 
-# Why a lock and not the process id: an id is soon used by another process, means nothing on another machine, and cannot
+# A lock is safer than a process id: an id is soon used by another process, means nothing on another machine, and cannot
 # be tested from inside a container. The system releases a lock if its holder ends, crashes or is killed.
 class Presence:
-    """Lock of a worker, until it is closed. Raises OSError."""
+    """Lock of a worker, which `close` releases. Raises OSError."""
 
     def __init__(self, store: Path, name: str) -> None:
         self._path = path_of(store, name)
@@ -36,7 +36,7 @@ def is_gone(store: Path, name: str) -> bool:
     lock = filelock.FileLock(path)
     try:
         lock.acquire(blocking=False)
-    # The lock is held: the worker runs, though it may hang, which its lease shows.
+    # The lock is held: the worker runs. If the worker hangs, its lease ends.
     except filelock.Timeout:
         return False
     except FileNotFoundError:  # the folder is gone
@@ -47,8 +47,8 @@ def is_gone(store: Path, name: str) -> bool:
 
 
 def path_of(store: Path, name: str) -> Path:
-    """Return the lock file of a worker. Raises StoreError for a name that would be another path."""
-    # The name comes from the table of workers, which another program may have changed.
+    """Return the path of a worker's lock file. Raises StoreError for an invalid name."""
+    # Another program may have changed the name in the table of workers to a path.
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"

@@ -3,9 +3,9 @@
 An example with one worker, where ann was served last:
 
     waits   owner   is taken   because
-    a1      ann     2nd        ben's turn comes before hers
-    a2      ann     3rd        hers again, no other owner has a job
-    b1      ben     1st        he was served longest ago
+    a1      ann     2nd        ann was served after ben
+    a2      ann     3rd        no other owner has a waiting job
+    b1      ben     1st        ben was served longest ago
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ class Turn:
     id: str
     owner: str
     position: int | None
-    """Position, from 1, among the jobs that wait for the same workers; None: no present worker takes it."""
+    """Position, from 1, among the jobs that wait for the same workers; None if no present worker takes the job."""
 
 
 Lane = tuple[str, tuple[str, ...]]
@@ -39,7 +39,7 @@ Lane = tuple[str, tuple[str, ...]]
 
 @dataclass
 class _Queue:
-    """Jobs of one owner that the same workers take, in their order."""
+    """Jobs of one owner that the same workers take, in the order of the queue."""
 
     owner: str
     lanes: frozenset[int]
@@ -48,7 +48,7 @@ class _Queue:
 
 
 def turns_of(store: Records) -> dict[str, Turn]:
-    """Return the turn of every waiting job by its id, in the order in which they are taken."""
+    """Return the turns of all waiting jobs by job id, in the order in which workers will take the jobs."""
     with store.database.reading() as connection:
         waiting = connection.execute(WAITING).fetchall()
         if not waiting:
@@ -62,7 +62,7 @@ def turns_of(store: Records) -> dict[str, Turn]:
 
 
 def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]:
-    """Return the jobs in queues of which only the first one can be next."""
+    """Group the jobs into queues: only the first job of a queue can be next."""
     devices = {device for device, _ in lanes}
 
     @cache

@@ -24,7 +24,7 @@ from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, Un
 
 COLUMNS = ("asked", *(field.name for field in fields(JobRecord) if field.name not in ASKED))
 LISTED = ", ".join((*COLUMNS, "NULL AS data"))
-"""Columns for lists of jobs, without their samples, which may be longer than all others."""
+"""Columns for lists of jobs, without the samples, which may be longer than all other columns together."""
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
     "name": "lower(name), -number",
@@ -32,11 +32,11 @@ ORDERS: dict[Sort, str] = {
     "wrong": "coalesce(hard_loss, 9e18), -number",
     "gates": "coalesce(active_gates, 9e18), -number",
 }
-"""Orders of lists of jobs in SQL; of equal jobs the newest is first, and those without a number come last."""
+"""SQL terms for sorting lists of jobs; of equal jobs the newest is first, and jobs without a value are last."""
 UNSIGNED = ("lease_until", "watched_until", "checksum")
-"""Columns outside a row's checksum: those that are prolonged often, and itself."""
+"""Columns that a row's checksum does not cover: times that are often prolonged, and the checksum itself."""
 MIN_FREE_BYTES = 16 << 20
-"""Bytes of the store's disk that must be free before a job is taken."""
+"""Minimum free bytes on the store's disk for accepting or starting a job."""
 FULL = (
     f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is accepted or started."
 )
@@ -54,7 +54,7 @@ class Records:
         """Clock of the system, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job, with that of its attempt for a record. Raises UnknownJobError for no id."""
+        """Return the folder of a job; for a record, of its attempt. Raises UnknownJobError for an invalid id."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -72,7 +72,7 @@ class Records:
 
     @contextmanager
     def _recorded(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction, after which records of changed jobs are written: see `job_file`."""
+        """Yield a connection in a transaction, and write the records of changed jobs: see `job_file`."""
         prepared: list[Prepared] = []
         try:
             with self.database.writing(durable=True) as connection:
@@ -90,7 +90,7 @@ class Records:
                 raise DiskFullError(NO_SPACE) from error
             message = f"The folder of a job cannot be written, and nothing was changed: {error}."
             raise StoreError(message) from error
-        # After the commit, so that other writers do not wait for the disk.
+        # This follows the commit, so that other writers do not wait for the disk.
         for record in prepared:
             self._publish(record)
 
@@ -98,7 +98,7 @@ class Records:
         job, version, path = prepared.job, prepared.version, self.job_folder(prepared.job).path
         try:
             prepared.publish()
-            # Another process may have written a newer record since the commit: the last one writes the newest.
+            # Another process may have changed the job since the commit: the last process writes the newest record.
             with self.database.reading() as connection:
                 query = "SELECT * FROM jobs WHERE id = ? AND recorded != ?"
                 while (row := connection.execute(query, (job, version)).fetchone()) is not None:
@@ -114,7 +114,7 @@ class Records:
 
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
-    """Return the row of a job. Raises UnknownJobError if it does not exist, or is not `owner`'s (None: any owner's)."""
+    """Return the row of a job. Raises UnknownJobError if `owner` (None: any owner) has no such job."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
     # Another owner's job looks exactly like one that does not exist, so that ids cannot be probed.
     if row is None or owner not in (None, row["owner"]):
@@ -135,16 +135,16 @@ def listed(
     sort: Sort = "newest",
 ) -> list[sqlite3.Row]:
     """Return the rows of jobs that pass the filters, as `Store.jobs` describes them."""
-    # Pages continue after a job and not after a number of jobs, so that new jobs do not shift them.
+    # A page continues after a certain job, not after a number of jobs, so that new jobs do not shift pages.
     place = ORDERS[sort]
     follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
     filters = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
-    # Only given filters are in the query, so that SQLite can use the index of the owner or of the status.
+    # The query has only filters that are not None, so that SQLite can use the index of the owner or the status.
     terms = {term: value for term, value in filters.items() if value is not None}
     if tag is not None:
         terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
     if text:
-        # Not LIKE, in which % and _ have a meaning.
+        # LIKE is not used, because % and _ have a meaning in it.
         terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
     where = " AND ".join([*terms, "parent IS NULL"])
     query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
@@ -152,7 +152,7 @@ def listed(
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job in a new version with a record; only within `_recorded`."""
+    """Set columns of a job in a new version with a record. Must be called within `_recorded`."""
     version = tick(connection)
     if "ended" in values:
         counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
@@ -161,12 +161,12 @@ def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job in a new version without a record, for values that would be computed again."""
+    """Set columns of a job in a new version without a record, for values that can be computed again."""
     return _set(connection, job, values | {"version": tick(connection)})
 
 
 def _set(connection: sqlite3.Connection, job: str, values: Mapping[str, Any]) -> JobRecord:
-    # Every change of a row goes through here, so that each has a version, and no listener misses it.
+    # Every change of a row goes through this function and gets a version, so that no listener misses it.
     names = ", ".join(f"{name} = :{name}" for name in values)
     connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", {**values, "of": job})
     row = find(connection, job)
@@ -189,7 +189,7 @@ def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return the checksum of a row's cells, and their number: `width`, because a later schema appends columns."""
+    """Return the number and the checksum of a row's cells: the first `width`, as later schemas append columns."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
@@ -207,7 +207,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job's fields as columns of the table `jobs`: JSON as text, those of the request but samples in one."""
+    """Return a job's fields as columns of the table `jobs`: ASKED without samples in one column, JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])

@@ -1,13 +1,13 @@
 """Repair a store whose database and folders of jobs do not match.
 
-    no database, but folders        it is rebuilt from the records in them (`job_file`)
+    no database, but folders        the database is rebuilt from the records in the folders (`job_file`)
     a copy of an older database     refused: the folders have newer records
-    an older record, or none        it is written from the database: a process ended between commit and record
-    a folder under another name     it gets its own again, as does a run in another job's folder (`folders`)
-    a folder without a record       it goes to lost+found, and back when a database has its job
+    an old or missing record        written from the database: a process ended between commit and record
+    a renamed folder                renamed to the id of its job; misplaced runs are moved too (`folders`)
+    a folder without a record       moved to lost+found, and back when a database has its job
 
-Nothing is deleted but the rest of an unfinished deletion. Each record is read by itself, so that an invalid one hides
-no other.
+Only the rest of an unfinished deletion is deleted. Each record is read separately, so that an invalid record does not
+prevent the others from being read.
 """
 
 import logging
@@ -34,20 +34,20 @@ from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
-"""Distance of a rebuilt store's versions from those of its records: no client has seen a later one."""
+"""Number added to the versions of records in a rebuilt store: its versions are later than any that clients know."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
-"""Columns in which the row of a running job differs from the one that is rebuilt from its record."""
+"""Columns in which the row of a running job differs from a row that is rebuilt from the job's record."""
 MOST_NAMED = 5
 """Maximum number of names in one line of the log."""
 
 
 def has_folders(store: Path) -> bool:
-    """Return whether there is anything in the folder of jobs."""
+    """Return whether the folder of jobs exists and is not empty."""
     return (store / JOBS).is_dir() and any((store / JOBS).iterdir())
 
 
 def provide(store: Path, rebuild: bool) -> None:
-    """Check, create or rebuild the database, under the lock of opening the store. Raises StoreError, OSError."""
+    """Check, create or rebuild the database, under the lock for opening the store. Raises StoreError, OSError."""
     path = store / STORE
     if rebuild or (not path.exists() and has_folders(store)):
         _rebuild(store)
@@ -65,7 +65,7 @@ def provide(store: Path, rebuild: bool) -> None:
 
 
 def _rebuild(store: Path) -> None:
-    """Rebuild the database from the records in the folders; an existing one goes to lost+found."""
+    """Rebuild the database from the records in the folders, and move an existing one to lost+found."""
     on_disk = Folders.of(store)
     records = sorted((record for record, _ in on_disk.by_job.values()), key=lambda record: record.version)
     if newer := [record for record in records if record.schema > database.newest_version()]:
@@ -82,9 +82,9 @@ def _rebuild(store: Path) -> None:
         _replay(connection, records, on_disk)
         connection.execute("UPDATE clock SET made = coalesce((SELECT min(created) FROM jobs), made)")
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
-        # A single file without a log, which can be renamed.
+        # Without a write-ahead log the database is a single file, which can be renamed.
         connection.execute("PRAGMA journal_mode = DELETE")
-    # Only now: a process that ends before this line leaves the store unchanged, and one after it no database.
+    # If the process ends before this line, the store is unchanged; after it, the next process rebuilds.
     is_replaced = path.exists()
     if is_replaced:
         put_aside(store, path)
@@ -99,11 +99,11 @@ def _rebuild(store: Path) -> None:
 
 def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], on_disk: Folders) -> None:
     """Fill an empty database with the rows of records."""
-    # A record has the columns of its version: it is inserted into a database of that version, which is then migrated.
+    # A record has the columns of its schema: it is inserted into a database with this schema, which is then migrated.
     for version in sorted({record.schema for record in records} | {database.newest_version()}):
         database.upgrade(connection, version)
         _insert(connection, [record for record in records if record.schema == version], on_disk)
-    # Jobs that are over count as over since now: the store that measured their age is gone.
+    # The age of jobs that are over begins at 0, since the database that measured it is lost.
     connection.execute("UPDATE jobs SET over_at = 0 WHERE ended IS NOT NULL")
     for row in connection.execute("SELECT * FROM jobs").fetchall():
         sign(connection, row)
@@ -128,7 +128,7 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, names: set[str]
     version = tick(connection)
     columns = {name: value for name, value in record.job.items() if name in names}
     changes = left_by_its_worker(columns)
-    # Changes are written to the record when the store is opened.
+    # The changes are written to the record when the store is opened.
     recorded = version if changes else record.version
     insert(connection, columns | changes | {"version": version, "recorded": recorded})
     if (key := record.key) is not None:
@@ -138,7 +138,7 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, names: set[str]
 
 
 def _give_numbers(records: list[JobFile]) -> None:
-    """Make the numbers of jobs from several stores unique: the second job with a number becomes the last of all."""
+    """Make the numbers of jobs unique: the second job with a number gets the next number after all others."""
     last, taken = max((record.job["number"] for record in records), default=0), set()
     for record in records:
         if record.job["number"] in taken:
@@ -147,17 +147,17 @@ def _give_numbers(records: list[JobFile]) -> None:
 
 
 def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes of a job that ran without its worker: it is queued, or gets the requested status."""
+    """Return the changes of a running job that lost its worker: it is queued, or gets the requested status."""
     if columns["status"] != "running":
         return {}
     status = STATUS_AFTER[columns["wanted"]]
     ended = datetime.now(UTC).isoformat(timespec="seconds") if status == "cancelled" else None
-    # Its lease number grows: late writes of its worker are refused.
+    # The lease number grows: late writes of the old worker are refused.
     return {"status": status, "wanted": None, "lease": columns["lease"] + 1, "ended": ended}
 
 
 def _set_aside_logs(store: Path) -> None:
-    """Put the logs of a missing database aside, which SQLite would use for the next one, or delete."""
+    """Put the logs of a missing database aside; SQLite would apply them to the next database, or delete them."""
     for ending in LOGS:
         log = store / f"{STORE}{ending}"
         if log.exists():
@@ -175,7 +175,7 @@ def _log_rebuilt(store: Path, statuses: Counter[str], strange: str, is_replaced:
 
 
 def _named(paths: Sequence[Path], on_disk: Folders) -> str:
-    """Return the names of files and folders, with the errors of their records."""
+    """Return the names of files and folders as text, with the errors of their records."""
     odd = on_disk.odd
     texts = (f"{path.name} ({odd[path.name]})" if path.name in odd else path.name for path in paths)
     names = ["".join(letter if letter.isprintable() else "?" for letter in text)[:200] for text in texts]
@@ -186,14 +186,14 @@ def _named(paths: Sequence[Path], on_disk: Folders) -> str:
 
 
 def reconcile(store: Path, connection: sqlite3.Connection) -> None:
-    """Compare the database with the folders, within a transaction, so that no job is submitted meanwhile.
+    """Repair differences between database and folders, within a transaction, so that no job is submitted meanwhile.
 
-    Raises StoreError if the database is older, before any change; OSError.
+    Raises StoreError before any change if the database is older than the folders, and OSError.
     """
     on_disk = Folders.of(store)
     _repair(store, connection, on_disk)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
-    # A job without a row whose record is no newer than the database was deleted, and its folder was put back.
+    # A job without a row was deleted, and its folder restored by a user, if the record is no newer than the database.
     newest = connection.execute("SELECT version FROM clock").fetchone()[0]
     ahead = [job for job, (file, _) in on_disk.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
@@ -264,17 +264,17 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row of an older version, without a checksum, differs from its record of the same change."""
+    """Return whether a row without a checksum, of an older version, differs from the job's record of this change."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
-    # Heartbeats of a running job only change its row, and not its record.
+    # Heartbeats only change a job's row, not its record.
     of_its_worker = UNRECORDED if row["status"] == "running" else ()
     expected = columns | {name: row[name] for name in of_its_worker}
     return file.version == row["recorded"] and job_file.differs(expected, row)
 
 
 def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, Any]]:
-    """Return the columns that records have in a database of this version, by the job's id."""
+    """Return the columns of records after migration to the newest version, by job id."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         _replay(connection, records, on_disk)
@@ -282,7 +282,7 @@ def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, An
 
 
 def _finish_deletions(store: Path) -> None:
-    """Delete the rest of unfinished deletions."""
+    """Delete the files that unfinished deletions have left."""
     for path in (store / DELETED).iterdir() if (store / DELETED).is_dir() else ():
         if (store / JOBS / path.name).exists():  # its job exists, with another folder
             put_aside(store, path)
@@ -291,7 +291,7 @@ def _finish_deletions(store: Path) -> None:
 
 
 def _is_left_of_a_submission(path: Path) -> bool:
-    """Remove the folder of a job that was never acknowledged; return False for any other."""
+    """Remove the folder of a job whose submission was not committed; return False for any other path."""
     if not ID.fullmatch(path.name) or not path.is_dir() or not all(map(job_file.is_leftover, path.iterdir())):
         return False
     for leftover in path.iterdir():
@@ -301,7 +301,7 @@ def _is_left_of_a_submission(path: Path) -> bool:
 
 
 def _write_records(store: Path, connection: sqlite3.Connection, on_disk: Folders, rows: dict[str, int]) -> None:
-    """Write missing and older records, and remove temporary ones."""
+    """Write missing and outdated records, and remove temporary files of records."""
     count = 0
     for job, recorded in rows.items():
         file, path = on_disk.by_job.get(job, (None, None))[0], store / JOBS / job
@@ -314,20 +314,20 @@ def _write_records(store: Path, connection: sqlite3.Connection, on_disk: Folders
         for entry in path.iterdir():
             if job_file.is_leftover(entry):
                 entry.unlink(missing_ok=True)
-    # All at once: after an update there may be many thousand.
+    # One sync flushes all records: after an update there may be many thousand.
     if count and hasattr(os, "sync"):
         os.sync()
 
 
 def rescue(store: Path, connection: sqlite3.Connection) -> None:
-    """Write to the folders what an open connection still reads from a removed database."""
+    """Write the records of all jobs that an open connection still reads from a removed database."""
     written = 0
     try:
         for row in connection.execute("SELECT * FROM jobs").fetchall():
             path, file = store / JOBS / row["id"], None
             with suppress(RecordError):
                 file = job_file.read(path)
-            # A record with a later version is another server's, which has rebuilt the database meanwhile.
+            # A record with a later version was written by another server, which has rebuilt the database meanwhile.
             if file is None or (file.version <= row["recorded"] and job_file.differs(file.job, row)):
                 job_file.prepare(path, connection, row).publish()
                 written += 1

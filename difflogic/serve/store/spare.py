@@ -1,4 +1,4 @@
-"""Find the jobs for `auto` that an idle processor finishes sooner than a GPU.
+"""Find the waiting `auto` jobs that an idle processor finishes sooner than a GPU.
 
 An example: the GPU needs 600 s more for its job, and computes 40 times as fast as the processor. A job of 100 s on the
 processor would end after 602.5 s on the GPU, so the processor takes it; one of 700 s would end after 617.5 s, so it
@@ -23,11 +23,11 @@ MOST = 32
 
 
 class _Gpu:
-    """GPU with a worker, and the seconds until it is free."""
+    """GPU with a worker, its speed, and the seconds until it is free."""
 
     def __init__(self, worker: sqlite3.Row, job: JobRecord | None) -> None:
         self.device, self.engines = worker["device"], engines_of(worker)
-        # A job that starts has no rate yet: the GPU counts as free and infinitely fast until it has one.
+        # A job that starts has no rate yet: until then the GPU counts as free and infinitely fast.
         self.free_s, self.rate = 0.0, math.inf
         if job is not None and job.progress_per_s:
             self.free_s = max(0, job.goal - job.progress) / job.progress_per_s
@@ -63,7 +63,7 @@ def _job(connection: sqlite3.Connection, job: str | None) -> JobRecord | None:
 
 
 def _evaluations(job: JobRecord) -> int:
-    """Return the gate evaluations of a training; 0 for agents, which the processor trains in any case."""
+    """Return the number of gate evaluations of a training; 0 for agents, which the processor always trains."""
     if job.config is None or is_policy(job.config):
         return 0
     return cost_of(Config.from_dict(job.config), job.asked.population).evaluations

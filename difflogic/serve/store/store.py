@@ -6,8 +6,8 @@
     store.heartbeat(job.id, lease, 15, progress=7)
     store.finish(job.id, lease, "done")
 
-A worker claims a job under a lease, which ends unless a heartbeat prolongs it, and whose number grows, so that a worker
-that lost the job cannot write to it (see `difflogic.serve.store.leases`). A job that `submit` returns is on the disk.
+A worker claims a job under a lease, which ends unless a heartbeat prolongs it. Each lease has a new number, so that the
+previous worker cannot write to the job: see `difflogic.serve.store.leases`. `submit` returns a job that is on the disk.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 
 
 class Store(Leases):
-    """Store for all threads of a process. Methods raise StoreError for errors of the disk.
+    """Store of jobs, which all threads of a process may use. Methods raise StoreError for disk errors.
 
-    Methods with an `owner` raise UnknownJobError for another owner's job.
+    Methods with a parameter `owner` raise UnknownJobError for another owner's job.
     """
 
     @classmethod
     def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Store:
         """Open the store in a folder, after creating, migrating or rebuilding it if needed.
 
-        `durable=False` is for workers (see Database), whose supervisor has compared database and folders. `rebuild`
-        replaces an existing database, which goes to lost+found. Raises StoreError if the database and the folders do
+        `durable=False` (see Database) is for workers, whose supervisor has compared database and folders. `rebuild`
+        replaces an existing database, and moves it to lost+found. Raises StoreError if the database and the folders do
         not match, or another machine uses the store.
         """
         mount.refuse_shared(folder)
@@ -128,8 +128,8 @@ class Store(Leases):
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
         """Return jobs without their samples, by default the newest first.
 
-        Filters are `status`, `kind`, `source`, `tag`, and `text` in names and ids; `sort` is a key of `records.ORDERS`,
-        and `before` returns jobs after the one of this number.
+        Filters are `status`, `kind`, `source`, `tag`, and `text` in names and ids. `sort` is a key of `records.ORDERS`.
+        `before` is the number of a job: the jobs that follow it in this order are returned.
         """
         with self.database.reading() as connection:
             return [job_of(row) for row in listed(connection, owner, limit, **filters)]
@@ -162,7 +162,7 @@ class Store(Leases):
         return {row["value"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def queue_age(self) -> float:
-        """Return the seconds since the oldest waiting job was submitted, or 0 without any."""
+        """Return the seconds since the oldest waiting job was submitted, or 0 if no job waits."""
         first = f"SELECT min(number) FROM {QUEUED} AND parent IS NULL"
         oldest = self.database.row(f"SELECT created FROM jobs WHERE number = ({first})")
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest[0]).timestamp())
@@ -179,12 +179,12 @@ class Store(Leases):
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
-        """Return the trials of a sweep that have a job; `over`: those whose job has ended."""
+        """Return the jobs of a sweep's trials, with `over` only those that have ended."""
         query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
-        """Return version, id and owner of jobs deleted after `since`, of the last KEPT_DELETIONS."""
+        """Return version, id and owner of jobs deleted after version `since`, of the last KEPT_DELETIONS."""
         query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
         return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
@@ -192,7 +192,7 @@ class Store(Leases):
         """Raise StoreError if nothing can be written, or the disk is too full for jobs."""
         if self.is_full():
             raise DiskFullError(FULL)
-        # The smallest write: it changes nothing, and fails on a disk that is full or mounted read-only.
+        # This write changes nothing, and fails on a disk that is full or mounted read-only.
         self.database.write("UPDATE clock SET version = version")
 
     # writing ------------------------------------------------------------------------------------------
@@ -202,19 +202,19 @@ class Store(Leases):
     ) -> tuple[JobRecord, bool]:
         """Queue a new job, and return it and True; for a key that was used before, return its job and False.
 
-        `most` is the number of the owner's jobs that may wait. Raises ConflictError if the key was used for another
+        `most` is the maximum number of the owner's waiting jobs. Raises ConflictError if the key was used for another
         specification, QueueFullError, DiskFullError.
         """
         with self._recorded() as connection:
             if idempotency_key is not None:
-                # The hash detects the same key with another request.
+                # The hash detects a key that is used for two distinct requests.
                 request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
                 # Key and job are one transaction: of two simultaneous requests the second gets the first one's job.
                 if (earlier := self._earlier(connection, owner, idempotency_key, request)) is not None:
                     return earlier, False
             if most is not None:
                 query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ? AND parent IS NULL"
-                # After the key: a client that repeats a request gets its job, however full the queue is.
+                # The key is checked first: a client that repeats a request gets its job even if the queue is full.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
                     raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
             if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
@@ -226,7 +226,7 @@ class Store(Leases):
             return job, True
 
     def knows_key(self, owner: str, key: str) -> bool:
-        """Return whether a request with this idempotency key has made a job."""
+        """Return whether a job was submitted with this idempotency key."""
         return self.database.row("SELECT 1 FROM idempotency WHERE owner = ? AND key = ?", owner, key) is not None
 
     def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
@@ -240,7 +240,7 @@ class Store(Leases):
         return job_of(find(connection, row["job"], owner))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
-        # Without any worker no reason is given: jobs may be submitted before workers start.
+        # Without any worker there is no reason to show: jobs may be submitted before workers start.
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
@@ -257,9 +257,9 @@ class Store(Leases):
         return job_of(find(connection, job))
 
     def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
-        """Cancel or pause a job: a waiting one at once, a running one after its worker has saved it.
+        """Cancel or pause a job: a waiting job at once, a running job after its worker has saved it.
 
-        `requeue` makes its worker stop, and another continue. Raises ConflictError if the job is over.
+        `requeue` makes the worker save and stop; another worker continues. Raises ConflictError if the job is over.
         """
         with self._recorded() as connection:
             row = find(connection, job, owner)
@@ -278,7 +278,7 @@ class Store(Leases):
         """Queue a paused job, which continues from its checkpoint. Raises ConflictError for any other."""
         with self._recorded() as connection:
             row = find(connection, job, owner)
-            # The worker has not stopped yet, and continues if the request is withdrawn.
+            # The worker has not stopped yet, and continues if the request to pause is withdrawn.
             if row["status"] == "running" and row["wanted"] == "pause":
                 return change(connection, job, wanted=None)
             if row["status"] != "paused":
@@ -295,7 +295,7 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def train_on(self, trial: str, until: int | None) -> JobRecord:
-        """Queue a trial that has ended its rung again, to continue `until` the end of the next one."""
+        """Queue a trial again for its next rung, which ends at `until`."""
         with self._recorded() as connection:
             job = job_of(find(connection, trial))
             request = {name: getattr(job, name) for name in ASKED} | {"options": job.options | {"until": until}}
@@ -313,7 +313,7 @@ class Store(Leases):
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
         """Delete a job and its files.
 
-        Raises ConflictError while it or a job that reads its files runs, with `only_over` also while it waits.
+        Raises ConflictError if the job or a job that reads its files runs, and with `only_over` if it is not over.
         """
         if self.job(job, owner).status != "running":
             for trial in self.trials(job):
@@ -347,10 +347,10 @@ class Store(Leases):
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
 
-    # sessions of the page: hashes of cookies, never the cookies -----------------------------------------------
+    # sessions of the web page: hashes of cookies, never the cookies -----------------------------------------------
 
     def open_session(self, digest: str, owner: str, seconds: float) -> None:
-        """Store a session under the hash of its cookie, for `seconds`."""
+        """Store a session for `seconds` under `digest`, the hash of its cookie."""
         with self.database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
             values = {"hash": digest, "owner": owner, "expires": self.clock() + seconds}
@@ -368,8 +368,8 @@ class Store(Leases):
     # state frames -------------------------------------------------------------------------------------------
 
     def watch(self, job: str, seconds: float) -> None:
-        """Let a job's worker make state frames for `seconds`."""
-        # It is not shown, and so makes no new version. Two listeners can only prolong it.
+        """Request state frames from a job's worker for `seconds`."""
+        # Users do not see this time, so it makes no new version. A second listener can only prolong it.
         until = self.clock() + seconds
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
 
@@ -382,4 +382,4 @@ _REQUEUED: dict[str, Any] = {
     "vain_tries": 0,
     "not_before": 0.0,
 }
-"""Columns of a job that a user queues again."""
+"""Values of columns for a job that a user queues again."""

@@ -1,1 +1,1 @@
-"""The store's migrations: `0001.sql`, `0002.sql`, ..., each what the one before it lacks."""
+"""Migrations of the store's database: `0001.sql`, `0002.sql`, ..., which are run in this order."""
