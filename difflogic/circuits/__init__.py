@@ -1,1 +1,1 @@
-"""Hard circuits: read, simplified, proved, exported and simulated."""
+"""Reading, simplification, proofs, export and simulation of hard circuits."""

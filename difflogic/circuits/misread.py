@@ -1,4 +1,4 @@
-"""Diagnosis of recordings that contradict themselves: find the usual mistake without which they follow a rule.
+"""Diagnosis of recordings that contradict themselves: find a common mistake, such as swapped axes, as the cause.
 
 A recording follows a rule if no two equal neighbourhoods have different successors. That is evidence only if several
 neighbourhoods occur more than once.
@@ -16,24 +16,24 @@ from difflogic.core.bits import Bits
 from difflogic.core.neighbourhoods import neighbourhoods
 
 CELLS = 1 << 18
-"""Cells that are compared for each mistake, in a fraction of a second."""
+"""Approximate number of cells compared per mistake, which takes a fraction of a second."""
 SIDE = 512
-"""Rows and columns of a larger grid that are compared."""
+"""Maximum number of rows, and of columns, that are compared; the rest of a larger grid is ignored."""
 REPEATED = 8
-"""Minimum number of neighbourhoods that occur more than once, as evidence."""
+"""Minimum number of neighbourhoods that must occur more than once; fewer are no evidence of a rule."""
 MOST_CHANNELS = 32
-"""Maximum number of channels of a reading; of more, hardly two cells look alike."""
+"""Maximum number of channels of a reading: with more channels, equal cells are too rare for a comparison."""
 COLOURS = 16
 """Maximum number of colours of a drawing; images that were scaled or compressed have more."""
 
 Frames = npt.NDArray[Any]
 """States `[T, H, W]` or bits `[T, H, W, C]`."""
 Reading = tuple[str, Frames, Frames]
-"""Name of a mistake, and cells before and after a step without it."""
+"""Name of a mistake, and the cells before and after a step once the mistake is corrected."""
 
 
 def explanation(recording: Frames) -> str:
-    """Return the mistake that explains a contradiction, as the end of a sentence; empty if there is none."""
+    """Return the end of an error message that explains a contradiction; empty if no explanation is found."""
     some = recording[: max(6, 16 * CELLS // math.prod(recording.shape[1:3]))]
     if mistake := first_fit(chain(other_axes(recording), _other_frames(some), _other_cells(some))):
         return f"; but it follows a rule {mistake}"
@@ -45,12 +45,12 @@ def explanation(recording: Frames) -> str:
 
 
 def first_fit(readings: Iterable[Reading]) -> str:
-    """Return the first mistake without which a recording follows a rule; empty if there is none."""
+    """Return the first mistake whose correction makes a recording follow a rule; empty if there is none."""
     return next((mistake for mistake, before, after in readings if _agreement(before, after) == 1), "")
 
 
 def bits_of(frames: Frames) -> Bits:
-    """Return states `[T, H, W]` as bits `[T, H, W, C]` of as few channels as hold them, or bits as they are."""
+    """Return states `[T, H, W]` as bits `[T, H, W, C]` with the fewest possible channels; return bits unchanged."""
     if frames.ndim == 3:
         frames = frames[..., None] >> np.arange(max(1, int(frames.max(initial=0)).bit_length())) & 1
     return frames.astype(np.uint8)
@@ -60,7 +60,7 @@ def _agreement(before: Frames, after: Frames) -> float:
     """Return the share of cells that follow the most frequent successor of their neighbourhood; 0 without evidence."""
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
     x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
-    # The border of a part of a grid has other neighbours than in the part.
+    # Cells at the border of a cropped grid lack some of their neighbours.
     inner = np.s_[:, 1:-1, 1:-1] if x.shape[1:3] != before.shape[1:3] else np.s_[:]
     channels, shares = y.shape[-1], [0.0]
     for is_periodic in (True, False) if x.size and channels <= MOST_CHANNELS else ():
@@ -75,7 +75,7 @@ def _agreement(before: Frames, after: Frames) -> float:
 
 
 def other_axes(film: Frames) -> Iterator[Reading]:
-    """Yield readings of an array whose axes are in another order."""
+    """Yield readings of an array with its axes in other orders."""
     orders = [(-1, 0, "with its last axis as time")]
     if film.ndim == 4:
         orders += [(1, -1, "with its second axis as channels"), (2, 0, "with its third axis as time")]
@@ -88,7 +88,7 @@ def other_axes(film: Frames) -> Iterator[Reading]:
 
 
 def _other_frames(film: Frames) -> Iterator[Reading]:
-    """Yield readings of a recording with frames too many or too few."""
+    """Yield readings of a recording that has superfluous or missing frames."""
     new = film[np.r_[True, (film[1:] != film[:-1]).reshape(len(film) - 1, -1).any(axis=1)]]
     yield "without the frames that repeat the one before", new[:-1], new[1:]
     yield "with every second frame left out: save film[::2]", film[::2][:-1], film[::2][1:]
@@ -114,7 +114,7 @@ def _other_cells(film: Frames) -> Iterator[Reading]:
 
 
 def _sampled(film: Frames) -> Frames:
-    """Return one pixel of each cell, of cells that are any number of pixels wide and high."""
+    """Return one pixel per cell; a cell may be any number of pixels wide and high."""
     for axis in (1, 2):
         changes = np.diff(film, axis=axis).any(axis=(0, 3 - axis))
         film = film.take(np.flatnonzero(np.r_[True, changes]), axis=axis)
@@ -122,7 +122,7 @@ def _sampled(film: Frames) -> Frames:
 
 
 def _without_lines(film: Frames, axis: int) -> Frames:
-    """Return the pixels without rows or columns of one colour at equal distances."""
+    """Return the pixels without grid lines, which are equally spaced rows or columns of one colour."""
     are_plain = (film == film.take([0], 3 - axis)[:1]).all(axis=(0, 3 - axis))
     for distance in range(2, min(64, len(are_plain) // 2) + 1):
         for start in range(distance):

@@ -1,9 +1,9 @@
 """Training samples from a recording of an automaton, or from a pattern that a named rule animates.
 
     .gif     an image a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
-    .npy     states [T, H, W] or, of a line, [T, W], or bits [T, H, W, C]; of two values, such as 0 and 255, the larger
-             is 1
-    pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, animated by the rule that it states, or another
+    .npy     states [T, H, W] or, of a line, [T, W], or bits [T, H, W, C]; if 0 and one larger value are the only ones,
+             the larger is read as 1
+    pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, animated by the pattern's rule or by a named one
 
 The bits of a state are a cell's channels, channel 0 the lowest. Each pair of frames is a sample of one step.
 """
@@ -29,23 +29,23 @@ from difflogic.system.cache import warn
 FRAMES = 50
 """Default number of frames of a pattern."""
 ROOM = 4
-"""Default side of the torus, in sides of the pattern."""
+"""Default ratio of the side of the torus to the side of the pattern."""
 MOST_CHANNELS = 8
 MOST_CELLS = 1 << 27
-"""Largest number of cells in all frames, which takes a GB to compare."""
+"""Maximum number of cells in all frames together, whose comparison takes a GB of memory."""
 
 States = npt.NDArray[np.int64]
 Rule = Callable[[States], States]
-"""Function from the states `[H, W]` of a torus to the next."""
+"""Function that returns the next states `[H, W]` of a torus."""
 
 
 def samples(
     path: Path, rule: str | None = None, frames: int | None = None, size: tuple[int, int] | None = None
 ) -> Dataset:
-    """Return the pairs of consecutive frames of a file, of the first `frames` or of all.
+    """Return the pairs of consecutive frames of a file; `frames` is the maximum number of frames.
 
-    `rule` and `size`, height and width, are for patterns only. Raises DataError for one frame, or a recording that
-    contradicts itself both on a torus and with 0 outside; UsageError for another file or an option of patterns.
+    `rule` and `size` (height, width) require a pattern. Raises UsageError for unsuitable files and options, DataError
+    for a single frame, or a recording that contradicts itself both on a torus and with 0 outside.
     """
     kind = path.suffix.lower()
     if patterns.is_pattern(path):
@@ -66,7 +66,7 @@ def samples(
             f"{path} contradicts itself, so that no rule of 3x3 cells made it: {contradictions[0]}"
             f"{misread.explanation(recording)}."
         )
-    # If an axis of the grid is read as channels, hardly two cells are equal, so that nothing contradicts itself.
+    # If an axis of the grid is read as channels, equal cells are so rare that contradictions hardly occur.
     channels = recording.shape[-1]
     if recording.ndim == 4 and channels > MOST_CHANNELS and (fix := misread.first_fit(misread.other_axes(recording))):
         raise DataError(f"{path} has {channels} channels as bits [T, H, W, C], but it follows a rule {fix}.")
@@ -149,7 +149,7 @@ def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] |
 
 
 def notation(path: Path, rule: str | None) -> str:
-    """Return the rule of a pattern, its own or another one, with the grid that it bounds."""
+    """Return `rule`, or else the rule of a pattern, with the bounded grid of the pattern, as in `B3/S23:T20,10`."""
     pattern = patterns.read(path)
     height, width = pattern.states.shape
     grid = "" if pattern.is_periodic is None else f":{'PT'[pattern.is_periodic]}{width},{height}"
@@ -157,7 +157,7 @@ def notation(path: Path, rule: str | None) -> str:
 
 
 def named(name: str) -> Rule:
-    """Return the rule of a notation, a `.rule` file or a circuit of the zoo on its states. Raises ConfigError."""
+    """Return the step function of a notation, a `.rule` file or a circuit of the zoo. Raises ConfigError."""
     path = name.lower() if name.lower() in zoo.names() else name
     is_loaded = path in zoo.names() or readers.named(Path(name)) is not None
     netlist = source.load(path).netlist if is_loaded else readers.rule_netlist(name, periodic=True)

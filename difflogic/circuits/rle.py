@@ -15,14 +15,14 @@ from difflogic.model.cell_netlist import CellNetlist
 
 MOST_CHANNELS = 8
 LINE = 70
-"""Largest number of characters of a line, by convention."""
+"""Maximum number of characters per line, by convention."""
 
 
 def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
-    """Return a rule that Golly knows, for a grid of this size, and a remark if it is not that of the circuit.
+    """Return a built-in rule of Golly for a grid of this size, and a remark if it differs from the circuit's rule.
 
     For one channel the rule is exact, in Life's notation or as MAP, all 512 entries in Base64. More channels, or a cell
-    that becomes 1 in an empty neighbourhood, need a rule file: the rule is one of Golly's with enough states then.
+    that becomes 1 in an empty neighbourhood, need a rule file; the result is then a rule of Golly with enough states.
     """
     # All 512 neighbourhoods of channel 0, repeated for other channels, which are ignored below.
     patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))

@@ -1,1 +1,1 @@
-"""Circuits in the forms that other programs take: one file per format, `formats` is the table of them."""
+"""Exports of circuits for other programs, one module per format; `formats` has the table of all formats."""

@@ -1,9 +1,9 @@
-"""Export of binary AIGER, AND nodes and inverters, for ABC and model checkers. ABC verifies it.
+"""Export of binary AIGER: AND nodes and inverters, for ABC and model checkers. ABC verifies the file.
 
 A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
-`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches, all of which begin
-at 0, and inputs `start[y][x][channel]`, its state in the first step, so that the oldest form of the format takes every
-initial state too. If it has a claim, its only output is 1 if the claim is violated.
+`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches, which begin at 0,
+and inputs `start[y][x][channel]`, the state in its first step: the oldest version of the format, whose latches cannot
+begin at 1, then allows any initial state. If the grid has a claim, its only output is 1 if the claim is violated.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
@@ -22,7 +22,7 @@ def export(netlist: Netlist | Grid, name: str) -> Files:
 
 
 def _machine(netlist: Netlist | Grid) -> Netlist:
-    """Return the netlist, with latches if there is a state."""
+    """Return the netlist; a grid, or a controller with memory, becomes a netlist with latches."""
     if isinstance(netlist, Grid) or (isinstance(netlist, Controller) and netlist.memory):
         return netlist.machine()
     return netlist

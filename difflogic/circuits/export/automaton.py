@@ -1,7 +1,7 @@
 """Export of a complete automaton as Verilog: `NAME_automaton`, ready for an FPGA, and a bench with expected states.
 
-The proof runs the exported bench in iverilog, byte by byte and bit by bit; the expected states are those of the
-reference simulator. Then yosys and ABC prove the cell, as in the format without a grid.
+The proof runs the exported bench in iverilog, which reads states by byte and by bit; the expected states are those of
+the reference simulator. Then yosys and ABC prove the cell, as in the format without a grid.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def export(grid: Grid, name: str) -> Files:
 
 
 def _states(grid: Grid) -> str:
-    """Return a line per state: the steps since the last one, and the state."""
+    """Return a line per state: the number of steps since the previous state, and the state."""
     shape = (grid.height, grid.width, grid.cell.channels)
     state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
     steps, states = [0, _LOADED], [grid.start, state]

@@ -15,7 +15,7 @@ _MAX_NODES = 1 << 17
 
 
 class Forest:
-    """Numbers of the nodes of all outputs; variables are the inputs in a given order."""
+    """Decision diagrams of all outputs, with shared nodes; variables are the inputs in the order `order`."""
 
     def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
         """Build all outputs. Raises CircuitError for too many nodes."""

@@ -1,4 +1,4 @@
-"""Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and others. ABC verifies it.
+"""Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and others. ABC verifies the file.
 
 A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
 `action[i]`, another function `code[i]` and `result[i]`. Gates have the names of circuit.json.
@@ -39,7 +39,7 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Assignment, names: list[str]) -> list[str]:
-    """Return the rows that are 1, or the only one that is 0. ABC rejects constants with inputs."""
+    """Return a gate's table: its rows with result 1 or with result 0. ABC rejects constants with inputs."""
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}

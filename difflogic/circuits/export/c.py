@@ -28,14 +28,14 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _FEW_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
-"""Smallest and largest number of rows of a strip, and of rows times channels, for the first-level cache."""
+"""Minimum and maximum number of rows of a strip; number of rows times channels that fits the first-level cache."""
 _STACK_ROWS = 1638
-"""Largest number of rows times channels on the stack, two more rows included: of eight lanes and two words, 128 KB."""
+"""Maximum number of rows times channels on the stack, two extra rows included: 128 KB with ten words per row."""
 _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
 
 
 def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
-    """Return the code before the loop of `difflogic.model.column_program` over rows of words, and that of a row."""
+    """Return the code before the loop over rows, and the code of one row, from `difflogic.model.column_program`."""
     program = column_program(netlist)
     loop = column_loop(program)
 

@@ -1,6 +1,6 @@
 """Export of circuit.json, controller.json or function.json with every gate, dead ones included.
 
-Read back, it must be the same in every field.
+The proof reads the file back and compares every field.
 """
 
 from dataclasses import fields

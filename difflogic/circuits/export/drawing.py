@@ -21,7 +21,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 MAX_GATES = 400
-"""Largest number of gates that a reader can follow, and the layout can place."""
+"""Maximum number of gates of a drawing, which a reader can follow and the layout can place."""
 
 SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
@@ -32,11 +32,11 @@ SYMBOLS = {
 PLACES = (
     "above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right",
 )  # fmt: skip
-"""Patch positions in words."""
+"""Descriptions of the patch positions."""
 
 
 class Wire(NamedTuple):
-    """Wire from a part or an input, by its bit; an inverted one is drawn with a circle at its end."""
+    """Wire from the part or input of a bit; an inverted wire is drawn with a circle at its end."""
 
     bit: int
     inverted: bool
@@ -134,7 +134,7 @@ def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
 
 
 def on_inverted(gate: int, a: bool, b: bool) -> int:
-    """Return the gate that equals `gate` if the inputs `a` and `b` are inverted: its table with rows exchanged."""
+    """Return the gate equal to `gate` with input a inverted if `a`, and b if `b`: its table with rows exchanged."""
     # An id is the table for 00, 01, 10, 11 from its highest bit. Inverting a exchanges the halves, the rows 0x and 1x;
     # inverting b exchanges the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
     if a:
@@ -173,7 +173,7 @@ class Positions:
 
 
 def layout(drawn: Schematic) -> Positions:
-    """Return the positions of a drawing, the same each time."""
+    """Return the positions of a drawing; the result is deterministic."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
     spots += [_Spot(last, 1.0) for _ in drawn.outputs]
@@ -199,7 +199,7 @@ def layout(drawn: Schematic) -> Positions:
 
 
 def _chain(spots: list[_Spot], tracks: dict[tuple[int, int], int], start: int, end: int) -> list[int]:
-    """Add spots between two, one per column, which wires from the same spot share; return them."""
+    """Add and return the waypoints between two spots, one per column; wires from the same spot share waypoints."""
     chain = []
     before = start
     for column in range(spots[start].column + 1, spots[end].column):
@@ -249,7 +249,7 @@ def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
 
 
 def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Place spots near their neighbours as far as the order allows, then move all below 0 without gaps."""
+    """Place spots near their neighbours as far as the order allows, then close gaps and begin at 0."""
     for column, rightwards in _sweeps(columns):
         ideal = [_centre(spots, index, rightwards) for index in column]
         for index, y in zip(column, _apart(spots, column, ideal), strict=True):

@@ -30,17 +30,17 @@ class Format:
 
     module: str
     programs: tuple[str, ...] = ()
-    """Programs of `verify`."""
+    """Names of the programs that `verify` runs."""
     every_gate: bool = False
-    """True if it contains the netlist with all gates."""
+    """True if the format contains all gates of the netlist, dead ones included."""
     framed: bool = False
-    """True if functions have a module of the same name in `functions`."""
+    """True if the package `functions` has a module of the same name, which exports functions."""
     cells_only: str = ""
-    """Reason why it has no functions."""
+    """Reason why the format cannot represent functions; empty if it can."""
     lives: str = ""
-    """Reason why it has only cells and controllers."""
+    """Reason why the only functions of the format are controllers; empty if it has all functions."""
     grid: str = ""
-    """Module for a complete grid, if there is one."""
+    """Module that exports a complete grid; empty if there is none."""
 
 
 _READ_AS_CELL = "its files are read back as the cell of an automaton, so that nothing else could be verified"
@@ -72,12 +72,12 @@ SHOWN = {"html": "live.html", "svg": "circuit.svg"}
 
 
 def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
-    """Return the files of a format, the same bytes for the same circuit, and write them to the folder `out` if given.
+    """Return the files of a format, and write them to the folder `out` unless it is None.
 
         formats.export(run.netlist, "board", "c", "exports")
 
-    `name` may be any text. Raises CircuitError if the format cannot represent the circuit, UsageError if a file in
-    `out` has another content.
+    Equal circuits give equal bytes. `name` may be any text. Raises CircuitError if the format cannot represent the
+    circuit, and UsageError if a file in `out` has different content.
     """
     files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))
     if out is not None:
@@ -98,7 +98,7 @@ def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tup
 
 
 def page(circuit: object) -> str | None:
-    """Return the page of an automaton or a controller; None for another circuit."""
+    """Return the HTML page of an automaton or a controller; None for other circuits."""
     if isinstance(circuit, Circuit):
         circuit = CellNetlist.from_circuit(circuit) if circuit.perceive else None
     if not isinstance(circuit, CellNetlist | Controller):
@@ -135,7 +135,7 @@ def written(netlist: Grid, form: str) -> Grid: ...
 
 
 def written(netlist: Exported, form: str) -> Exported:
-    """Return the netlist that a format contains."""
+    """Return the netlist that the files of a format contain, simplified unless the format has every gate."""
     if FORMATS[form].every_gate:
         return netlist
     if isinstance(netlist, Grid):
@@ -144,7 +144,7 @@ def written(netlist: Exported, form: str) -> Exported:
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
-    """Return the proofs of `files` as sentences. Raises ExportError if something differs, ToolError without a tool."""
+    """Return the proofs of `files` as sentences. Raises ExportError for a difference, ToolError for a failed tool."""
     lean = written(netlist, form)
     proved: list[str] = _module(netlist, form).verify(lean, identifier(name), files)
     if lean is netlist:

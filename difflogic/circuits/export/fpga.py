@@ -1,9 +1,9 @@
 """Resources and clock of a complete automaton or a function on an FPGA, by yosys and nextpnr.
 
 yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy flattened
-afterwards, which takes a seventh of the time for 256 cells of Life, and fewer tables. A function is mapped alone, and
-routed between shift registers, since it may have more inputs than a device has pins. nextpnr places and routes; without
-it no clock is reported, since wires cannot be estimated.
+afterwards. For 256 cells of Life this takes a seventh of the time and fewer tables. Resources of a function exclude the
+shift registers that it is routed with, since it may have more inputs than a device has pins. nextpnr places and routes;
+without nextpnr no clock is reported, since the delays of wires cannot be estimated.
 """
 
 import json
@@ -32,12 +32,12 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Family:
-    """Commands and devices of a maker's family."""
+    """FPGA family: its commands and devices."""
 
     synth: str
     """Command of yosys."""
     luts: dict[str, int]
-    """Number of lookup tables of a mapped cell, by the pattern of its name; others have none."""
+    """Number of lookup tables per mapped cell, by a regular expression for its type; other types have none."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
     """Numbers of lookup tables and flip-flops of each device; the first is the default."""
@@ -79,7 +79,7 @@ class Report:
     luts: int
     flip_flops: int
     fmax: float | None
-    """Clock in MHz after routing; None if that failed."""
+    """Clock in MHz after routing; None if routing failed."""
     no_fmax: str = ""
     """Reason why there is no clock: the grid does not fit, or the router failed."""
 
@@ -121,7 +121,7 @@ def of_function(
     seconds: float = tools.PATIENCE,
     tell: Tell = lambda _: None,
 ) -> FunctionReport:
-    """Return the resources of a function, with the arguments and errors of `report`."""
+    """Return the resources of a function; arguments and errors are those of `report`."""
     device = device_of(family, device)
     row = FAMILIES[family]
     lean = formats.written(function, "verilog")
@@ -148,7 +148,7 @@ def device_of(family: str, device: str | None) -> str:
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return the resources of a grid; each tool stops after `seconds`, and `tell` receives a text when it begins.
+    """Return the resources of a grid; each tool stops after `seconds`, and `tell` receives a message at its start.
 
     Raises UsageError for an unknown device, and ToolError if yosys is missing, slow, or gives an impossible result.
     """
@@ -200,7 +200,7 @@ def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) 
     fixed = ("-q", "--seed", "1", "--freq", "100", "--timing-allow-fail")
     try:
         tools.run_in(folder, program, *fixed, *options, *files, seconds=seconds)
-    except ToolError as error:  # the resources are known all the same
+    except ToolError as error:  # the resources are known nevertheless
         return None, str(error)
     clocks = _json(folder / "routed.json", program).get("fmax", {})
     try:

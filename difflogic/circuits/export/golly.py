@@ -3,8 +3,8 @@
 For fewer than eight neighbours it is a transition table, which names the neighbourhood, so that Golly draws hexagons.
 
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays
-empty: if it does not in the circuit, state 0 is outside the grid, and the state is the number plus one, so that an 8th
-channel does not fit into Golly's 256 states.
+empty. If the circuit behaves otherwise, state 0 means outside the grid, and a cell's state is the number plus one; then
+an 8th channel does not fit into Golly's 256 states.
 The proof runs the pattern in `bgolly` for a hundred generations on its own grid.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
@@ -35,7 +35,7 @@ SIDE = 48
 MAX_CHANNELS = 8
 _MAX_STATES = 256
 _MAX_ENTRIES = 1 << 21
-"""Largest number of children in the tree: Golly takes minutes to read a larger file."""
+"""Maximum number of children in the tree: Golly takes minutes to read a larger file."""
 _ORDER = TREE_CELLS[8]
 _MAX_LINES = 1 << 16
 _SEED = 23
@@ -58,7 +58,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def first_state(netlist: CellNetlist) -> int:
-    """Return the state of a cell whose bits are all 0: 0, or 1 if 0 is outside. Raises CircuitError."""
+    """Return the state of a cell whose bits are all 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
     if netlist.channels > MAX_CHANNELS:
         raise CircuitError(
             f"Golly has {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, and the circuit has "
@@ -91,7 +91,7 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
             # Equal functions are one line: 32 for Life, of a full tree's 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
-                # The centre comes last. If state 0 is outside, a cell with it keeps it.
+                # The centre comes last. If state 0 means outside the grid, a cell of state 0 stays 0.
                 children = [0] * first + children
             else:
                 children = [node(depth - 1, branch) for branch in branches]
@@ -125,7 +125,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
             raise too_large("Golly's table of this rule", _MAX_LINES)
         return rows
 
-    # A variable that occurs twice in a transition is the same state, so each cell has variables of its own.
+    # A variable that occurs twice in a transition is the same state, so each cell has separate variables.
     variables: dict[tuple[int, tuple[int, ...]], str] = {}
     lines = []
     for transition in transitions(0, tuple(forest.outputs)):
@@ -152,7 +152,7 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def start(netlist: CellNetlist) -> Bits:
-    """Return the initial state of the scenario, uint8 `[H, W, C]`; else a random grid, always the same."""
+    """Return the initial state of the scenario, uint8 `[H, W, C]`; without one, a random grid from a fixed seed."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     rows = 1 if netlist.neighbourhood == "line" else SIDE
     return random_bits(prng.key_from_seed(_SEED), (rows, SIDE, netlist.channels)) if own is None else own

@@ -32,9 +32,9 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
-"""Templates of the page, after its engines."""
+"""Scripts of the page, which follow the engines."""
 _MOST_STATEMENTS = 5_000
-"""Largest number of gates in a shader, which a browser compiles in seconds; beyond, the page uses JavaScript."""
+"""Maximum number of gates in a shader, which a browser compiles in seconds; for more, the page uses JavaScript."""
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
@@ -76,7 +76,7 @@ def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Return bit, gate, a, b of each gate; an operand that a gate does not read is any bit."""
+    """Return bit, gate, a, b of each gate; an operand that a gate does not read is an arbitrary bit."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
@@ -155,12 +155,12 @@ class _Run:
         }
 
     def check(self, words: list[int], what: str) -> None:
-        """Raise ExportError if the page has another last state."""
+        """Raise ExportError if the last state of the page differs from the expected one."""
         check_grid(self._expected, grid_of(np.array(words, dtype=np.uint32), *self._start.shape), what)
 
 
 def check_report(report: Report, window: str) -> None:
-    """Raise ExportError for problems on the page, and ToolError for another width."""
+    """Raise ExportError for problems on the page, and ToolError for a wrong width."""
     if report["width"] != WINDOWS[window][0]:
         raise ToolError(f"chromium shows the page {report['width']} px wide, expected {WINDOWS[window][0]} px.")
     problems = [*report["errors"], *(f"not so: {failure}" for failure in report["failures"]), *report["requests"]]
@@ -169,7 +169,7 @@ def check_report(report: Report, window: str) -> None:
 
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
-    """Return a script's report of driving a page with `proof`, and the page's `requests`. Raises ToolError."""
+    """Operate a page by `script` with the data `proof`; return its report and `requests`. Raises ToolError."""
     # Two scripts are added to the exported page: the first one collects errors, the last one drives it and posts.
     drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")
@@ -184,7 +184,7 @@ def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]
 
 
 class _Server(ThreadingHTTPServer):
-    """Server of a page in a frame of a size, which stores requests and reports."""
+    """Server of a page in a frame of size `window`, which records requests and reports."""
 
     daemon_threads = True
 
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing, since `requests` has them."""
+        """Log nothing, since `requests` records every request."""
 
 
 @contextmanager
@@ -234,7 +234,7 @@ def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
 
 @contextmanager
 def browser(address: str, flags: Sequence[str] = FLAGS) -> Iterator[None]:
-    """Run headless Chromium on an address, with a profile of its own. Raises ToolError."""
+    """Run headless Chromium on an address, with a temporary profile. Raises ToolError."""
     if advice := tools.missing("chromium"):
         raise ToolError(advice)
     with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:

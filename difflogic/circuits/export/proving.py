@@ -21,7 +21,7 @@ from difflogic.model.straight_line import lines
 from difflogic.system.child import python_command
 
 MOST_VECTORS = 1 << 20
-"""Largest number of vectors, all neighbourhoods of 20 inputs."""
+"""Maximum number of vectors for an exhaustive test: all values of 20 inputs."""
 RANDOM_VECTORS = 1_000_000
 _SEED = 5
 _STATES = 256
@@ -38,13 +38,13 @@ def folder_of(files: Files) -> Iterator[Path]:
 
 
 def run_numpy(folder: Path, module: str, program: str) -> None:
-    """Run a program in `folder` that uses NumPy as `np` and a file there as `module`. Raises ToolError."""
+    """Run a program in `folder`, with NumPy as `np`, and `module`, a file there, as `module`. Raises ToolError."""
     imports = f"import sys\nimport numpy as np\nsys.path.append('.')\nimport {module} as module\n"
     tools.run_in(folder, *python_command("-c", imports + program))
 
 
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
-    """Return all neighbourhoods up to 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
+    """Return all neighbourhoods if at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:
         return vectors
@@ -64,7 +64,7 @@ def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) ->
 
 
 def random_grid(netlist: CellNetlist, height: int, width: int) -> Bits:
-    """Return an initial state, uint8 `[H, W, C]`, the same each time."""
+    """Return a random initial state from a fixed seed, uint8 `[H, W, C]`."""
     return random_bits(prng.key_from_seed(_SEED), (height, width, netlist.channels))
 
 

@@ -17,7 +17,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 _SIDES, _STEPS = (6, 9), 8
 _WORK = 2e9
-"""Gates times vectors, whose values are all in memory."""
+"""Maximum number of gates times vectors, since all values are in memory."""
 
 _PROGRAM = """\
 np.save("result.npy", module.cell(np.load("patch.npy")))

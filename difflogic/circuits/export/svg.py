@@ -103,7 +103,7 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
-    """Return the inputs with their labels, and for a cell a drawing of the neighbourhood with the place."""
+    """Return the inputs with their labels and, for a cell, the neighbourhood with the input's position."""
     elements = []
     for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
         label = drawn.input_label(bit)
@@ -163,7 +163,7 @@ def _outputs(drawn: Schematic, placed: Positions) -> list[str]:
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _REACH = 10.0
-"""Largest number of pixels between a wire's end and its mark."""
+"""Maximum number of pixels between a wire's end and its mark."""
 
 _GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14, "1": 15}
 """Gate of each symbol; an output passes its wire through."""

@@ -50,7 +50,7 @@ def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
 
 
 def draw_vectors(netlist: Netlist, most: int) -> Vectors:
-    """Return all combinations if they are at most `most`, else `most` random vectors; the same each time."""
+    """Return all combinations if there are at most `most`, else `most` random vectors from a fixed seed."""
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
     samples = 1 << len(read) if exhaustive else most
@@ -66,7 +66,7 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
 _STEPS = 16
 _MOST_VECTORS, _LEAST_VECTORS = 512, 16
 WORK = 4_000_000
-"""Largest number of gate evaluations of an exported bench: some seconds."""
+"""Maximum number of gate evaluations of an exported bench, which take some seconds."""
 _GRID_SEED = 23
 
 
@@ -78,7 +78,7 @@ def bench_files(netlist: CellNetlist, name: str) -> Files:
 
 
 def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
-    """Return height and width of the grid of a bench: different, and small for a huge circuit."""
+    """Return height and width of the grid of a bench: unequal, and smaller for a large circuit."""
     return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= WORK else (2, 3)
 
 
@@ -88,7 +88,7 @@ def cell_text(netlist: Netlist, vectors: Vectors) -> str:
 
 
 def _grid_text(netlist: CellNetlist) -> str:
-    """Return a line per step: the cells `WIDTH*y + x` that fire, and the state after it, first the initial state."""
+    """Return a line for the initial state and each step: the cells `WIDTH*y + x` that fire, and the new state."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))

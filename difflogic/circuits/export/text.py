@@ -20,7 +20,7 @@ Files = dict[str, str | bytes]
 """Files of a format by name."""
 
 MAX_NAME = 60
-"""Largest number of characters of a name, because of file systems and Golly."""
+"""Maximum number of characters of a name, because of file systems and Golly."""
 
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
@@ -30,7 +30,7 @@ _TEMPLATES = resources.files(__package__) / "templates"
 
 
 def identifier(name: str) -> str:
-    """Return an identifier in every language: ASCII letters, digits and single underscores, a letter first.
+    """Return an identifier valid in every language: ASCII letters, digits and single underscores, a letter first.
 
     It may be a keyword, since names in files have a suffix, such as `_cell`, but no device of Windows, such as `aux`.
     """
@@ -41,9 +41,9 @@ def identifier(name: str) -> str:
 
 
 def write(files: Files, out: Path, force: bool = False) -> None:
-    """Write all files; none if one exists with another content and `force` is not set.
+    """Write all files, or none if one exists with different content, unless `force` is set.
 
-    Raises UsageError, DifflogicError, also if a link leads out of the folder, and OSError.
+    Raises UsageError, OSError, and DifflogicError, for example if a link leads out of the folder.
     """
     if out.is_file():
         raise UsageError(f"{out} is a file, and exports are files in a folder: name a folder.")
@@ -77,7 +77,7 @@ def script(*files: str) -> str:
 
 
 def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
-    """Return a template with `@MARK@` replaced by `values["mark"]`, or by that of `_marks`.
+    """Return a template with `@MARK@` replaced by `values["mark"]`, or else by `_marks(netlist)["mark"]`.
 
     Text between the lines `@WHERE MARK@` and `@END@` is left out if the mark is false. Raises ExportError for a mark
     without a value, or a value without a mark.
@@ -169,7 +169,7 @@ def _numbered(names: tuple[str, ...]) -> str:
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
-    """Return all channel numbers, with runs as `0-5`."""
+    """Return all channel numbers as text, with runs as `0-5`."""
     # A number less its index is the same within a run: 3, 4, 7 are 3 - 0, 4 - 1, 7 - 2.
     runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda pair: pair[1] - pair[0])]
     parts = [map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"] for run in runs]
@@ -177,7 +177,7 @@ def channel_names(origin: tuple[int, ...]) -> str:
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
-    """Return the name of each bit: inputs as in `inputs`, by default `patch[{}]`, gates as in circuit.json."""
+    """Return the name of each bit: inputs by a template, for a cell `patch[{}]`, and gates as in circuit.json."""
     form = inputs or f"{netlist.buses[0]}[{{}}]"
     return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
@@ -200,7 +200,7 @@ def legend(netlist: Netlist) -> list[str]:
 
 
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
-    """Return the gates in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each, then `result`.
+    """Return statements with `~ & | ^` by templates of `{name}` and `{value}`: `assign` for gates, then `result`.
 
     Lines after the first are indented by four spaces.
     """

@@ -2,7 +2,7 @@
 
 Each gate is a scalar wire, since simulators take a thousand times as long for a vector of gates.
 The proof runs the exported bench, and one with all neighbourhoods, in iverilog; then yosys and ABC prove the cell. The
-files must be valid SystemVerilog too, which has more reserved words, since newer tools read them as that.
+files must also be valid SystemVerilog, which has more reserved words, since newer tools read Verilog as SystemVerilog.
 """
 
 from pathlib import Path
@@ -31,11 +31,11 @@ def cell_module(netlist: CellNetlist, name: str) -> str:
 
 
 _WORK = 2e8
-"""Gates times vectors that an event simulator evaluates in a minute or two."""
+"""Maximum number of gates times vectors, which an event simulator evaluates in a minute or two."""
 _SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
 """Parameters of the grid for Verilator, which checks each cell."""
 MOST_SIMULATED = 5_000
-"""Largest number of gates in a simulation: one change of an input may cause more events than fit into memory."""
+"""Maximum number of gates in a simulation: in a larger circuit, one input change may cause too many events."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:

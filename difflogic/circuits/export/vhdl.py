@@ -43,7 +43,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _WORK = 2e9
-"""Gates times vectors that ghdl, which compiles the cell, evaluates."""
+"""Maximum number of gates times vectors: higher than for Verilog, since ghdl compiles the cell."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:

@@ -24,7 +24,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def shader(netlist: CellNetlist, name: str) -> str:
-    """Return the text of the file."""
+    """Return the text of the shader."""
     body = statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]")
     return fill("step.wgsl.txt", netlist, name, periodic=str(netlist.periodic).lower(), body=body)
 
@@ -32,11 +32,11 @@ def shader(netlist: CellNetlist, name: str) -> str:
 _GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
 _STEPS = 10
 _MOST_STATEMENTS = {True: 2_000, False: 20_000}
-"""Largest number of gates that a driver compiles within a minute, by whether it is software."""
+"""Maximum number of gates that a driver compiles within a minute: True for software adapters, False for hardware."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError, and ToolError or a DeviceError if it can not run."""
+    """Verify the file. Raises ExportError, and ToolError or a DeviceError if the shader cannot run."""
     device = open_checked()
     count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
     if count > most:

@@ -1,1 +1,1 @@
-"""Circuits in other people's formats, one file each; `difflogic.circuits.readers.source` chooses."""
+"""Readers of circuits, one module per format; `difflogic.circuits.readers.source` chooses the reader of a file."""

@@ -1,6 +1,6 @@
 """Reader of AIGER, ascii and binary: AND gates on literals, as ABC, model checkers and difflogic write them.
 
-A literal is twice a variable, and one more if it is inverted; 0 is FALSE. A latch begins at 0 unless it says 1.
+A literal is twice a variable, plus one if it is inverted; 0 is FALSE. A latch begins at 0 unless its line specifies 1.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljanko and Wieringa, *AIGER 1.9 and Beyond*
 (2011).
 """
@@ -13,7 +13,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.straight_line import FALSE, NOT_A
 
 MOST_VARIABLES = 1 << 22
-"""Maximum number of variables of a file: its first line may promise any number in a few bytes."""
+"""Maximum number of variables of a file, whose first line may claim any number."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
 _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
 """Name of an input, latch or output, by its place."""
@@ -66,7 +66,7 @@ def read(data: bytes) -> Signals:
 
 
 def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]:
-    """Return the numbers of a line. Raises CircuitError unless they are as many as expected."""
+    """Return the `least` to `most` numbers of a line. Raises CircuitError for any other line."""
     words = (line := file.readline().strip()).split()
     if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
         raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")

@@ -22,14 +22,14 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 
 KEYS = {"devices", "connectors"}
-"""Keys that identify such a file."""
+"""Keys that identify a DigitalJS file."""
 
 _TWO = {
     "And": 1, "Or": 7, "Xor": 6, "Nand": 14, "Nor": 8, "Xnor": 9,
     "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
 }  # fmt: skip
 _PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
-"""Gate that joins the first inputs of a gate of three and more; its own type joins the last."""
+"""Gate that joins all inputs but the last of a gate with three or more; a gate of its type joins the last."""
 _ONE = {"Not": 12, "Repeater": 3}
 _CONSTANT = {"True": 15, "False": 0, "Constant": None}
 _INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
@@ -75,7 +75,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
-    """Return `in[channel][patch]`, `out[channel]`, or the device's own name."""
+    """Return `in[channel][patch]`, `out[channel]`, or for a gate the name of the device."""
     label = device.get("label", "")
     if device.get("type") in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
@@ -168,7 +168,7 @@ def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
 
 
 def _channels(names: Any, outputs: Mapping[str, str]) -> int:
-    """Return the number of channels. Raises CircuitError unless each has an output, and inputs have no others."""
+    """Return the number of channels. Raises CircuitError if outputs skip a channel, or an input reads another one."""
     channels = len(outputs)
     if not channels or set(outputs) != {f"out[{channel}]" for channel in range(channels)}:
         raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")

@@ -41,9 +41,9 @@ from difflogic.system import array_files
 
 GATES = ("_export_lut_ids", "luts", "weights", "weight")
 INDICES = ("connections._export_indices", "connections.indices", "indices", "mapping", "mapping.weights")
-"""Names in order of precedence: export mode resolves learned wires and other parametrisations."""
+"""Names of arrays of gates and of wires by precedence: export mode resolves learned wires and parametrisations."""
 SCORES, MOST_WAYS = "connections.weights", 8
-"""Name of the scores of candidates, and most inputs of a table."""
+"""Name of the array of candidates' scores, and maximum number of inputs of a table."""
 CLASSES, IN_DIM, PARAMETRIZATION = "classes", "in_dim", "parametrization"
 _ROLE = re.compile(rf"(?P<layer>.*?)\.?(?P<role>{'|'.join(map(re.escape, (SCORES, *INDICES, *GATES)))})")
 _BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weight|_LUTLayer__dummy_mapping)")
@@ -51,7 +51,7 @@ _BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weight|_LUTLayer_
 
 
 def is_layers(path: Path) -> bool:
-    """Return whether a file is an npz of gates and wires with such names."""
+    """Return whether a file is an npz with an array named as gates or wires of a layer."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return False
     return any(map(_ROLE.fullmatch, array_files.names(path)))

@@ -6,7 +6,7 @@ contains one array for each:
     logits/perceive/L   float32 [K, out, 16]      logits/update/L   float32 [out, 16]
     wires/perceive/L    integers [2, out]         wires/update/L    integers [2, out], row 0 input a, row 1 input b
     hyperparams_json    optional: their hyperparameters as text, of which `periodic`, true or false, is read
-    periodic            optional: one number, 0 or 1; it goes before. Without either the boundary is zero
+    periodic            optional: 0 or 1, overrides hyperparams_json; the boundary is zero if both are absent
 
     np.savez("circuit.npz", **{f"logits/{n}/{i}": layer for n in params for i, layer in enumerate(params[n])},
              **{f"wires/{n}/{i}": np.stack(layer) for n in wires for i, layer in enumerate(wires[n])})
@@ -25,10 +25,10 @@ from difflogic.model.netlist_json import refusal
 from difflogic.system.array_files import Header, read_arrays
 
 MAX_BYTES = 1 << 30
-"""Largest size of all arrays, unpacked."""
+"""Maximum size of all arrays together, unpacked, in bytes."""
 PERIODIC, HYPERPARAMETERS = "periodic", "hyperparams_json"
 _SHOWN = 5
-"""Number of names of arrays in a message."""
+"""Maximum number of array names in a message."""
 
 
 def load(path: Path) -> Circuit:
@@ -42,7 +42,7 @@ def load(path: Path) -> Circuit:
 
 
 def read(path: Path, is_read: Callable[[str], bool]) -> dict[str, Array]:
-    """Return the arrays of an npz for whose names `is_read` holds. Raises CircuitError."""
+    """Return the arrays of an npz whose names `is_read` accepts. Raises CircuitError."""
     try:
         return read_arrays(path, partial(_check_size, path), is_read)
     except (DataError, LimitError) as error:

@@ -26,15 +26,15 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 SUFFIX, FILE = ".rule", "table.rule"
-"""Suffix of rule files, and name of the one in a run."""
+"""Suffix of rule files, and name of the rule file in a run folder."""
 SEED, SIDE, FRAMES = 3, 32, 16
-"""Grid and length of the recording of a rule of several states."""
+"""Seed, grid side and number of steps of the recording of a rule of several states."""
 STEPS = 100
-"""Steps on a grid that a notation names."""
+"""Number of steps on a grid whose size is part of a rule's notation."""
 
 
 def named(path: Path) -> str | None:
-    """Return the rule that is given instead of an existing path, or the table in a file; None if it is neither."""
+    """Return the rule that a path notates if no file has this path, or the rule in a file; None if there is none."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -53,8 +53,8 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     """Return the circuit of a rule, or of a `.rule` file, in milliseconds: `simplify` searches for a smaller one.
 
     Raises:
-        ConfigError: It is no rule.
-        CircuitError: The file is no rule.
+        ConfigError: `rule` is not a valid notation.
+        CircuitError: The file contains no valid rule.
     """
     if rule.endswith(SUFFIX):
         file = rule_file.load(Path(rule))
@@ -74,20 +74,20 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the rule file at a path, or else the one next to it, or in its folder, or else the rule."""
+    """Return the rule file at, in or next to `path`; return `rule` if there is none."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
 
 def on_grid(rule: str, notation: str) -> CellNetlist:
-    """Return the circuit of a rule on the grid that a notation names: a torus unless it says otherwise."""
+    """Return the circuit of a rule on the grid that a notation specifies, by default a torus."""
     _, periodic, size = rules.bounds(notation)
     netlist = rule_netlist(rule, periodic)
     return netlist if size is None else replace(netlist, scenario=Scenario("random", *size, STEPS))
 
 
 def samples(rule: str, notation: str) -> Dataset | None:
-    """Return pairs of states of a rule on the grid that a notation names; None for a notation of two states."""
+    """Return pairs of states of a rule on the grid of a notation; None for a rule of two states not in a file."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
     if states == 2 and not rule.endswith(SUFFIX):
         return None
@@ -109,7 +109,7 @@ def _of_table(entries: rules.Table) -> XAG:
 
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
-    """Return the graph of a rule of more states; `alive` decides from the living cells if a cell lives."""
+    """Return the graph of a rule of over two states; `alive` computes from the living cells whether a cell lives."""
     # Next state of each state, if the cell lives and if not: a dying cell counts up; marks of a history stay.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}

@@ -26,11 +26,11 @@ CELLS = {
 TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
 """Patch positions in the order of a tree's decisions, by the number of neighbours."""
 FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/Rules")
-"""Folders of Golly's rules."""
+"""Folders in which Golly stores rules."""
 MOST_NODES = 1 << 17
 
 Item = int | str
-"""States that match, as a set of bits, or the name of a variable that occurs twice and so is one state."""
+"""Set of matching states as bits, or the name of a repeated variable, which stands for one state."""
 Transition = tuple[tuple[Item, ...], Item]
 
 
@@ -67,7 +67,7 @@ def load(path: Path) -> RuleFile:
 
 
 def read(text: str) -> RuleFile:
-    """Return the rule of a file's text, of its first @TABLE or @TREE. Raises CircuitError."""
+    """Return the rule of the first @TABLE or @TREE in a file's text. Raises CircuitError."""
     parts = re.split(r"^@(\w+)", re.sub(r"#.*", "", text), flags=re.MULTILINE)[1:]
     sections = list(zip(parts[::2], parts[1::2], strict=True))
     colours = {}
@@ -82,7 +82,7 @@ def read(text: str) -> RuleFile:
 
 
 def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
-    """Return the values of fields, which must be there, and the other lines. Raises CircuitError."""
+    """Return the values of the required fields `names`, and the other lines. Raises CircuitError."""
     values, rest = {}, []
     for line in filter(None, map(str.strip, body.splitlines())):
         if match := re.fullmatch(r"(\w+)\s*[:=]\s*(\w+)", line):
@@ -154,7 +154,7 @@ def _states(word: str, variables: dict[str, int], states: int) -> int:
 
 
 def _turns(symmetry: str, ring: int) -> list[tuple[int, ...]]:
-    """Return the places that each neighbour comes from in all symmetric transitions. Raises CircuitError."""
+    """Return the permutations of neighbours that a symmetry allows. Raises CircuitError."""
     places = tuple(range(ring))
     if symmetry == "permute":
         return list(permutations(places))

@@ -1,8 +1,8 @@
 """Circuits of named signals, as in BLIF and AIGER: their gates, and a cell or function by the names.
 
 Inputs `patch[i]` and outputs `result[c]` are those of a cell, numbered as in the exports of difflogic. Other names are
-a function's, and become words. Latches are inputs and outputs of it, as after ABC's `comb`: a latch `s` becomes an
-input, and its next value the output `next_s`. One that begins at 1 is inverted, so that all begin at 0.
+a function's, and become identifiers. As with ABC's `comb`, a latch `s` becomes an input, and its next value the output
+`next_s`. A latch that begins at 1 is inverted, since all latches must begin at 0.
 """
 
 import re
@@ -24,7 +24,7 @@ from difflogic.model.thermometer import Thermometer
 
 N = TypeVar("N", bound=Netlist)
 Row = dict[str, str | int]
-"""Gate as circuit.json has it; a constant reads nothing, `a` and `b` are empty."""
+"""Gate as a row of circuit.json; `a` and `b` of a constant are empty."""
 
 _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
@@ -80,7 +80,7 @@ class Signals:
         return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
 
     def circuit(self) -> CellNetlist | FunctionNetlist:
-        """Return the circuit that the names make. Raises CircuitError."""
+        """Return a cell or a function, which the names of inputs and outputs decide. Raises CircuitError."""
         netlist = self.netlist()
         channels = len(netlist.named_outputs)
         patch, result = (
@@ -101,8 +101,8 @@ class Signals:
         """Return the gates between the inputs and outputs of another circuit.
 
         Args:
-            other: A circuit whose exports have the names of this file, or which has them itself. Signals without
-                names are taken in their order.
+            other: A circuit whose inputs and outputs have the names of this file, possibly only in exports. Unnamed
+                signals are matched by order.
 
         Raises:
             CircuitError: The inputs and outputs of the file are not those of the circuit.
@@ -127,7 +127,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return the gates of `netlist` in the frame of `like`, whose inputs, and outputs at `places`, have these names."""
+    """Return `like` with the gates of `netlist`; `inputs`, and `outputs` at `places`, are the names in `like`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])
@@ -148,7 +148,7 @@ def _cell(comment: str, channels: int) -> CellNetlist:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return a different word of letters and digits for each name."""
+    """Return a unique identifier for each name."""
     words: dict[str, None] = {}
     for name in names:
         word = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:30]

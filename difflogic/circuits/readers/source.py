@@ -47,11 +47,11 @@ class LoadedCircuit:
     kind: str
     """Kind of source: a run, circuit.json, another format, or a rule."""
     circuit: Circuit | None = None
-    """Network that the netlist was taken from, if known."""
+    """Soft circuit that the netlist was discretised from, if known."""
     config: Config | None = None
-    """Configuration of a run."""
+    """Configuration, if the source is a run."""
     told: str = ""
-    """Sentence for messages that says which circuit of a run was read, or which rule."""
+    """Sentence for messages that names the circuit of the run, or the rule, that was read; else empty."""
     name: str = ""
     """Name of the folder or file, or the rule."""
 
@@ -78,7 +78,7 @@ class LoadedCircuit:
 
 
 def load(path: Source, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
-    """Read the best circuit of a run or that of a file, or build the circuit of a rule.
+    """Read the best circuit of a run or the circuit of a file, or build the circuit of a rule.
 
         >>> difflogic.load(folder).netlist.channels
         2
@@ -95,7 +95,7 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
         The circuit: its `netlist`, and its task if known.
 
     Raises:
-        CircuitError: The file is no circuit.
+        CircuitError: The file contains no circuit.
         CheckpointError: The run has no usable checkpoint.
     """
     path = path_of(path)
@@ -118,7 +118,7 @@ def load_function(path: Source) -> FunctionNetlist:
 
     Args:
         path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` describes
-            the npz that are read.
+            the npz files of layers.
 
     Returns:
         The function, a `Controller` if it controls agents.
@@ -141,7 +141,7 @@ def controller(path: Path) -> Controller | None:
 
 
 def function(path: Path) -> FunctionNetlist | None:
-    """Return the controller of a run of agents, or the function of a file; None if the path is something else.
+    """Return the controller of a run of agents, or the function of a file; None for any other path.
 
     Raises UsageError for a run of agents without a controller, CircuitError for a damaged file.
     """
@@ -173,7 +173,7 @@ def function(path: Path) -> FunctionNetlist | None:
 
 
 def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
-    """Return the result of `read` for a BLIF or AIGER file; None if it is something else. Raises CircuitError."""
+    """Return the result of `read` for a BLIF or AIGER file; None for any other path. Raises CircuitError."""
     if not path.is_file():
         return None
     with path.open("rb") as file:

@@ -1,6 +1,6 @@
 """Circuits that come with difflogic, by name, each as a proof.json, or a controller.json with its result as `text`.
 
-`learned` is the command that trained it, with the two-input gates before and after `simplify`.
+`learned` is the command that trained the circuit, with its number of two-input gates before and after `simplify`.
 """
 
 import json
@@ -29,5 +29,5 @@ def entry(name: str) -> dict[str, Any]:
 
 
 def path(given: Path) -> Path:
-    """Return the file of a circuit if the path does not exist and is a name of the zoo, else the path."""
+    """Return the file of a circuit if `given` is a name of the zoo and no existing path, else `given`."""
     return FOLDER / f"{given}.json" if not given.exists() and str(given) in names() else given

@@ -1,4 +1,4 @@
-"""Choice of the engine of a simulation, by name or the fastest one by a measurement.
+"""Choice of the engine of a simulation: by name, or the fastest one by measurement.
 
 | engine      | description                                                                       |
 |-------------|-----------------------------------------------------------------------------------|
@@ -26,13 +26,13 @@ from difflogic.system.words import counted
 
 NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
-"""Seconds of a run by `numba` below which no measurement is made."""
+"""Minimum duration in seconds of a run by `numba` for which the engines are compared."""
 MEASURE_S = 0.1
 
 COPIES = {"gpu": 4, "reference": 24}
 """Number of states in memory at once, the initial or the written one included; the reference holds all patches."""
 OTHER_COPIES = 1.25
-"""Number of states next to those of `numba`: the initial or the last one, and counts of cells."""
+"""Number of states in memory besides those of `numba`: the initial or the last one, and counts of cells."""
 
 _TRIAL = (5, 70)
 """Height and width of the grid of the test."""
@@ -136,7 +136,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # The best of longer and longer slices, since short ones measure the call, and other processes only slow it.
+        # Slices grow, since short ones measure mostly the call. The best one counts: other processes only slow it down.
         steps = min(2 * steps, 1000)
     return best
 

@@ -38,7 +38,7 @@ class Watcher(Protocol):
     """Number of steps between frames; 0 for none."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Receive a frame: the initial state, that after every N steps, and the last one."""
+        """Receive a frame: the initial state, the state after every `every` steps, and the last state."""
 
     def advanced(self, progress: SimulationProgress) -> None:
         """Receive the progress after some steps."""
@@ -50,7 +50,7 @@ class Repetition:
     def __init__(self, longest: int) -> None:
         self.longest = longest
         self.period: int | None = None
-        """Number of steps since the same state, once one repeats."""
+        """Number of steps since the equal earlier state; None until a state repeats."""
         self._steps: dict[bytes, int] = {}
 
     @classmethod

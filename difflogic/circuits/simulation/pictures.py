@@ -18,13 +18,13 @@ Picture = npt.NDArray[np.uint8]
 GREY: Picture = np.zeros((0, 3), dtype=np.uint8)
 """Palette of a circuit whose states have no colours."""
 THRESHOLD = 128
-"""Smallest value of a pixel that is a 1."""
+"""Minimum value of a pixel that is read as 1."""
 GIF_SIDE = 512
-"""Largest number of pixels of a GIF's longer side."""
+"""Maximum number of pixels of a GIF's longer side."""
 LEAST_SIDE = 256
-"""Smallest number of pixels of a GIF's longer side, reached by larger cells."""
+"""Number of pixels of a GIF's longer side up to which the cells of a small grid are enlarged."""
 _PIXELS = 1 << 24
-"""Number of cells unpacked at a time."""
+"""Approximate number of bits unpacked at a time."""
 
 
 def shown(visible: int) -> int:
@@ -35,7 +35,7 @@ def shown(visible: int) -> int:
 def picture(
     planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None, palette: Picture = GREY
 ) -> Picture:
-    """Return the image of a state, whose pixels are means of squares of cells if it has to fit `most`."""
+    """Return the image of a state; if it exceeds the size `most`, its pixels are means of squares of cells."""
     channels = visible if len(palette) else shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
@@ -74,7 +74,7 @@ def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> by
 
 
 def history(rows: Sequence[Picture]) -> bytes:
-    """Return a PNG of the states of a line, each below the one before."""
+    """Return a PNG of the states of a line, each below the previous state."""
     from PIL import Image
 
     buffer = io.BytesIO()

@@ -21,7 +21,7 @@ PNG_ROWS = 1024
 
 
 class Recording:
-    """File of a simulation. Raises UsageError at once if it can not be written at the end."""
+    """Output file of a simulation. Raises UsageError for an unsuitable format, before the simulation begins."""
 
     def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
         self.out, self.spec, self._steps = out, spec, steps
@@ -40,7 +40,7 @@ class Recording:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on everything that the file does not hold."""
+        """Notes on the parts of states that the file omits."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > self._side:
@@ -63,7 +63,7 @@ class Recording:
         return per_cell * spec.height * spec.width
 
     def add(self, planes: Planes) -> None:
-        """Add a state to a format of several."""
+        """Add a state to a file of several states."""
         if self.kind == ".gif" or self._is_history:
             most = (self._side, self._side) if self.kind == ".gif" else None
             netlist = self.spec.netlist

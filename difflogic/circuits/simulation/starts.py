@@ -24,7 +24,7 @@ class StartFile(NamedTuple):
     height: int
     width: int
     is_periodic: bool | None = None
-    """Boundary that the rule of a pattern states, else None."""
+    """True if the rule of a pattern states a torus, False for a plane; None if it states no boundary."""
 
 
 def file_of(start: str) -> Path | None:
@@ -106,7 +106,7 @@ def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
 
 
 def _read(spec: SimulationSpec, path: Path) -> Bits:
-    """Return the cells of a file, uint8 `[h, w, c]`, at most the channels of the circuit."""
+    """Return the cells of a file, uint8 `[h, w, c]`, with at most as many channels as the circuit."""
     kind = _kind_of(path)
     if not kind:
         return patterns.bits_of(patterns.read(path, spec.channels).states, spec.channels)

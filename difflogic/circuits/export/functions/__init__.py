@@ -1,1 +1,1 @@
-"""Exports of functions in formats that need code around the gates, one module per format as for cells."""
+"""Exports of functions, one module for each format that needs code around the gates."""

@@ -19,7 +19,7 @@ POLE = "CartPole-v"
 
 
 def export(controller: Controller, name: str) -> Files:
-    """`NAME.html`. A circuit too large to be drawn comes without its drawing, and says so."""
+    """Return `NAME.html`. If the circuit is too large to be drawn, the page says so instead."""
     try:
         drawn = drawing(controller, name)
     except CircuitError:

@@ -14,14 +14,14 @@ from difflogic.model.thermometer import FixedPoint, Integers
 
 COUNT = 100_000
 STEPS, EPISODE = 2000, 20
-"""Number of steps of a sequence, and mean number of an episode in it."""
+"""Number of steps of a sequence, and mean number of steps of an episode in the sequence."""
 _SEED = 17
 _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Random samples of a function, the same each time."""
+    """Random samples of a function, from a fixed seed."""
 
     function: FunctionNetlist
     form: FixedPoint
@@ -29,12 +29,12 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of samples: of few bits all values, each once."""
+        """Number of samples: `most`, or fewer if a function of bits has fewer possible samples."""
         return len(self.values)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
-        """Test inputs, float64 `[N, D]`: thresholds, the next floats and fixed-point numbers, and random values."""
+        """Test inputs, float64 `[N, D]`: thresholds, adjacent floats and fixed-point numbers, and random values."""
         if self.function.reads_bits:
             return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
         random, count = np.random.default_rng(_SEED), self.most
@@ -65,7 +65,7 @@ class Observations:
         return self.form.of(self.values)
 
     def bits(self) -> Bits:
-        """Return samples in fixed point as bits of one number, dimension 0 lowest, uint8 `[D * width, N]`."""
+        """Return each fixed-point sample as the bits of one number, dimension 0 lowest, uint8 `[D * width, N]`."""
         if self.function.reads_bits:
             return self.values.T.astype(np.uint8)
         bits = self.fixed[:, :, None] >> np.arange(self.form.width) & 1
@@ -102,7 +102,7 @@ class Observations:
 
 
 class Steps(Observations):
-    """Sequence of samples for a controller with memory, whose first bit is 1 if an episode begins."""
+    """Sequence of samples for a controller with memory; the first bit of memory is 1 if an episode begins."""
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.function_netlist import FunctionNetlist
 
 _WORK = 2e9
-"""Maximum of gates times vectors that are evaluated at once, since all values are in memory."""
+"""Maximum number of gates times vectors that are evaluated at once, since all values are in memory."""
 _OF_BITS = 'np.save("result.npy", module.gates(np.load("code.npy")))'
 _OF_STEPS = """
 memory, seen, actions = 0, np.load("steps.npy"), []

@@ -1,4 +1,4 @@
-"""Export of Verilog 2005: a combinational module of a sample as bits or in fixed point, and a test bench.
+"""Export of Verilog 2005: a combinational module that reads a sample as bits or in fixed point, and a test bench.
 
 The proof runs the exported bench in iverilog with a hundred thousand samples. Then yosys synthesizes the module, and
 ABC proves the result equal, for every sample, to the gates, with comparators in front for numbers.
@@ -57,7 +57,7 @@ def bench_files(function: FunctionNetlist, name: str) -> Files:
 
 
 def bench_text(tried: Observations) -> str:
-    """Return a line per sample: its bits, or its numbers as one, and the result."""
+    """Return a line per sample: its bits, or its numbers joined into one, and the expected result."""
     return hexadecimal_lines(tried.bits(), tried.result_bits())
 
 
