@@ -1,4 +1,4 @@
-"""Gallery exhibits of agents: an episode of the best one, returns, gates, controller, and every export that fits."""
+"""Gallery exhibits of agents: an episode of the best agent, returns, gates, controller, exports."""
 
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
 CARD = "card.png"
-"""Image in the gallery if there is no animation: the returns, as a square."""
+"""Square image of the returns, which the gallery shows if there is no animation."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Exhibit the best agent of a run that has ended: see `evaluation.gallery.exhibit`.
+    """Return the exhibit of a complete run's best agent, as `evaluation.gallery.exhibit` does for automata.
 
-    Raises CheckpointError, RunFolderError if the run has not ended.
+    Raises CheckpointError, and RunFolderError if the run has not ended.
     """
     named_run, run = run, chosen.run_folder(run)
     evaluation = results.read(run)
@@ -54,7 +54,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     try:
         files["film.gif"] = film.encoded(film.of_agent(member, STEPS, controller), ".gif", FRAME_MS)
         cover = "film.gif"
-    except (UsageError, MissingPackagesError) as error:  # it draws nothing, or needs a package that is not installed
+    except (UsageError, MissingPackagesError) as error:  # the environment draws nothing, or a package is missing
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
     title, headline = title_of(named_run), (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]

@@ -7,7 +7,7 @@
      "gates": {"gates": 3040, "active": 21, "undecided": 68, "paper_active": 22, "layers": [
         {"name": "perceive 0", "gates": 128, "active": 0, "undecided": 0, "kinds": [16 numbers]}, ...]}}
 
-A test that does not fit the run's task is absent. The text of a measure is for people and may change.
+Tests that do not fit the run's task are absent. The text of a measure is human-readable, and its wording may change.
 """
 
 import json
@@ -53,7 +53,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Keys of fault tests, numbers or probabilities of faults, and the accuracies."""
+        """Curve of each fault test: its key, the numbers or probabilities of faults, and the accuracies."""
         return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
 
     @property
@@ -97,7 +97,7 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Test the discrete circuit of a run by all tests that fit its task: see `difflogic.actions.evaluate`.
+    """Test the discrete circuit of a run with all tests that fit its task: see `difflogic.actions.evaluate`.
 
     Initial states come from a separate stream of the run's seed. Raises UsageError, CheckpointError.
     """

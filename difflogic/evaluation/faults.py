@@ -1,8 +1,8 @@
 """Measure fault tolerance: the accuracy of a circuit if bits flip, or if cells or gates are stuck at 0 or 1.
 
-Bits and cells fail as in `difflogic.engine.events`; random gates of the trained circuit are stuck, and each single gate
-of the simplified circuit. Hard circuits run for the task's own steps, without damage, from initial states that training
-and its evaluation do not use. Faults stop before the last step.
+`difflogic.engine.events` describes faults of bits and cells. Stuck gates are random gates of the trained circuit, or
+each single gate of the simplified one. The hard circuit runs for the number of steps of its task, without damage, from
+initial states that training and its evaluation do not use. Faults stop before the last step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,24 +25,24 @@ from difflogic.model.circuit import Circuit
 FAULT_STREAM = 0x6661756C
 """`fold_in` data of random faults ("faul"); added to a run's seed, it gives other initial states."""
 POINTS = 5
-"""Number of points of a curve besides the one without faults: each has half the faults of the next."""
+"""Number of points of a curve, without the one for no faults. Faults double from each point to the next."""
 PART = 8
-"""Number of initial states of one rollout."""
+"""Maximum number of initial states of a rollout."""
 TRIALS = 8
-"""Number of random choices of each number of stuck gates."""
+"""Number of random sets of stuck gates of each size."""
 MOST_FAULTS = 400
-"""Maximum number of single faults of gates, a random choice if there are more..."""
+"""Maximum number of faults to test with one stuck gate; of more faults, a random sample is tested."""
 FEW_STARTS = 8
-"""...each tested on at most this number of initial states."""
+"""Maximum number of initial states to test each stuck gate on."""
 DRAWN = ("checkerboard", "picture", "rule")
 """Targets of tasks whose initial states can be sampled."""
 TOLD = 5
-"""Number of the worst gates to name."""
+"""Maximum number of worst faults that the text names."""
 
 
 @dataclass(frozen=True)
 class FaultTests:
-    """Tests of faults up to these probabilities of flips and stuck cells, and this number of stuck gates."""
+    """Fault tests up to the probabilities `flip` and `stuck_cells` and the number `stuck_gates`; 0 omits a test."""
 
     flip: float = 0.0
     stuck_cells: float = 0.0
@@ -62,8 +62,8 @@ class FaultTests:
 def _of_states(context: EvaluationContext, name: str, most: float, title: str) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
-    # One key for all probabilities: a fault is a random word below p * 2^32, so that faults are only added along the
-    # curve, and chance moves it less than with a key for each point.
+    # All probabilities share a key. A fault is a random word below p * 2^32, so a larger p only adds faults. The curve
+    # is smoother than with a key for each point.
     key, shares = prng.fold_in(context.keys(900)[1], FAULT_STREAM), [most / 2**n for n in reversed(range(POINTS))]
     accuracies = {p: _accuracy(context, context.trained.circuit, key, **{name: p}) for p in (0.0, *shares)}
     return _measure(name.replace("_", "-"), f"{title}, by probability", accuracies)
@@ -100,7 +100,7 @@ def _measure(key: str, title: str, accuracies: dict[float, float]) -> Measure:
 
 
 def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
-    """Return the task with these faults, and with new evaluation grids by another seed."""
+    """Return the job of a task with faults, and with new evaluation grids from another seed."""
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
     # Without the parts that only training has, which would sample or store initial states too.
@@ -150,7 +150,7 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
 def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> Measure:
     worst = sorted(accuracies, key=lambda name: accuracies[name])[:TOLD]
     names = ", ".join(f"{name} ({100 * accuracies[name]:.2f} % right)" for name in worst)
-    # Harmless compared with the circuit without a fault, which may be wrong itself.
+    # A fault is harmless if the intact circuit, which may be wrong itself, is no better.
     count, harmless = len(accuracies), sum(right >= without for right in accuracies.values())
     sampled = "" if count == faults else f", sampled from {faults}"
     text = f"{harmless} of {count} faults{sampled} do no harm; worst: {names}" if count else "it has no gates"
@@ -170,4 +170,4 @@ def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
 
 
 CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of measures with such points."""
+"""Keys of measures of which `points` returns a curve."""

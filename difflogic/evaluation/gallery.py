@@ -29,12 +29,12 @@ from difflogic.system.files import Output, inside
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
-"""Grid and steps that show a rule, which is learned on boards of only nine cells."""
+"""Side of the grid and number of steps that show a rule, since training uses boards of only nine cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """Folder `name` with `files`, by their path in it, and its texts in the gallery."""
+    """Folder `name` of a gallery: `files` by their paths in it, and texts for the gallery's index."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Exhibit a run, or the best model of a population, with a simplified circuit that is proved equal.
+    """Return the exhibit of a run, or of the best model of a population, with its simplified circuit.
 
     Args:
         run: Run folder.
@@ -99,7 +99,7 @@ def title_of(run: Path) -> str:
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add every export that fits, by the names that the page uses; return reasons for those left out."""
+    """Add all exports that fit to `files`, by the names that the page uses, and return why others are left out."""
     exports, left_out = formats.exports(netlist, name)
     for form, contents in exports.items():
         for file, content in contents.items():
@@ -178,7 +178,7 @@ def write_exhibit(out: Path, exhibit: Exhibit) -> None:
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
-    """Write the page that links exhibits, after them. Raises DifflogicError."""
+    """Write the page with links to the exhibits, which exist already. Raises DifflogicError."""
     _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 

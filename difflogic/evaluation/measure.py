@@ -32,11 +32,11 @@ class RolloutRecord:
     """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """Mismatches of each sample after each compared step, with damage, `[n, B]`."""
+    """Number of mismatches of each sample after each compared step, including damaged cells, `[n, B]`."""
     values: int
     """Number of compared values per sample and step."""
     outside: npt.NDArray[np.int64]
-    """Mismatches at the end, outside the damage, `[B]`."""
+    """Number of mismatches of each sample at the end, outside the last damage, `[B]`."""
     film: Film
 
     __repr__ = brief
@@ -45,7 +45,7 @@ class RolloutRecord:
 def watch(
     states: Iterable[Bits], targets: Iterable[Bits | None], steps: int, damaged: tuple[slice, ...] = ()
 ) -> RolloutRecord:
-    """Compare the `steps + 1` states `[B, H, W, C]` with a target `[H, W, L]` each, in their first L channels.
+    """Compare the first L channels of each of `steps + 1` states `[B, H, W, C]` with its target `[H, W, L]`.
 
     A step without a target is not counted. `damaged` are the rows and columns that the last damage zeroed.
     """
@@ -57,7 +57,7 @@ def watch(
             continue
         visible = state[..., : target.shape[-1]]
         differs = visible != target
-        # By sample, since 64 mismatches in one sample are another result than one in each of 64.
+        # Counted by sample, since 64 mismatches in one sample are another result than one in each of 64.
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in drawn_steps:
             frames[step] = visible[0].copy()
@@ -71,13 +71,13 @@ def watch(
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Result of one test; a test that does not fit a task has none."""
+    """Result of a test that fits the task."""
 
     key: str
-    """Name for programs, such as `fault-tolerance`."""
+    """Machine-readable name, such as `fault-tolerance`."""
     title: str
     text: str
-    """Result for people."""
+    """Human-readable result."""
     values: dict[str, float]
     """Machine-readable result."""
     paper: str = ""
@@ -116,13 +116,13 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure as evaluation.json holds it, without the animation."""
+        """Return the measure as in evaluation.json, without the animation."""
         names = ("key", "title", "text", "values", "paper", "met")
         return {name: getattr(self, name) for name in names} | {"curve": list(self.curve)}
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """Return `exact`, or the number of mismatches, over all samples."""
+    """Return `exact` or the number of mismatches over all samples, as text."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

@@ -14,11 +14,11 @@ class Published:
     solved_at: int | None = None
     """Epoch from which the hard loss is 0."""
     active_gates: int | None = None
-    """Number of gates whose argmax is neither A nor B, a perception gate once per kernel."""
+    """Number of gates whose most probable function is neither A nor B; perception gates count once per kernel."""
     robustness: int | None = None
-    """Mean error over 4000 asynchronous steps on 64x64, a 10x10 square zeroed after each."""
+    """Mean number of mismatches over 4000 asynchronous steps on a 64x64 grid, with a 10x10 square zeroed after each."""
     exact: bool = False
-    """True if its rule is exact: for a board also on a grid four times as large, and after healing."""
+    """True if the circuit is exact; a board also on a grid with sides four times as long, and after self-healing."""
 
 
 PUBLISHED = {
@@ -31,18 +31,18 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return the paper's figures for an experiment; none for a task that is not the paper's."""
+    """Return the paper's figures for an experiment; they are empty for a task that is not the paper's."""
     figures = PUBLISHED.get(config.name)
     return figures if figures is not None and is_own_task(config) else Published()
 
 
 def is_own_task(config: Config) -> bool:
-    """Return whether a task is that of the preset of its name: rule or image, initial state, grid, steps, timing."""
+    """Return whether the preset with the configuration's name has the same target, initial state, grid and timing."""
     return _asked(config) == _asked(presets.get(config.name))
 
 
 def _asked(config: Config) -> tuple[object, ...]:
     task, rule = config.task, config.task.rule
-    # B3/S23 and its table of 512 bits are the same task, so that tables are compared.
+    # B3/S23 and its table of 512 bits are the same task, so tables are compared.
     entries = rules.table(rule).tobytes() if task.target == "rule" else b""  # one rule is written in several ways
     return replace(task, rule=rule and "B/S"), entries, config.model.periodic, config.train.fire_rate

@@ -1,10 +1,10 @@
 """Prove claims about a run's circuit (`prove RUN`), in a form that anyone can check again.
 
-Three claims, by the task:
+The task decides which of three claims is proved:
 
 * every initial state: all grids of 0 and 1 in all channels end in the target
   (`difflogic.circuits.synthesis.every_start`);
-* one initial state: the image grows from the initial state of the task or of a sample, and may stay;
+* one initial state: the image grows from the initial state of the task or of a sample; the text says if it stays;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
 The file proof.json holds the circuit, so that nothing else is needed to check it:
@@ -14,8 +14,8 @@ The file proof.json holds the circuit, so that nothing else is needed to check i
      "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
-`steps` is the step at which the task compares, `from_step` the first from which the claim holds; for an asynchronous
-circuit it counts rounds, in which every cell fires at least once. `circuit_sha256`: see `fingerprint`.
+`steps` is the step at which the task compares, `from_step` the first step from which the claim holds. For an
+asynchronous circuit `from_step` counts rounds: in each, every cell fires at least once. `fingerprint` returns the hash.
 """
 
 import hashlib
@@ -50,32 +50,32 @@ from difflogic.version import __version__
 FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
 SECONDS = 60.0
-"""Time limit of the search for a counterexample."""
+"""Default limit of the search for a counterexample, in seconds."""
 ROLLOUT = "rollout"
 OWN = "difflogic"
-"""Checker that needs no other program."""
+"""Name of the checker that needs no other program."""
 SMALLEST = 3
-"""Smallest side of a task's grid."""
+"""Minimum side of a task's grid."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Maximum number of samples, each with a proof of its own."""
+"""Maximum number of samples; each sample has a separate proof."""
 MOST_STEPS = 10_000
 """Maximum number of steps of a rollout from one initial state, unless its states repeat earlier."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Claim to prove, with everything that it needs."""
+    """Claim to prove, with everything that the proof needs."""
 
     claim: str
-    """One of CLAIMS."""
+    """Kind of the claim: one of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
     target: Bits
-    """Target `[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
+    """Target uint8 `[H, W, L]`; for a rule it is empty, `[0, 0, 0]`."""
     rule: str = ""
     path: Path = Path()
-    """Source of the circuit; a rule file may be next to it."""
+    """Path of the circuit; the file of its rule may be next to it."""
 
     __repr__ = brief
 
@@ -97,7 +97,7 @@ class Proof:
 
     @property
     def judge(self) -> str:
-        """Checker that decided it."""
+        """Name of the checker that decided the claim."""
         return tools.ABC if self.method == model_check.METHOD else OWN
 
     @property
@@ -140,7 +140,7 @@ def fingerprint(netlist: CellNetlist) -> str:
 
 
 def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
-    """Return the claim that fits a run's task. Raises as `of_circuit` does."""
+    """Return the claim that fits a run's task. Raises what `of_circuit` raises."""
     return of_circuit(CellNetlist.of_run(trained.circuit, trained.config), trained.config, trained.path, every, size)
 
 
@@ -151,10 +151,10 @@ def of_circuit(
 
     Args:
         netlist: The circuit.
-        config: Its task.
+        config: Configuration with the task of the circuit.
         run: Path of the circuit, for messages.
         every: Whether every initial state must be proved.
-        size: Rows and columns of the grid; None: the task's.
+        size: Rows and columns of the grid; None: those of the task.
 
     Raises:
         UsageError: `every` is set and the task has one initial state, or the circuit does not fit the task.
@@ -183,7 +183,7 @@ def of_circuit(
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return the claim of each sample of a run that it becomes its target. Raises UsageError for other samples."""
+    """Return a claim for each sample of a run: that it becomes its target. Raises UsageError for unsuitable samples."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -206,17 +206,17 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
     """Return the scenario of a task on another grid, and its target there."""
     own = resized(config, height, width)
-    # A board on a grid twice as high or wide has twice the time, an image keeps its own.
+    # A board on a grid twice as high or wide has twice the steps; an image keeps its number of steps.
     has_one = job.start(config) is not None
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
     return replace(Scenario.of(own), steps=times * config.task.steps), job.fixed_target(own.task)
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return all cells of a circuit, with the claim that every initial state ends in the run's target, if possible.
+    """Return a grid of a circuit's cells, if possible with the claim that every initial state ends in the run's target.
 
-    Without a target on a grid of that size, or if cells fire at random, there is no claim. Raises CircuitError for a
-    grid that does not fit.
+    There is no claim if the task has no target on a grid of that size, or if cells fire at random. Raises CircuitError
+    if the grid does not fit.
     """
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
@@ -238,7 +238,7 @@ def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Prove by three-valued simulation alone, in milliseconds; None if initial states are not random."""
+    """Prove a run's claim by three-valued simulation only, in milliseconds; None if initial states are not random."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
@@ -247,11 +247,11 @@ def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> P
 
     Args:
         claim: The claim.
-        seconds: Limit of the search for a counterexample; None: no search.
+        seconds: Limit of the search for a counterexample, in seconds; None: no search.
         judge: Checker: `difflogic`, or `berkeley-abc` for a claim about every initial state.
 
     Raises:
-        LimitError: The grid is beyond the memory.
+        LimitError: The grid does not fit into memory.
         UsageError: The checker cannot decide the claim.
         ToolError: The checker is missing or fails.
     """
@@ -372,6 +372,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the fields of proof.json that differ from a new proof of its claim."""
+    """Return the names of the fields in which a proof differs from a new proof of the same claim."""
     claimed, proved = proof.to_dict(), again.to_dict()
     return [name for name in proved if claimed[name] != proved[name]]

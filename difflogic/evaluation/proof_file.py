@@ -17,12 +17,12 @@ from difflogic.model import netlist_json
 from difflogic.runs import plots
 
 NUMBERED = "proof-{}.json"
-"""File name for a further sample."""
+"""File name of the proof of each sample after the first."""
 COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
-    """Read a proof.json without checking the proof. Raises CircuitError with the file and the error."""
+    """Read a proof.json without checking the proof. Raises CircuitError if the file is malformed."""
     return netlist_json.load_as(partial(_from_data, path), path)
 
 
@@ -65,7 +65,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
 
 
 def files_of(proof: Proof) -> Files:
-    """Return proof.json, and a counterexample as .npy and as an image."""
+    """Return the content of proof.json, and a counterexample, if there is one, as .npy and as an image."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))

@@ -22,9 +22,9 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Number of fire masks of asynchronous rollouts from random initial states, with all of these for each."""
+"""Number of asynchronous rollouts of a batch of random initial states, each with separate fire masks."""
 FIXED_DRAWS = 16
-"""Number of fire masks if there is only one initial state."""
+"""Number of asynchronous rollouts if there is only one initial state, each with separate fire masks."""
 FIRE_RATE = 0.6
 """Fire rate of the paper for asynchronous rollouts of a circuit that was trained synchronously."""
 START_STREAM = 0x6576616C
@@ -53,9 +53,9 @@ class EvaluationContext:
     """Number of new initial states for the accuracy."""
     quick: bool
     others: Dataset | None = None
-    """Samples to test on in place of those that the run held out."""
+    """Samples to test on instead of those that the run held out."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of a task in Python for new samples, in place of the run's."""
+    """Settings with which a task in Python makes new samples; they override those of the run."""
 
     @cached_property
     def samples(self) -> Dataset | None:
@@ -65,7 +65,7 @@ class EvaluationContext:
 
     @property
     def samples_are(self) -> str:
-        """Description of the samples."""
+        """Description of the samples, for titles."""
         if self.others is not None:
             return "other samples"
         return "samples that were held out" if self.config.data.held_out else "samples, all learned from"
@@ -80,7 +80,7 @@ class EvaluationContext:
 
     @cached_property
     def own(self) -> Config:
-        """Configuration on its own grid, without damage."""
+        """Configuration on the task's own grid, without damage."""
         return self.larger(1)
 
     def larger(self, factor: int) -> Config:
@@ -95,11 +95,11 @@ class EvaluationContext:
 
     @property
     def asynchronous_rate(self) -> float:
-        """Fire rate of asynchronous rollouts: as in training, or the paper's."""
+        """Fire rate of asynchronous rollouts: that of training, or for a synchronous circuit the paper's."""
         return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Return the key of a test's initial states, and that of its masks and damage."""
+        """Return the key of a test's initial states, and the key of its masks and damage."""
         # Numbers of tests are hundreds apart, so that further masks can take the next ones. Persistence has the number
         # of accuracy, since it continues the same rollouts.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
@@ -116,7 +116,7 @@ class EvaluationContext:
         targets: Iterable[Bits | None] | None = None,
         start: Bits | None = None,
     ) -> RolloutRecord:
-        """Compare one rollout on the grid of `config` with its target; `test` numbers its random numbers."""
+        """Compare a rollout on the grid of `config` with its target; `test` selects the random numbers: see `keys`."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
@@ -134,7 +134,7 @@ class EvaluationContext:
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the mean sum of squared errors of the soft circuit over new initial states after T steps."""
+        """Return the soft circuit's sum of squared errors after T steps, as a mean over new initial states."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)

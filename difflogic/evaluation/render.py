@@ -31,25 +31,25 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""Default numbers of states of an animation and a strip."""
+"""Maximum numbers of states that an animation and a strip show by default."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Rollout to draw; None: as in training."""
+    """Rollout to draw; fields that are None are as in training."""
 
     size: tuple[int, int] | None = None
-    """Rows and columns."""
+    """Rows and columns of the grid."""
     steps: int | None = None
     start: str | None = None
-    """One of `difflogic.config.task.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
+    """Initial state: one of `config.choices.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
     seed: int | None = None
     """Seed of a random initial state, of fire masks and of places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """Number of rollouts side by side from one initial state, with other masks and places of damage."""
+    """Number of rollouts side by side from one initial state, each with separate masks and places of damage."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
@@ -108,7 +108,7 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
 
 
 def _from_file(path: Path, config: Config) -> Bits:
-    """Return `[h, w, c]`, 0 or 1; an image has the number of colours of the run's target."""
+    """Return the bits `[h, w, c]` of a file; an image is reduced to the number of colours of the run's target."""
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
@@ -124,7 +124,7 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """Return RGB `[h, w, 3]` of a state `[H, W, C]`: its loss channels as colours, all as tiles, or one."""
+    """Return RGB `[h, w, 3]` of a state `[H, W, C]`: its loss channels as colours, all as tiles, or one channel."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
@@ -136,7 +136,7 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a rollout; None: a fitting value."""
+    """Appearance of a rollout; fields that are None get a suitable value."""
 
     channels: Channels = "loss"
     scale: int | None = None
@@ -195,7 +195,7 @@ def render(
 
 
 def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
-    """Draw a `gif`, an `apng`, or a strip as `png`. Raises UsageError, LimitError if it exceeds the memory."""
+    """Draw a rollout as a `gif` or `apng`, or as a strip in a `png`. Raises UsageError, LimitError (memory)."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
@@ -236,7 +236,7 @@ def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:
 
 
 def kind_of(path: Path, what: str) -> str:
-    """Return the kind of image by the file's suffix. Raises UsageError for one that does not fit `what`."""
+    """Return the kind of image by the file's suffix. Raises UsageError for a suffix that does not fit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
         raise UsageError(f"There is no image {what!r}: expected {', '.join(DRAWINGS)}.")

@@ -46,7 +46,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """Render a template, which fails if one of its values is missing."""
+    """Render the template `file`; a missing value is an error."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 

@@ -1,7 +1,7 @@
-"""Run hard rollouts on any grid for any number of steps, asynchronous or damaged: one state at a time.
+"""Run hard rollouts on any grid for any number of steps, asynchronous or damaged, and yield one state at a time.
 
-States come from `Engine.rollout` in chunks, so that a long rollout takes no more memory than a short one. They do not
-depend on the chunks.
+`Engine.rollout` computes states in chunks, so a long rollout takes no more memory than a short one. The states do not
+depend on the size of the chunks.
 """
 
 import math
@@ -23,7 +23,7 @@ from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
-"""Maximum bytes of states of a chunk, which has at least one step."""
+"""Maximum number of bytes of a chunk's states; a chunk has at least one step."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
 """`fold_in` data of the fire masks ("fire") and of the places of damage ("dama")."""
 
@@ -34,9 +34,9 @@ class DamagePlan:
 
     side: int
     steps: Sequence[int]
-    """CA steps after which it happens, ascending; 0 is the initial state."""
+    """CA steps after which the damage happens, ascending; 0 is the initial state."""
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
-    """First row and column: in the middle, at a random cell for each sample and step, or at a given cell."""
+    """First row and column of the square, which is in the middle, or at a random place for each sample and step."""
 
     def check_fits(self, height: int, width: int) -> None:
         """Raise UsageError if the place is outside a grid."""
@@ -48,7 +48,7 @@ class DamagePlan:
             )
 
     def hit(self, key: prng.Key, state: Bits) -> Bits:
-        """Return `state [B, H, W, C]` with its squares zeroed."""
+        """Return `state [B, H, W, C]` with the damaged squares zeroed."""
         batch, height, width, _ = state.shape
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
@@ -57,7 +57,7 @@ class DamagePlan:
         return np.where(intact[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:
-        """Return the rows and columns of the damage; nothing for a random place."""
+        """Return the rows and columns of the damage; an empty tuple for a random place."""
         if self.place == "random":
             return ()
         row, column = self._corner(height, width)
@@ -80,8 +80,8 @@ def play(
 ) -> Iterator[Bits]:
     """Yield the states uint8 `[B, H, W, C]` after 0, 1, ... `steps` steps, each with its damage.
 
-    `start [B, H, W, C]`, 0 or 1. Below a `fire_rate` of 1 a cell updates with that probability, the same cells in every
-    sample; masks and places of damage come from `key`. Raises DataError, and the errors of engines.
+    `start [B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, the same cells in all
+    samples. `key` determines masks and places of damage. Raises DataError, and the errors of engines.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
     # Separate streams, so that damage does not change which cells fire, and rollouts can be compared.

@@ -18,12 +18,12 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
 
 AT_ONCE = 64
-"""Number of samples of one rollout."""
+"""Maximum number of samples of a rollout."""
 TEST = 800
 
 
 def check(context: EvaluationContext) -> None:
-    """Raise DataError if the samples do not fit the circuit; raise as `own_numbers` for wrong settings."""
+    """Raise DataError if the samples do not fit the circuit; raise what `own_numbers` raises for settings."""
     if context.settings:
         _task(context)
     if context.samples is None:
@@ -71,7 +71,7 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Measure the number of learned neighbourhoods in the run's samples of single steps, and if these are all."""
+    """Count the neighbourhoods that the run's samples of single steps show, and those that the circuit learned."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
@@ -116,9 +116,9 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure new samples of a task in Python, and the numbers that the task itself computes.
+    """Measure the accuracy on new samples of a task in Python, and the numbers that the task itself computes.
 
-    Raises ConfigError for unknown settings, UsageError if the run has no such task, FaultyTaskError.
+    Raises ConfigError for unknown settings, UsageError for settings of a run without such a task, FaultyTaskError.
     """
     own = _task(context)
     if own is None:
@@ -140,7 +140,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
-    """Return the task of the run, with the requested settings, or a sentence if it is not installed."""
+    """Return the run's task in Python with the requested settings; None without one, an error text if it is missing."""
     plugin, settings = context.config.plugin, context.settings
     if not plugin.name:
         if settings:
@@ -151,7 +151,7 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
     except ConfigError as error:
         if settings:
             raise
-        return str(error)  # the samples of the run are tested all the same
+        return str(error)  # the samples of the run are tested nevertheless
     if unknown := sorted(set(settings) - own.takes):
         raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
     return own

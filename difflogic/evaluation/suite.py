@@ -21,7 +21,7 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Side of the paper's damage; on grids smaller than 40x40 it is half their side."""
+"""Side of the square that is zeroed, as in the paper; at most half of the shortest side of the task's grid."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
@@ -59,7 +59,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """Prove all initial states of the task's grid at once, if three-valued simulation can in milliseconds."""
+    """Prove the target for all initial states at once by three-valued simulation, which takes milliseconds."""
     result = proof.at_once(context.trained)
     if result is None:
         return None
@@ -68,7 +68,7 @@ def every_start(context: EvaluationContext) -> Measure | None:
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
-    """Measure T steps with the damage of the training."""
+    """Measure the accuracy after T steps with the same damage as in training."""
     task = context.config.task
     if not task.damage_side or not task.is_fixed:
         return None
@@ -83,7 +83,7 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Measure a rule on each of its neighbourhoods, 512 of nine cells: the middle of 3x3 boards, after one step."""
+    """Measure a rule on all its neighbourhoods (512 of nine cells): the middle cell of 3x3 boards after one step."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
@@ -124,7 +124,7 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
 
 
 def persistence(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure whether the target stays after T steps."""
+    """Measure whether the target is still there after `factor * T` steps."""
     if not context.config.task.is_fixed:
         return None
     # With the random numbers of `accuracy`, so that only the time differs.
@@ -134,7 +134,7 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure a board on a larger grid with more steps in proportion, or an image in the middle of it."""
+    """Measure a board on a larger grid with proportionally more steps, or an image in the middle of a larger grid."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None
@@ -162,7 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """Measure the rest of a large grid, whose middle is zeroed after every step."""
+    """Measure the cells of a large grid outside its middle, which is zeroed after every step."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
@@ -205,7 +205,7 @@ def _fault_side(task: TaskConfig) -> int:
 def robustness(context: EvaluationContext) -> Measure | None:
     """Measure the mean error over thousands of asynchronous steps, with damage after each.
 
-    The paper's figure is from one trial, ours is the mean over several, with their standard deviation.
+    The paper's figure is from one trial. This test has the mean over several trials, and their standard deviation.
     """
     if context.config.task.target != "checkerboard":
         return None

@@ -18,13 +18,13 @@ class TrainedCircuit(chosen.Chosen):
     """Trained model of a run: the best, or a chosen member."""
 
     rows: Sequence[Row]
-    """Metrics of the run; none for a checkpoint file."""
+    """Metrics of the model, a row for each epoch; empty for a checkpoint file."""
 
     __repr__ = brief
 
     @property
     def folder(self) -> Path | None:
-        """Run folder for results; for several attempts their common folder."""
+        """Folder for results: the run folder, or the common folder of several attempts; None for a checkpoint file."""
         return self.named if self.named.is_dir() else None
 
     @property
@@ -34,7 +34,7 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def last_evaluation(self) -> Row | None:
-        """Row of its evaluation on the evaluation grids, or of the last one before."""
+        """Last row of metrics with an evaluation, up to the epoch of the model."""
         return last_evaluated(self.rows[: self.epoch])
 
     @property
@@ -46,7 +46,7 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def facts(self) -> str:
-        """Circuit and task in sentences."""
+        """Human-readable description of the circuit and its task."""
         task, train, model = self.config.task, self.config.train, self.config.model
         rate = (
             f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
@@ -60,7 +60,7 @@ class TrainedCircuit(chosen.Chosen):
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
-    """Load a run's best circuit, by `difflogic.runs.chosen`, or the last one of model `member`, from 1.
+    """Load a run's best circuit, as `difflogic.runs.chosen` does, or the last state of model `member`, counted from 1.
 
     Raises CheckpointError if there is no usable, trained checkpoint, UsageError for an unknown member, RunFolderError.
     """
@@ -77,7 +77,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Return the engine of a run, which tests its circuit; hard rollouts are exact on all engines."""
+    """Return the engine to test a run's circuit, if possible the run's own; hard rollouts are exact on all engines."""
     # A checkpoint file is in the folder of its run, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine
