@@ -1,4 +1,4 @@
-"""Read and write `restarts.json`: the attempts of a run that restarts, each in a run folder of its own.
+"""Read and write `restarts.json`: the attempts of a run that restarts, each in a separate run folder.
 
     {"format": 1, "request": "request.json", "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "complete",
@@ -8,7 +8,7 @@ In place of `request`, version 0.1.0 wrote `config`, `restarts` (null: until sol
 and `most_epochs`.
 
 An agent's attempt has a `score` in place of `wrong`, and its epochs are environment steps. The file is written before
-and after each attempt, so that an interrupted run continues there.
+and after each attempt, so an interrupted run continues with its last attempt.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ class Attempt:
     """One attempt and its result."""
 
     number: int
-    """Number from 1."""
+    """Number of the attempt, counted from 1."""
     of: int | None
     """Maximum number of attempts; None: there is no limit."""
     seed: int
     epochs: int
-    """Remaining epochs when it began."""
+    """Maximum number of epochs: those that remain when the attempt begins."""
     reason: str
     """Reason for the attempt, as the end of a sentence."""
     status: Status = "running"
     epoch: int = 0
-    """Last epoch."""
+    """Last epoch of the attempt."""
     wrong: int | None = None
-    """Mismatches of its best circuit; None before its first evaluation."""
+    """Number of mismatches of the attempt's best circuit; None before the first evaluation."""
     given_up: str | None = None
     """Reason for stopping early, as the end of a sentence."""
     score: float | None = None
-    """Mean return of its best agent in new episodes, or of its last evaluation; None for automata."""
+    """Mean return of the attempt's best agent in new episodes, or at its last evaluation; None for automata."""
 
     @property
     def folder(self) -> str:
-        """Name of its run folder in that of the run."""
+        """Name of the attempt's run folder in the folder of the run."""
         return f"attempt-{self.number}"
 
     @property
@@ -78,7 +78,7 @@ class Attempt:
 
     @property
     def is_open(self) -> bool:
-        """True if it can continue."""
+        """True if the attempt can continue."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
@@ -111,12 +111,12 @@ class Record:
 
     @property
     def restarts(self) -> int | None:
-        """Number of restarts; None: until one is solved, and each attempt has the configuration's epochs."""
+        """Number of restarts; None: until an attempt is solved, and each attempt has the configuration's epochs."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """Limit of the epochs of a run that restarts until one is solved, if there is one."""
+        """Maximum total of epochs of a run that restarts until it is solved; None: no limit."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
@@ -134,13 +134,13 @@ class Record:
 
     @property
     def best(self) -> int:
-        """Index of the solved attempt, else of the one with the fewest mismatches or the highest score."""
+        """Index of the solved attempt, else of the attempt with the fewest mismatches or the highest score."""
         ranks = [(attempt.status != "solved", attempt.shortfall) for attempt in self.attempts]
         return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
-        """True if there is no further attempt: one is solved, or the epochs are used up."""
+        """True if no attempt follows: one is solved, or the epochs are used up."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status

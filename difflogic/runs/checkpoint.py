@@ -40,7 +40,7 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""File of the model with the fewest mismatches so far, the latest of equals, whose `best` is that number."""
+"""File of the model with the fewest mismatches so far, of equals the latest; its `best` is that number."""
 
 
 class _DamagedError(CheckpointError):
@@ -91,7 +91,7 @@ class AgentState:
     arrays: checksummed.Arrays
     """Arrays of `policies.member.Member.state`."""
     epoch: int = 0
-    """Environment steps, over all copies."""
+    """Number of environment steps, over all copies of the environment."""
     elapsed_s: float = 0.0
 
     __repr__ = brief
@@ -155,7 +155,7 @@ def header(config: Document) -> dict[str, str]:
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME`; the earlier one becomes PREVIOUS. Raises OSError, which leaves that one intact."""
+    """Write `folder/NAME`, and rename the earlier file to PREVIOUS. Raises OSError; the earlier file is then intact."""
     # The new file is complete on disk before the two renames, between which only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
@@ -199,14 +199,14 @@ def read(path: Path) -> Checkpoint[ModelState]:
 
 
 def read_agents(path: Path) -> Checkpoint[AgentState]:
-    """Read the checkpoint of agents in a run folder or file. Raises as `read`."""
+    """Read the checkpoint of agents in a run folder or file. Raises what `read` raises."""
     return _of_kind(path, AgentState, "agents")
 
 
 def fewest_wrong(folder: Path) -> int | None:
     """Return the mismatches of the best circuit of a run; None before its first evaluation.
 
-    It decides whether a run is solved, because metrics have no checksum. Raises CheckpointError.
+    This number decides whether a run is solved, because metrics have no checksum. Raises CheckpointError.
     """
     file = folder / BEST
     if not file.exists():

@@ -52,12 +52,12 @@ def decode(data: bytes) -> Arrays:
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the entries whose names begin with the prefix, without it."""
+    """Return the entries whose names begin with `prefix`, which is removed from the names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def peek(data: bytes, name: str) -> str | None:
-    """Return the metadata value `name` as the header spells it, unchecked, or None."""
+    """Return the unchecked metadata value `name` as the header spells it, or None."""
     # Do not parse, since the header of a damaged file may not be JSON.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
@@ -69,7 +69,7 @@ def metadata(data: bytes) -> dict[str, str]:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is JSON, so that missing entries were never there."""
+    """Return whether the header is valid JSON; entries that it lacks were then never written."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _header(data: bytes | bytearray) -> bytes:
 
 
 def _sorted_header(data: bytes) -> bytes:
-    """Return the header with its metadata sorted: the library writes them in another order each time."""
+    """Return the header with its metadata sorted: the library writes entries in another order each time."""
     header = json.loads(_header(data))
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

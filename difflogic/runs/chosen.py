@@ -31,15 +31,15 @@ class Chosen:
     """Epoch of the run's last state."""
     seeds: Sequence[int]
     told: str
-    """Sentence on which circuit it is."""
+    """Sentence that names the chosen circuit of the run."""
     kept: bool
-    """True if it is the best one of the run; `model.best` are then its mismatches."""
+    """True if the model is the best of the run; `model.best` is then its number of mismatches."""
     named: Path
-    """Path that was named: for several attempts their common folder, which holds results."""
+    """Path that the caller named; for several attempts, their common folder, which holds results."""
 
     @property
     def best(self) -> ModelState | None:
-        """Chosen model, if it is the best of the run."""
+        """Chosen model if it is the best of the run, else None."""
         return self.model if self.kept else None
 
     @property
@@ -78,7 +78,7 @@ def path_of(source: Source) -> Path:
 def run_folder(path: Path) -> Path:
     """Return the run folder or checkpoint file at `path`, or the solved or best one of several attempts.
 
-    The best has the fewest mismatches, or for agents the highest score. Raises RunFolderError if there is no attempt.
+    The best attempt has the fewest mismatches or the highest score. Raises RunFolderError if there is no attempt.
     """
     if not attempts.is_in(path):
         return path
@@ -91,7 +91,7 @@ def run_folder(path: Path) -> Path:
 
 
 def load(path: Path, member: int | None = None) -> Chosen:
-    """Load the best model of a run, or the last state of model `member`, from 1, of a population.
+    """Load the best model of a run, or the last state of model `member`, counted from 1.
 
     A checkpoint file has only its own model. Raises CheckpointError if there is no usable checkpoint, UsageError for an
     unknown member, RunFolderError.
@@ -125,7 +125,7 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 
 def _shortfall(folder: Path) -> float:
-    """Return a number to compare attempts by: mismatches, for agents minus the last score, else infinity."""
+    """Return a number to compare attempts by: mismatches, for agents minus the last score; infinity without any."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

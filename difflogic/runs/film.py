@@ -1,6 +1,6 @@
 """Draw rollouts: an animated GIF or APNG, a PNG strip, and channels as tiles.
 
-Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the last.
+Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the previous one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def scale_for(frames: Pixels) -> int:
 def animation(
     frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
 ) -> bytes:
-    """Return an endless `gif` or `apng` of `frames [n, h, w, 3]`, at most 256 colours, with a pause at the end."""
+    """Return a looping `gif` or `apng` of `frames [n, h, w, 3]` of at most 256 colours, with a pause at the end."""
     if frames.shape[1] == 1:
         frames = space_time(frames)
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
@@ -82,7 +82,7 @@ def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each with all rows so far, time downwards.
+    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each shows all rows so far, time downwards.
 
     Steps and cells are thinned to at most MOST_ROWS, since the size of all frames grows with the square of the steps.
     """
@@ -120,18 +120,18 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """Return the cell number of each pixel `[h, w]` of an image of a grid, and for no cell the number after the last.
+    """Return the cell number of each pixel `[h, w]` of an image of a grid; pixels outside all cells have number H*W.
 
-    Squares have `scale` pixels a side; hexagons are as wide, at least 4, and stand on a corner. Each of their rows is
-    half a cell to the left of the one above, so that the neighbour at the top left touches, the one at the top right
-    does not.
+    Squares have `scale` pixels a side. Hexagons are as wide, at least 4 pixels, and stand on a corner. Each row of
+    hexagons is half a cell to the left of the row above: a cell touches its neighbour at the top left, but not the one
+    at the top right.
     """
     height, width = grid
     if neighbourhood != "hex":
         cells = np.arange(height * width, dtype=np.int64).reshape(height, width)
         return cells.repeat(scale, axis=0).repeat(scale, axis=1)
-    # A pixel belongs to the cell with the nearest centre, so that cells are hexagons. It is in one of the two rows
-    # between whose centres the pixel lies, and there the nearest in its column.
+    # A pixel belongs to the cell with the nearest centre, so that cells are hexagons. That cell is in one of the
+    # two rows between whose centres the pixel lies, and is the nearest cell of its row.
     wide = max(4, scale)
     row_height, radius = wide * np.sqrt(3) / 2, wide / np.sqrt(3)
     y = np.arange(np.ceil((height - 1) * row_height + 2 * radius))[:, None] + 0.5 - radius
@@ -147,7 +147,7 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
 
 
 def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Enlarge a frame `[h, w, ...]` to pixels as `pixels_of` says, with `around` outside the cells."""
+    """Enlarge a frame `[h, w, ...]` to the pixels `places` of `pixels_of`; pixels outside the cells become `around`."""
     cells = frame.reshape(-1, *frame.shape[2:])
     return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
 

@@ -2,7 +2,7 @@
 
 manifest.json  config.toml  request.json        description of the run
 target.png                                       target
-data.npz                                         samples, if it learns any
+data.npz                                         samples, if the run learns any
 metrics.jsonl  metrics.csv                       one row per epoch and model
 checkpoint.safetensors  checkpoint.previous...   last state and the one before
 best.safetensors                                 best model so far
@@ -70,7 +70,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the folder, or it cannot be locked for another reason."""
+    """Return whether a process holds the folder's lock, or the folder cannot be locked for another reason."""
     try:
         with locked(path):
             return False
@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock the folder of an earlier run, given the folder or a checkpoint in it; return it with its checkpoint."""
+        """Lock the folder of an earlier run, and return it and its checkpoint; `path` is the folder or a checkpoint."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -129,7 +129,7 @@ class RunFolder:
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
-        """Make `file`, one of the two checkpoints, the current one."""
+        """Make `file`, one of the two checkpoints, the current checkpoint."""
         with _guard(self.path, "write to"):
             # A process that is killed while it writes leaves a temporary file.
             for temporary in self.path.glob(f"*{files.TEMPORARY}"):
@@ -166,11 +166,11 @@ class RunFolder:
         self._saved = state.progress
 
     def keep_best(self, best: Checkpoint[Any]) -> None:
-        """Save the best circuit, before the checkpoint of its epoch: see `start.resumed`."""
+        """Save the best circuit; call this before `save` of the same epoch: see `start.resumed`."""
         self.write(checkpoint.BEST, best.encode())
 
     def drop_best(self) -> None:
-        """Remove the best circuit, which belongs to another run."""
+        """Remove the file of the best circuit, if it exists."""
         with _guard(self.path, "write to"):
             (self.path / checkpoint.BEST).unlink(missing_ok=True)
 

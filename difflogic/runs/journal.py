@@ -1,12 +1,12 @@
 """Read and append metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`.
 
-`soft_loss` is the sum over the epoch's batch; `train_hard_loss` the hard circuit's on the same batch, and `gap` the
-difference; `hard_loss` its mismatches on all evaluation grids, `accuracy` the share of correct values (0 to 1), `best`
-the lowest `hard_loss` so far; `undecided` counts the gates without a function of probability above 90 %. These six are
-set only at evaluation epochs and test the circuit after the epoch's update. `elapsed_s`: seconds of training so far.
-Floats read back equal; a soft loss that is not finite is null, in CSV `nan`, like that of an epoch that searched
-(`difflogic.engine.search`), whose batch are the evaluation grids. A population's rows begin with a `seed`; those of an
-epoch are in the order of the seeds.
+`soft_loss` is the sum over the epoch's batch, `train_hard_loss` the hard circuit's loss on the same batch, and `gap`
+their difference. `hard_loss` is the hard circuit's mismatches on all evaluation grids, `accuracy` the share of correct
+values (0 to 1), `best` the lowest `hard_loss` so far. `undecided` counts the gates without a function of probability
+above 90 %. These six are set only at evaluation epochs and test the circuit after the epoch's update. `elapsed_s` is
+the seconds of training so far. Floats read back equal. A soft loss that is not finite is null, in CSV `nan`; so is that
+of an epoch that searched (`difflogic.engine.search`), whose batch is the evaluation grids. A population's rows begin
+with a `seed`, and the rows of an epoch are in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ class MetricsLine:
                 for name, value in vars(self).items()}  # fmt: skip
 
     def json_line(self, seed: int | None = None) -> str:
-        """Return a line of JSON, for a population with the member's seed."""
+        """Return the row as a line of JSON, for a population with the member's seed."""
         label = {} if seed is None else {"seed": seed}
         return _ENCODE(label | self.to_dict()) + "\n"
 
     def csv_line(self, seed: int | None = None) -> str:
-        """Return a line of CSV, for a population with the member's seed."""
+        """Return the row as a line of CSV, for a population with the member's seed."""
         values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
 
 @dataclass(frozen=True)
 class Row(MetricsLine):
-    """Metrics of one epoch: see the module."""
+    """Metrics of one epoch, which the module's docstring describes."""
 
     columns = COLUMNS
 
@@ -81,13 +81,13 @@ class Row(MetricsLine):
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
-        """Return a row without evaluation."""
+        """Return the row of an epoch without evaluation."""
         # JSON has no infinity, and a row must read back equal.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
     def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
-        """Return this row with the hard columns."""
+        """Return a copy of the row with the columns of an evaluation."""
         return dataclasses.replace(
             self,
             train_hard_loss=result.train_hard_loss,
@@ -103,7 +103,7 @@ class Row(MetricsLine):
         return super().from_dict({**values, "soft_loss": math.nan if (soft := values["soft_loss"]) is None else soft})
 
     def unevaluated(self) -> Row:
-        """Return this row without the hard columns."""
+        """Return a copy of the row without the columns of an evaluation."""
         return dataclasses.replace(
             self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None
         )
@@ -114,12 +114,12 @@ Rows = Sequence[Sequence[Row]]
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
-    """Return the last row with hard columns."""
+    """Return the last row with an evaluation, or None."""
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
 class Journal:
-    """Both files of metrics, open for appending. All methods raise OSError."""
+    """Files metrics.jsonl and metrics.csv, open for appending. All methods raise OSError."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files with only these `rows`, and remove later ones."""
+        """Write both files with only these `rows`; later rows of an earlier process are removed."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
@@ -148,7 +148,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush to disk, which comes before each checkpoint, so that none is ahead of its metrics."""
+        """Flush both files to disk; call this before each checkpoint, so that no checkpoint is ahead of its metrics."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -160,12 +160,12 @@ class Journal:
 def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     """Return each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    A single run may have any one of `seeds`. Raises OSError if an existing file cannot be read.
+    For a run of one model, `seeds` holds any one number. Raises OSError if an existing file cannot be read.
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
     for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
-        # A resumed run needs every epoch, so that rows after a missing one are useless.
+        # A resumed run needs every epoch, so rows after a missing one are useless.
         row = _row(values)
         if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break

@@ -5,7 +5,7 @@ every member. A file may grow while it is read, and may be truncated to a checkp
 count, up to the first that is damaged, and only complete epochs of a population.
 
 * `objects` reads all lines, `after` those after an epoch, `until` those before: both by binary search. `last_epoch`
-  reads the end alone.
+  reads only the end.
 * `Sample` thins a file to a number of lines that can be drawn, and reads only what is new.
 
 Lines are passed on as they are, since they are JSON. For example, a run of two members that was killed in epoch 3 may
@@ -44,10 +44,10 @@ class Excerpt:
     """Lines of consecutive epochs; false if there are none."""
 
     text: str
-    """JSON list."""
+    """Lines as a JSON list."""
     epochs: int
     until: int
-    """Last epoch."""
+    """Last epoch of the lines."""
 
     def __bool__(self) -> bool:
         return self.epochs > 0
@@ -180,10 +180,10 @@ class Every:
 
 
 class Sample:
-    """Lines of one growing file, thinned to a number that can be drawn, each read once.
+    """Lines of one growing file, thinned to a number that can be drawn; each line is read once.
 
-    It stores every 2^k-th line, and the last; k grows with the file. `members` lines of an epoch count as one. Methods
-    raise OSError.
+    The sample has every 2^k-th line and the last one; k grows with the file. `members` lines of an epoch count as one.
+    Methods raise OSError.
     """
 
     def __init__(self, path: Path, most: int, members: int) -> None:
@@ -197,7 +197,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return lines as JSON, with commas within an epoch; up to half of them have an evaluation."""
+        """Return the sampled lines as JSON, with commas within an epoch; up to half are sampled among evaluations."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines, or epochs of a population, as a JSON list, maybe NOTHING. Raises OSError."""
+    """Return about `most` lines, or epochs of a population, as a JSON list, or NOTHING. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

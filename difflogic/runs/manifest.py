@@ -48,7 +48,7 @@ def begin(
 
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
-    """Return the manifest of a run that continues after `epoch`, with one more resume."""
+    """Return the manifest of a run that continues after `epoch`, with this resume added."""
     current = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **current}
     resumes = [*earlier.get("resumes", []), entry]
@@ -113,7 +113,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of the checkout of this package, with `-dirty` if it was changed; None without one."""
+    """Return the commit of the checkout of this package, with `-dirty` if it was changed; None without a checkout."""
     # Cached, as the loaded code does not change and asking takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")

@@ -40,7 +40,7 @@ LABEL_SHARE = 0.16
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
-    """Draw the soft loss, the hard loss and the number of unconverged gates, each with an axis of its own.
+    """Draw the soft loss, the hard loss and the number of unconverged gates, each in a separate panel.
 
     Vertical lines with names mark stages of the training, such as another grid or a search.
     """
@@ -85,7 +85,7 @@ def returns_png(
     size: tuple[float, float] = (8, 4.5),
     words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
-    """Draw mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points.
+    """Draw mean returns of agents, by their seeds, over environment steps; points are the best agent's evaluations.
 
     `size` is the width and height in inches, `words` are the labels of the axes.
     """
@@ -182,7 +182,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
-    """Set a scale that is logarithmic above 1 and reaches 0, the loss of a solved circuit."""
+    """Label an axis, and scale it linearly from 0, the loss of a solved circuit, to 1, and logarithmically above 1."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
     axes.set_ylabel(text)
@@ -256,7 +256,7 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
 
 
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
-    """Draw a panel for each curve: its name, positions, and accuracies."""
+    """Draw a panel for each of `curves`, which are tuples of a name, positions and accuracies."""
     figure = _figure(3.8 * len(curves), 2.8, 140)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for axes, (name, positions, accuracy) in zip(panels, curves, strict=True):
@@ -268,7 +268,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """Draw the share of wrong cells over CA steps; `curves` have a run's mismatches and number of values by name."""
+    """Draw the share of wrong cells over CA steps; `curves` has the mismatches and number of values by run."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * count / values for count in wrong], label=name, linewidth=1)

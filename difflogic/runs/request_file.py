@@ -2,7 +2,7 @@
 
     {"format": 1, "config": {...}, "stop_when_solved": 1}
 
-It holds the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have no
+The file holds the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have no
 such file.
 """
 
@@ -24,7 +24,7 @@ def encode(request: TrainRequest) -> bytes:
 
 
 def read(folder: Path) -> TrainRequest | None:
-    """Return the request of the run in a folder, or None if it has none. Raises RunFolderError."""
+    """Return the request of the run in a folder, or None without a request.json. Raises RunFolderError."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
 """Files of which a run folder has at least one."""
 DEPTH = 4
-"""Levels of folders to search; run folders are not searched."""
+"""Maximum depth of folders to search; folders inside run folders are not searched."""
 
 
 @dataclass(frozen=True)
@@ -26,29 +26,29 @@ class Entry:
     path: Path
     name: str
     status: str
-    """`running`, `complete`, `built` without training, `interrupted`, `failed`, or `killed`: running, and no process
-    holds it."""
+    """Status: `running`, `complete`, `built` (without training), `interrupted`, `failed`, or `killed` (marked as
+    running, but no process holds its lock)."""
     engine: str
-    """Last engine: `cpu`, `gpu`, `reference`."""
+    """Kind of the last engine: `cpu`, `gpu` or `reference`."""
     seed: int
     members: int
     epoch: int
     """Number of epochs in the metrics, which may be ahead of the manifest."""
     epochs: int
     soft_loss: float | None
-    """Loss of the last epoch, the lowest one of a population; None if it is not finite."""
+    """Soft loss of the last epoch, the lowest one of a population; None if it is not finite."""
     hard_loss: int | None
-    """Mismatches of the best circuit so far."""
+    """Number of mismatches of the best circuit so far."""
     solved: int | None
     """Number of models without a mismatch at their last evaluation, at least one if the best circuit has none. None for
     a classifier, which is never solved."""
     size: int
-    """Bytes on the disk."""
+    """Size on the disk in bytes."""
     started: str
-    """Time in ISO 8601."""
+    """Time of the start in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Last evaluation of the best agent, for runs of agents, whose epochs are environment steps."""
+    """Best agent's score at its last evaluation; None for automata. Epochs of agents are environment steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -71,7 +71,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
-    # Attempts are run folders inside, and belong to this run.
+    # Run folders inside are attempts, which belong to this run.
     if any((folder / mark).exists() for mark in MARKS):
         yield folder
         return
@@ -185,5 +185,5 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of the files in a folder and below. Raises OSError."""
+    """Return the total size of the files in a folder and below, in bytes. Raises OSError."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
