@@ -5,7 +5,7 @@
 A sweep decides which trials there are and how they are ranked. They are trained as jobs of the service's queue: see
 `difflogic.serve.sweep`, which begins a sweep, and `difflogic.serve.worker.sweeps`.
 
-`Sweep` may hold the trials so far: then `trial_rows` and `html` are the table and the page of an unfinished sweep.
+A `Sweep` may be unfinished: then `trial_rows` and `html` return the table and the page of the trials so far.
 """
 
 from difflogic.sweeps.course import Sweep, SweepObserver, Trial

@@ -15,7 +15,7 @@ from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"
-"""Axis that is never searched, since seeds repeat a setting."""
+"""Axis that samplers never search, since trials with other seeds repeat a setting."""
 MOST_VALUES = 100_000
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -25,7 +25,7 @@ _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER})(?::(log|{_NUMBER}))?\s*")
 
 @dataclass(frozen=True)
 class Axis:
-    """Field by its path, and its values, or without values a range of numbers, ends included."""
+    """Path of a field and its values; without values, a range of numbers with both ends included."""
 
     path: str
     values: tuple[Any, ...] = ()

@@ -32,36 +32,36 @@ Ended = Literal["complete", "pruned", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """Ended trial."""
+    """Trial that has ended."""
 
     number: int
     values: Mapping[str, Any]
     """Values by the paths of the axes."""
     status: Ended
     value: float | None
-    """Metric of the sweep; None if unsolved or failed."""
+    """Value of the sweep's metric; None if the trial is unsolved or failed."""
     outcome: Outcome
 
     @property
     def folder(self) -> str:
-        """Name of the trial's run folder, in that of the sweep."""
+        """Path of the trial's run folder in the folder of the sweep."""
         return folder_of(self.number)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sweep that ended, was interrupted, or is under way."""
+    """Sweep that has ended, was interrupted, or is running."""
 
     path: Path
     spec: Spec
     trials: Sequence[Trial]
     """Ended trials, in order."""
     interrupted: Any = None
-    """Signal or reason that stopped it early."""
+    """Signal or reason that stopped the sweep early."""
 
     @property
     def ranked(self) -> list[Trial]:
-        """Trials from best to worst, of equals the earlier first; those without a value last."""
+        """Trials from best to worst; of equals the earlier is first, and trials without a value are last."""
 
         def rank(trial: Trial) -> tuple[bool, float, int]:
             return trial.value is None, self.spec.sign * (trial.value or 0.0), trial.number
@@ -70,29 +70,29 @@ class Sweep:
 
     @property
     def best(self) -> Trial | None:
-        """Best complete trial, if one has a value."""
+        """Best complete trial with a value, or None."""
         return next((trial for trial in self.ranked if trial.status == "complete" and trial.value is not None), None)
 
 
 class SweepObserver:
-    """Observer with methods to override."""
+    """Observer of a sweep; subclasses override its methods."""
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Receive the beginning, before the first trial; `known` results exist already."""
+        """Receive the start of a sweep, before the first trial; `known` is the number of trials with stored results."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """Receive an ended trial, in a fixed order."""
+        """Receive a trial that has ended; trials arrive in a fixed order."""
 
     def noticed(self, text: str) -> None:
-        """Receive a sentence for people."""
+        """Receive a human-readable notice."""
 
 
 class Workers(Protocol):
-    """Trains the trials of a sweep."""
+    """Workers that train the trials of a sweep."""
 
     @property
     def size(self) -> int:
-        """Number of trials at once."""
+        """Number of trials that are trained at once."""
 
     def submit(self, rung: Rung) -> None:
         """Queue a trial, in the order of calls."""
@@ -106,9 +106,9 @@ class Workers(Protocol):
 
 @contextmanager
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
-    """Lock the folder of a new sweep, or without a description that of an existing one; `trials` may extend it.
+    """Lock the folder of a new sweep or, if `described` is None, of an existing one, which `trials` may extend.
 
-    Raises RunFolderError if it is in use, NotFoundError if it holds no sweep, UsageError.
+    Raises RunFolderError if the folder is in use, NotFoundError if it holds no sweep, UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -138,7 +138,7 @@ class Course:
         self._sampler = GridSampler(described) if is_grid else OptunaSampler(described, out)
         self._rungs = described.rungs()
         # A grid and random trials do not wait for results: a few more than there are workers keep these busy. Other
-        # methods use results. With `ahead` = 8, `optuna` chooses trial 8 by the result of trial 0 alone, so that the
+        # methods use results. With `ahead` = 8, `optuna` chooses trial 8 by the result of trial 0 only, so the
         # choice does not depend on the number of workers.
         is_blind = described.method in ("grid", "random")
         self._ahead = None if is_blind else described.ahead
@@ -159,7 +159,7 @@ class Course:
                 chosen += 1
             if not waiting:
                 break
-            # The first in order, even if a later one is done, since the order must always be the same.
+            # Wait for the first in order, even if a later one is done, since the order must always be the same.
             first = waiting[0]
             if (outcome := self._ledger.outcomes.get((first.trial, first.until))) is None:
                 for rung, result in self._workers.ended(POLL_S):

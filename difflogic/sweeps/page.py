@@ -26,13 +26,13 @@ class Column:
     name: str
     x: float
     ticks: Sequence[tuple[float, str]]
-    """Heights and labels."""
+    """Height and label of each tick."""
     places: dict[str, float]
     """Height of each value that occurs."""
 
 
 def html(sweep: Sweep, is_alone: bool = False) -> str:
-    """Return the page as HTML; with `is_alone` without links to trials."""
+    """Return the page as HTML; if `is_alone` is set, it has no links to trials."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -62,7 +62,7 @@ def html(sweep: Sweep, is_alone: bool = False) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value for people."""
+    """Return a value as human-readable text."""
     if isinstance(value, tuple):
         return str(list(value))
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -38,15 +38,15 @@ class GridSampler:
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether to prune a trial with this value after this rung, from 0."""
+        """Return whether to prune a trial with `value` after `rung`, counted from 0."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """Receive the result of a trial: complete, pruned or failed."""
+        """Receive the value of a trial, and its status: complete, pruned or failed."""
 
 
 class OptunaSampler(GridSampler):
-    """Sampler by Optuna: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
+    """Sampler that uses Optuna: TPESampler for `optuna`, else RandomSampler; SuccessiveHalvingPruner for `halving`."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
         """Create a new study in the folder's `study.db`."""
@@ -75,7 +75,7 @@ class OptunaSampler(GridSampler):
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
-        # A sampler's state would be lost with the process, so that each trial has its own. Its seed has the trial in
+        # A sampler's state would be lost with the process, so each trial has a new sampler. Its seed has the trial in
         # the lower 20 bits and the sweep's seed above, truncated to the 32 bits of NumPy's RandomState.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"

@@ -34,7 +34,7 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""Halving checks a trial after a ninth and after a third of its training, and continues about every third."""
+"""Halving checks a trial after a ninth and after a third of its training, and continues about a third."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
 """Entries of a specification for all trials; ENTRIES are those of the sweep."""
@@ -56,7 +56,7 @@ class Spec(SweepRequest, Document):
         """Make a specification from the entries of a file.
 
         Args:
-            entries: Such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.
+            entries: Entries such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.
 
         Raises:
             UsageError: An entry is missing, or entries contradict each other.
@@ -163,7 +163,7 @@ class Spec(SweepRequest, Document):
 
     @property
     def sign(self) -> int:
-        """Sign of the metric with which less is better."""
+        """Factor of the metric, 1 or -1, after which less is better."""
         return -1 if self.metric == "return" else 1
 
     @property
@@ -173,7 +173,7 @@ class Spec(SweepRequest, Document):
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Return the epochs, or steps of agents, after which a trial is checked; the last one is None, its end."""
+        """Return the epochs, or steps of agents, after which a trial is checked; None, the last, is its end."""
         if self.method != "halving":
             return [None]
         # With 1000 epochs: [112, 334, None].
@@ -182,7 +182,7 @@ class Spec(SweepRequest, Document):
         return [*(math.ceil(total / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """Return the configuration of a trial with values by their paths. Raises ConfigError."""
+        """Return the configuration of a trial with `values` by the paths of the axes. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -225,7 +225,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fit the ends of the update network if kernels or channels change and its widths are not set."""
+    """Fit the first and last width of the update network to changed kernels or channels, unless its widths are set."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

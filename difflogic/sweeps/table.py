@@ -38,7 +38,7 @@ def trial_rows(sweep: Sweep) -> list[Row]:
 
 
 def settings(sweep: Sweep) -> list[Row]:
-    """Return a row for each setting of the axes without the seed: success rate, and metric of its trials."""
+    """Return a row for each setting of the axes without the seed: its success rate, and the metric of its trials."""
     groups: dict[str, list[Trial]] = {}
     for trial in sorted(sweep.trials, key=lambda trial: trial.number):
         groups.setdefault(repr(_setting(trial)), []).append(trial)

@@ -1,4 +1,4 @@
-"""Train trials, each a run in a folder of its own, and measure their results."""
+"""Train trials, each a run in a separate folder, and measure their results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,20 +26,20 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """Part of a trial, up to a check."""
+    """Part of a trial that ends with a check, which may prune the trial."""
 
     spec: Spec
     trial: int
     values: Mapping[str, Any]
     """Values by the paths of the axes."""
     number: int
-    """Number among the rungs of a trial, from 0."""
+    """Number of the rung in its trial, counted from 0."""
     until: int | None
-    """Epochs, or steps of agents, after which it is checked, at the next evaluation; None: its end."""
+    """Epochs, or steps of agents, after which the next evaluation ends the rung; None: the end of the trial."""
 
 
 def folder_of(number: int) -> str:
-    """Return the run folder of a trial in that of the sweep."""
+    """Return the path of a trial's run folder in the folder of the sweep."""
     return f"trials/{number:05}"
 
 
@@ -48,7 +48,7 @@ class Outcome:
     """Result of a trial so far; None for unknown values."""
 
     status: Status
-    """Status; `paused` is before its end."""
+    """Status of the trial; `paused` is before its end."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
@@ -58,13 +58,13 @@ class Outcome:
     gates: float | None = None
     """Mean number of gates per cell over all solved models."""
     score: float | None = None
-    """Mean over all agents of their last mean returns."""
+    """Mean over all agents of their mean returns, in new episodes or, before the end, at the last evaluation."""
     done: int = 0
-    """Number of epochs, or of steps of agents."""
+    """Number of trained epochs, or of steps of agents."""
     engine: str = ""
     error: str = ""
     seconds: float = 0.0
-    """Duration, the only value that depends on the machine."""
+    """Duration in seconds, the only value that depends on the machine."""
 
     def value(self, metric: str) -> float | None:
         """Return the metric of the trial, or None, which is worse than any number."""
@@ -74,18 +74,18 @@ class Outcome:
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the value to compare it by before its end, when few are solved."""
+        """Return the value to compare an unfinished trial by, since few are solved before their end."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
     """Train a trial in a folder, which may hold a part of it, until its end or the observer's stop.
 
-    `request` has the configuration. Raises as `run_request`.
+    `request` has the configuration. Raises what `run_request` raises.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # It was killed after its end, before that was recorded: there is nothing to train.
+        # The process was killed after the trial's end, before that was recorded: there is nothing to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
