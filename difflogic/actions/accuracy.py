@@ -23,7 +23,7 @@ from difflogic.policies.member import restored
 from difflogic.runs import checkpoint, chosen, manifest
 
 MOST_SHOWN = 24
-"""Maximum number of classes with an accuracy of their own."""
+"""Maximum number of classes whose accuracies are measured separately."""
 
 
 def is_classifier(path: Path) -> bool:

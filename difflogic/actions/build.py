@@ -59,7 +59,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options by the kind of target that they apply to; a kind that is not listed takes `set`."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
-"""Fields of a task in samples: the final circuit is induced from all of them."""
+"""Changed fields of a task in samples: the final circuit is induced from all samples."""
 KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording"}
 
 
@@ -69,7 +69,7 @@ class Build(ActionResult):
 
     netlist: CellNetlist
     circuit: Circuit
-    """The same gates in layers, as in a run."""
+    """Circuit with the same gates in layers, as in a run."""
     config: Config
     """Task of the circuit, with the shape of its model."""
     samples: Dataset | None = None

@@ -78,7 +78,7 @@ def evaluate(
         data: Samples in place of those that the run held out; for a classifier a table.
         settings: Settings with which a task in Python makes new samples; None: those of the run.
         faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
-        damage: Number of cells of an automaton that acts that are zeroed while it decides, for further scores.
+        damage: Number of cells to zero while an automaton that acts decides, for additional scores.
         html: Whether to add a report with animations.
         called: Name of the run in the results; None: its path.
 

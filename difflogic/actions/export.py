@@ -20,16 +20,16 @@ from difflogic.system.files import check_links
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exports(ActionResult):
-    """The files of each format."""
+    """Exported files of each format."""
 
     netlist: Exported
-    """A cell, a grid of cells, or a function."""
+    """Exported circuit: a cell, a grid of cells, or a function."""
     name: str
     """Name of files and modules."""
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """Return sentences on what programs prove of a format's files. Raises ToolError for a difference."""
+        """Return sentences on what other programs prove about a format's files. Raises ToolError for a difference."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 
@@ -52,9 +52,9 @@ def export(
     Args:
         given: A run or its folder, a file of a circuit or a function, or one of these.
         forms: Formats of `difflogic.circuits.export.formats.FORMATS`; none: all that fit.
-        grid: `(height, width)` of a complete automaton, in the formats that have one.
+        grid: `(height, width)` of the grid, for formats that hold a complete automaton.
         name: Name of files and modules; None: that of the circuit's file or folder.
-        fraction_bits: Bits behind the point; None: 16, or more for thresholds that are close.
+        fraction_bits: Number of bits behind the point; None: 16, or more for thresholds that are close.
         periodic: Boundary of the grid; None: as the file says.
         visible: Number of visible channels; None: as the file says.
 

@@ -68,9 +68,9 @@ def prove(
 
     Args:
         given: A run, its folder, a file of a circuit next to the config.toml of its run, or a netlist.
-        other: Circuit to compare it with; None: prove the claim of the run.
+        other: Circuit to compare `given` with; None: prove the claim of the run.
         every_start: Prove that every initial state of a run ends in the target.
-        size: `(height, width)` of the grid of a run; None: its own.
+        size: `(height, width)` of the grid of a run; None: that of its task.
         seconds: Limit of the search for a counterexample.
         judges: Checkers: for two circuits some of `network`, `difflogic`, `berkeley-abc` and `yosys` (none: all), for a
             run `difflogic` (the default) or, with `every_start`, `berkeley-abc`.
@@ -83,7 +83,7 @@ def prove(
     Raises:
         UsageError: An argument does not apply to the circuit.
         CircuitError: A file holds no circuit, or the inputs or outputs of the two differ.
-        LimitError: The grid of a proof is beyond the memory.
+        LimitError: The grid of a proof does not fit into memory.
         ToolError: The only checker is missing, or fails.
     """
     if other is not None:

@@ -1,4 +1,4 @@
-"""Result of an action: text for people, a report for programs, and files."""
+"""Result of an action: human-readable text, a machine-readable report, and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class ResultTable:
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     prose: bool = False
-    """True if its cells are sentences, not numbers."""
+    """True if the cells of the table are sentences, not numbers."""
 
     __repr__ = brief
 
@@ -42,16 +42,16 @@ class ActionResult:
     words: tuple[str, ...]
     """Sentences, a line each."""
     report: dict[str, Any]
-    """Result for programs, as JSON holds it."""
+    """Machine-readable result, as in JSON."""
     files: Files
     """Contents of files by name, the main one first."""
     ok: bool = field(default=True, kw_only=True)
     """False if a proof or test fails: a command then ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Sentence on which circuit of a run was used."""
+    """Sentence that names the circuit of a run that was used."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
-    """True if Ctrl-C ended it early."""
+    """True if Ctrl-C ended the action early."""
     folder: Path | None = field(default=None, kw_only=True)
     """Run folder in which later commands look for the files; None if there is none."""
     outdated: tuple[str, ...] = field(default=(), kw_only=True)
@@ -61,7 +61,7 @@ class ActionResult:
 
     @property
     def text(self) -> str:
-        """The words in one line."""
+        """Sentences of `words` in one line."""
         return " ".join(self.words)
 
     def keep(self, folder: Path | str | None = None) -> list[Path]:
@@ -71,7 +71,7 @@ class ActionResult:
             folder: Where to write; None: the run folder.
 
         Raises:
-            UsageError: There is no run folder and none is given.
+            UsageError: `folder` is None, and there is no run folder.
             RunFolderError: A file cannot be written.
         """
         if (folder := self.folder if folder is None else Path(folder)) is None:

@@ -25,7 +25,7 @@ from difflogic.system.words import counted
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
-"""Number of episodes for which a controller is pruned, and of other episodes that test it."""
+"""Number of episodes for which a controller is pruned, and number of new episodes that test the result."""
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
@@ -57,7 +57,7 @@ def simplify(
 
     Args:
         given: A run or its folder, a file of a circuit or a function, or one of these.
-        from_start: Preserve only the states that follow from its own initial state.
+        from_start: Preserve only the states that follow from the task's initial state.
         size: `(height, width)` of the only grid for `from_start`; None: any grid.
         task: Preserve only the behaviour that the run was trained for. This is tested, not proved.
         effort: `normal`, or `high` to search ten times as long.
