@@ -2,8 +2,8 @@
 
     {"format": 1, "config": {...}, "stop_when_solved": 1}
 
-The file holds the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have no
-such file.
+The file holds the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have
+no such file.
 """
 
 import json
