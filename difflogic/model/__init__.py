@@ -1,1 +1,1 @@
-"""Circuits as data: soft and hard, in memory and as files."""
+"""Data structures and files of soft and hard circuits."""

@@ -81,7 +81,7 @@ class CellNetlist(Netlist):
                 first, then the gates.
             outputs: The bit that becomes the next value of each channel, ints `[C]`.
             visible: Number of channels that are shown, the first ones; None for all.
-            origin: Number of each channel in the original circuit; None for its own number.
+            origin: Number of each channel in the original circuit; None for `0, 1, ...`.
             scenario: Grid, initial state and steps of its training, if known.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
             colours: Red, green and blue of each state, 0 to 255.
@@ -144,7 +144,7 @@ class CellNetlist(Netlist):
     def from_circuit(
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
-        """Discretise a circuit: each gate becomes its function with the largest logit, the first of equals.
+        """Discretise a circuit: each gate becomes its function with the largest logit, the first if several are equal.
 
         Args:
             circuit: Soft gates and their wiring.
@@ -160,12 +160,12 @@ class CellNetlist(Netlist):
         circuit.require_automaton()
         circuit = circuit.chosen
         layout = flat_layout(circuit)
-        # `argmax` takes the first of equals, as the hard evaluation of every engine does.
+        # `argmax` takes the first of equal logits, as the hard evaluation of every engine does.
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
         return cls.build(
             channels=circuit.channels,
             periodic=circuit.periodic,
-            # A perception gate is listed once per channel: in hardware each is a gate of its own.
+            # A perception gate is listed once per channel: hardware has a separate gate for each.
             gates=hard[layout.instance_gates],
             wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
@@ -176,7 +176,7 @@ class CellNetlist(Netlist):
 
     @classmethod
     def of_run(cls, circuit: Circuit, config: Config) -> CellNetlist:
-        """Discretise a run's circuit; the loss channels of its task are visible, its grid is the scenario's."""
+        """Discretise the circuit of a run, with the task's loss channels as visible channels and its scenario."""
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:

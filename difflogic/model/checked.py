@@ -22,10 +22,10 @@ def network(
     n_out: int | None,
     tail: tuple[int, ...] = (),
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Check the logits and wires `[..., out, *tail]` of one network with `n_in` inputs and `n_out` outputs, None for
-    any.
+    """Return the logits and the wires `[..., out, *tail]` of one network as checked arrays.
 
-    Return them as arrays. Raise CircuitError if a shape, type or value is wrong.
+    The network has `n_in` inputs and `n_out` outputs; None allows any number of outputs. Raise CircuitError if a shape,
+    type or value is wrong.
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(

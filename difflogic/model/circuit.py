@@ -37,7 +37,7 @@ WIRE_SHARE = 0.88
 FIXED = 1e6
 """Logit of a gate or candidate that is not learned; negative for one that is never chosen.
 
-Weight decay reduces it in each epoch, but never by enough to matter."""
+Weight decay reduces this logit in each epoch, but never by enough to matter."""
 
 PAPER_START = InitialConfig()
 """Initial logits of the authors' notebook."""
@@ -190,7 +190,7 @@ class Circuit:
             The circuit.
 
         Raises:
-            CircuitError: There are fewer than two widths, a width is below 1, or the number of candidates is another.
+            CircuitError: There are fewer than two widths, a width is below 1, or `candidates` is not a listed number.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -210,7 +210,7 @@ class Circuit:
             return self
         if count not in wiring.CANDIDATES:
             raise CircuitError(f"candidates must be one of {', '.join(map(str, wiring.CANDIDATES))}, got {count}.")
-        # A random stream of its own, so that candidates change neither the first wires nor the noise.
+        # A separate random stream, so that candidates change neither the first wires nor the noise.
         key, all_wires, logits = prng.fold_in(prng.key_from_seed(seed), wiring.CANDIDATE_STREAM), self.wires, []
         width = self.channels * (1 + self.kernels * self.perceive[-1].shape[1] if self.perceive else 1)
         cells = wiring.NEIGHBOURHOODS[self.neighbourhood]
@@ -243,7 +243,7 @@ class Circuit:
             sums = (gates.INPUT_WISE @ gates.INPUT_WISE.T / 2).astype(np.float32)
             logits = 4 * logits @ sums
         if initial.noise:
-            # A random stream of its own, so that noise changes no wire.
+            # A separate random stream, so that noise changes no wire.
             key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
             noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
             logits = logits + np.float32(initial.noise) * (noise @ sums)
@@ -297,7 +297,7 @@ class Circuit:
 
     @cached_property
     def chosen(self) -> Circuit:
-        """Circuit whose wires are the most probable candidates, the first of equals; itself if wiring is fixed."""
+        """Circuit whose wires are the most probable candidates; the circuit itself if wiring is fixed."""
         if self.wire_logits is None:
             return self
         best, wires = self.wire_logits.argmax(axis=-1), self.wires
@@ -312,13 +312,13 @@ class Circuit:
 
     @property
     def logits(self) -> ArraysByNetwork:
-        """Logits as `from_arrays` takes them."""
+        """Logits in the form that `from_arrays` expects."""
         logits = {"perceive": list(self.perceive), "update": list(self.update)}
         return logits if self.wire_logits is None else logits | {WIRES: [self.wire_logits]}
 
     @property
     def wires(self) -> ArraysByNetwork:
-        """Wires as `from_arrays` takes them; perception `[K, 2, out]`."""
+        """Wires in the form that `from_arrays` expects; those of perception are `[K, 2, out]`."""
         return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
 
     def flat_logits(self) -> Array:
@@ -374,7 +374,7 @@ def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
 
 
 def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
-    """Pass these channels of a cell through the update network unchanged, in place, by a fixed gate in each layer.
+    """Change an update network in place to pass on these channels of a cell, by a fixed gate per channel and layer.
 
     `logits[l]` are float `[out, 16]`, `wires[l]` int `[2, out]`. The k-th channel in the list uses the k-th gate from
     the end; in the last layer it uses the gate of the channel itself.

@@ -32,14 +32,14 @@ MOST_SYMMETRIC = 12
 MOST_TRIED_GATES = 60
 """Maximum number of gates of a circuit whose symmetric inputs are permuted."""
 STARTS, SWAPS = 4, 150
-"""Random orders of symmetric inputs, and attempts to improve each."""
+"""Number of random orders of symmetric inputs, and number of attempts to improve each order."""
 _FEW = 4
 """Maximum number of inputs of a gate that is compared by its truth table."""
 MOST_CARRIED = 20
 """Maximum number of values that stay in registers from row to row, of 32 registers; more would be spilled."""
 
 Value = tuple[int, int]
-"""A node and its delay."""
+"""Number of a node, and delay of its value in rows."""
 Cell = tuple[int, int, int]
 """Channel, column of the patch, and number of rows above the lowest row."""
 Function = tuple[tuple[Cell, ...], int]
@@ -47,7 +47,7 @@ Function = tuple[tuple[Cell, ...], int]
 
 
 class Ref(NamedTuple):
-    """Reference to a node's value `delay` rows before, or to its inverse."""
+    """Reference to the value of a node `delay` rows above, or to the inverse of this value."""
 
     node: int
     delay: int = 0
@@ -58,10 +58,10 @@ class Ref(NamedTuple):
 
 
 class ColumnNode(NamedTuple):
-    """Gate of two earlier nodes; if `gate` is 0, the input of `channel` in the lowest row and column `dx`, or constant
-    0.
+    """Gate of two earlier nodes; if `gate` is 0, the input of `channel` in the lowest row and column `dx`.
 
-    The constant has the channel -1. Every node is 0 if all inputs are 0, so that no node is the inverse of another.
+    If `channel` is -1 too, the node is the constant 0. Every node is 0 if all inputs are 0. Therefore no node is the
+    inverse of another.
     """
 
     gate: int
@@ -72,7 +72,7 @@ class ColumnNode(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Function of cells, `delay` rows before."""
+    """Function of cells that are `delay` rows above."""
 
     function: Function
     delay: int
@@ -120,7 +120,7 @@ class ColumnProgram(NamedTuple):
 class ColumnLoop(NamedTuple):
     """Program as a loop over the rows of a column; each list of values is in topological order.
 
-    The value of a gate at a delay reads its inputs at their delays plus that one. An input at delay d is the cell d
+    The value of a gate at a delay reads its inputs at their delays plus this delay. An input at delay d is the cell d
     rows above the row below the current one.
     """
 
@@ -129,7 +129,7 @@ class ColumnLoop(NamedTuple):
     row: list[Value]
     """Values that are computed in each row."""
     carried: list[Value]
-    """Values from the previous row: `(node, delay)` is its `(node, delay - 1)`."""
+    """Values from the previous row: `(node, delay)` is the value `(node, delay - 1)` of that row."""
 
 
 def column_loop(program: ColumnProgram) -> ColumnLoop:

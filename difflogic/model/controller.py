@@ -22,7 +22,7 @@ class Controller(FunctionNetlist):
     """Hard circuit that chooses an agent's action at each observation; `from_gates` makes a checked one."""
 
     environment: str = ""
-    """Gymnasium id of the environment it was trained in, such as `CartPole-v1`."""
+    """Gymnasium id of the environment that the controller was trained in, such as `CartPole-v1`."""
     environment_version: str = ""
     """Version of the package that contains the environment."""
 

@@ -28,7 +28,7 @@ Layer = tuple[npt.ArrayLike, npt.ArrayLike]
 The first wire is the most significant bit of the index in a truth table.
 """
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
-"""Gate ids, wires and outputs, as a netlist has them."""
+"""Gate ids, wires and outputs, as in a netlist."""
 Pair = tuple[int, int]
 """Pair of bits a and b, stored as (a, a XOR b)."""
 
@@ -39,7 +39,7 @@ def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0
     """Build all gates from the input bits to the bits of the chosen action's number, the lowest first.
 
     The actions share the bits of the last layer in equal groups; without actions these bits are the outputs. The last
-    `memory` bits are in no group, and are outputs after those of the action. Raise CircuitError if that is impossible.
+    `memory` bits are in no group; they follow the bits of the action. Raise CircuitError if groups cannot be equal.
     """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))
@@ -178,7 +178,7 @@ class _Circuit:
         return result
 
     def chosen(self, condition: int, yes: int, no: int | None) -> int:
-        """Return the constant `yes` if the condition holds, else the bit `no`, or 0 if that is None."""
+        """Return the constant `yes` if the condition holds, else the bit `no`, or 0 if `no` is None."""
         if no is None:
             return self.gate(_AND, condition, condition) if yes else self.gate(_FALSE, condition, condition)
         return self.gate(_OR, condition, no) if yes else self.gate(_NOT_A_AND_B, condition, no)

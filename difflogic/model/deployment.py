@@ -1,6 +1,6 @@
 """Scenarios: the grid, initial state, number of steps and fire rate that an automaton was trained for.
 
-A netlist defines only the cell; a scenario is what one needs besides to run it.
+A netlist defines only the cell; a scenario defines everything else that a run of the automaton needs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Scenario:
         """Return the scenario of a training job."""
         task = config.task
         # A circuit that learned from all 3x3 boards also runs on larger grids, whose boards are too many to list. And a
-        # task of data samples has no initial state of its own.
+        # task of data samples has no initial state.
         start = "random" if task.start == "boards" or task.target == "data" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 

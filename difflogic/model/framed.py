@@ -1,6 +1,6 @@
 """Display a circuit in notebooks: an iframe with the page that runs it.
 
-The page is made by an export, in a higher layer that this one must not import: the package `difflogic` sets `page_of`.
+An export makes the page. This module must not import exports, which are a higher layer: `difflogic` sets `page_of`.
 """
 
 import html
@@ -15,11 +15,11 @@ def _unknown(circuit: object) -> str | None:
 
 
 page_of: Callable[[object], str | None] = _unknown
-"""Function that makes the HTML page of a circuit; None if there is nothing to run."""
+"""Function that returns the HTML page of a circuit, or None if the circuit has no page."""
 
 
 def in_frame(circuit: object) -> str | None:
-    """Return HTML for a notebook; None if there is no page, so that the notebook shows text."""
+    """Return HTML for a notebook; None if the circuit has no page, in which case the notebook shows text."""
     page = page_of(circuit)
     if page is None:
         return None

@@ -56,7 +56,7 @@ def to_json(function: FunctionNetlist) -> str:
 
 
 def from_json(text: str) -> FunctionNetlist:
-    """Parse a function from JSON text. Raise CircuitError if the text is not one."""
+    """Parse a function from JSON text. Raise CircuitError if the text is not a valid function."""
     return from_data(parse(text))
 
 
@@ -66,7 +66,7 @@ def load(path: Path) -> FunctionNetlist:
 
 
 def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
-    """Make a function from parsed JSON. Raise CircuitError if it is none."""
+    """Make a function from parsed JSON. Raise CircuitError if the data is not a valid function."""
     if data.get("format") == FUNCTION_FORMAT:
         check_format(data, FUNCTION_FORMAT, VERSION)
         names, thermometer = _inputs(typed(data, "inputs", list), "An input", may_be_bits=True)

@@ -48,7 +48,7 @@ class Words(NamedTuple):
 class FunctionNetlist(Netlist):
     """Hard circuit for independent samples: a trained layer, a classifier, a policy.
 
-    `from_circuit` makes one; call it with samples.
+    `from_circuit` makes a function; a function is called with samples.
 
         >>> layer = difflogic.Circuit.feed_forward([28, 64, 40], seed=0)
         >>> classifier = difflogic.FunctionNetlist.from_circuit(layer, classes=["cat", "dog"])
@@ -65,7 +65,7 @@ class FunctionNetlist(Netlist):
     named_outputs: tuple[str, ...] = ()
     """Names of the output bits; empty if there are classes."""
     memory: int = 0
-    """Number of memory bits of a controller: the last numbers of a sample are its last outputs of the step before."""
+    """Number of memory bits of a controller: its last outputs, which are the last numbers of the next sample."""
 
     kind, buses = "function", ("code", "result")
     words: ClassVar[Words] = Words("sample", "a sample", "inputs", "class", "a class", "classes", "classify")
@@ -94,7 +94,7 @@ class FunctionNetlist(Netlist):
             A netlist with all gates of the circuit and, for classes, the gates that count and compare.
 
         Raises:
-            CircuitError: The circuit is an automaton, or names or classes do not fit it.
+            CircuitError: The circuit is an automaton, or names or classes do not fit the circuit.
         """
         if circuit.perceive:
             raise CircuitError("A function has no neighbours: of an automaton, use CellNetlist.from_circuit.")
@@ -206,7 +206,7 @@ class FunctionNetlist(Netlist):
 
     @property
     def latches(self) -> dict[int, int]:
-        """Input bit of each memory bit that is read, with the index of the output that it becomes."""
+        """Input bit of each memory bit that is read, with the index of the output that is its next value."""
         shown, first = len(self.outputs) - self.memory, len(self.observations) - self.memory
         return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
 
@@ -216,5 +216,5 @@ class FunctionNetlist(Netlist):
 
 
 def numbered(stem: str, names: int | Sequence[str]) -> tuple[str, ...]:
-    """Return the names, or as many made of a stem and a number."""
+    """Return `names`, or, if `names` is a number, that number of names made of `stem` and an index."""
     return tuple(f"{stem}{i}" for i in range(names)) if isinstance(names, int) else tuple(names)

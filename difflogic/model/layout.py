@@ -7,8 +7,8 @@ last C nodes are the next state.
 
 In the backward pass an instance writes the adjoints of its two inputs to two *slots*. The slots of one node are
 adjacent: the adjoint of a node is the sum over `[start, end)`, a gather without indices. The slots of a level are free
-again when the level has been processed, so that levels alternate between two regions; the patch nodes have a region of
-their own.
+again when the level has been processed. So levels alternate between two regions; the patch nodes have a separate
+region.
 
 A circuit without perception has a patch of one value per channel, and its last nodes are the outputs.
 """
@@ -31,7 +31,7 @@ Index = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Level:
-    """Level of `count` instances from `first_instance` on; instance `i` of it is gate `first_gate + i // replicas`."""
+    """Level of `count` instances from `first_instance` on; its instance `i` is of gate `first_gate + i // replicas`."""
 
     first_instance: int
     count: int
@@ -86,7 +86,7 @@ class Layout:
         return None if self.candidates == 1 else flat[self.gates :].reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def chosen(self, flat: npt.NDArray[Any]) -> "Layout":
-        """Return the layout with the most probable candidates by logits `flat [P, 16]`; itself if wiring is fixed."""
+        """Return the layout with the most probable candidates by logits `flat [P, 16]`; `self` if wiring is fixed."""
         logits = self.wire_logits(flat)
         if logits is None:
             return self

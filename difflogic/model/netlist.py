@@ -24,7 +24,7 @@ from difflogic.model.framed import in_frame
 from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
-"""Bytes of intermediate bits that `evaluate` holds at a time, chosen for caches and small machines."""
+"""Number of bytes of intermediate bits that `evaluate` holds at a time, chosen for caches and small machines."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,7 +86,7 @@ class Netlist(ABC):
 
     @cached_property
     def inputs(self) -> int:
-        """Number of inputs, which is the bit of the first gate."""
+        """Number of inputs, which is also the number of the first gate's bit."""
         return len(self.input_names)
 
     @cached_property

@@ -83,7 +83,7 @@ def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
 
 
 def from_json(text: str) -> CellNetlist:
-    """Parse a netlist from JSON text. Raise CircuitError if it is none."""
+    """Parse a netlist from JSON text. Raise CircuitError if the text is not a valid netlist."""
     return from_data(parse(text))
 
 
@@ -135,7 +135,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
-    """Make a netlist from parsed JSON. Raise CircuitError if it is none."""
+    """Make a netlist from parsed JSON. Raise CircuitError if the data is not a valid netlist."""
     # The messages below quote values in shortened form, since circuits may be untrusted, for example in the service.
     check_format(data, FORMAT, VERSION)
     channels = _whole(data, "channels", least=1)
@@ -193,7 +193,7 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
 
 def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
     """Return the bit of every name: inputs first, then gates in the order of the file."""
-    # All at once, since a gate may read one that comes later in the file.
+    # All names are numbered first, since a gate may read one that comes later in the file.
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):

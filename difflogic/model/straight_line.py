@@ -28,7 +28,7 @@ EXPRESSIONS = (
 
 
 class Assignment(NamedTuple):
-    """Gate that computes a bit. It depends on `a`, on `a` and a different bit `b`, or on nothing."""
+    """Gate that computes a bit from `a`, from `a` and another bit `b`, or, for a constant, from nothing."""
 
     bit: int
     gate: int
@@ -101,7 +101,7 @@ class RegisterProgram:
     patches: Index
     """int64 `[p]`: inputs that are loaded into the first registers."""
     code: Index
-    """int64 `[n, 4]`: gate id, registers of a and b, and register of the result, which may be one of these."""
+    """int64 `[n, 4]`: gate id, registers of a and b, and register of the result, which may be that of a or b."""
     outputs: Index
     """int64 `[C]`: registers of the outputs."""
     registers: int
