@@ -8,21 +8,21 @@
     |   +-- DataError               x, y or masks of an engine
     |   +-- DeviceMismatchError     operands on two devices
     |   +-- ShapeError              operands of tensors whose shapes do not fit
-    +-- DeviceError                 the GPU side
+    +-- DeviceError                 a device that cannot carry out the request
     |   +-- NoAdapterError          no adapter, or none of this name
     |   +-- LimitError              the device lacks memory, or another of its limits is too low
     |   +-- KernelError             a WGSL file did not compile
     +-- ToolError               another program is missing or fails
-    +-- MissingPackagesError    an extra that is not installed
-    +-- ExportError             an export computes something else than its circuit
-    +-- CheckpointError             a checkpoint that is corrupt or foreign
+    +-- MissingPackagesError        an extra that is not installed
+    +-- ExportError                 an exported file that differs from its circuit
+    +-- CheckpointError             a checkpoint that is corrupt, or of another version
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
-    +-- FaultyTaskError         a task in Python that raises, or returns unusable values
-    +-- FaultyEnvironmentError  an environment that raises, or returns unusable values
-    +-- ServiceError            a server of the training service refused, or cannot be reached
+    +-- FaultyTaskError             a task in Python that raises, or returns unusable values
+    +-- FaultyEnvironmentError      an environment that raises, or returns unusable values
+    +-- ServiceError                a server of the training service that refuses a request, or cannot be reached
     +-- StoreError                  the training service's store, its jobs and leases
 
-Each message says what was expected, what was given, and what to do. The command line prints it as one sentence
+Each message says what was expected, what was received, and what to do. The command line prints it as one sentence
 without a traceback.
 """
 
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 
 class DifflogicError(Exception):
-    """Base of every deliberate error; `exit_code` is what the command line returns."""
+    """Base of all errors that difflogic raises on purpose; `exit_code` is the exit code of a command."""
 
     exit_code = 1
 
@@ -90,7 +90,7 @@ class MissingPackagesError(DifflogicError):
 
     @classmethod
     def of(cls, subject: str, extra: str, missing: str | None) -> MissingPackagesError:
-        """Return the error of a subject that needs an extra, of which the module `missing` is not installed."""
+        """Return the error for `subject`, which needs the module `missing` of an extra."""
         return cls(
             f'{subject} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" '
             "in a folder with the sources of difflogic."
@@ -130,5 +130,5 @@ class StoreError(DifflogicError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, since those of drivers are pages long."""
+    """Return the first line of an error's message, since messages of drivers may be pages long."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

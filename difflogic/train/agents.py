@@ -1,4 +1,4 @@
-"""Training session of agents: iterations in an environment, evaluated on episodes that training never uses."""
+"""Training session of agents: iterations in environments, and evaluations on episodes that training never uses."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from difflogic.train.run import AgentRun
 from difflogic.train.session import BrokenOffError, Session
 
 MOST_MEMBERS = 1024
-"""Largest population of agents."""
+"""Maximum number of agents in a population."""
 
 
 class Agents(Session[Member, AgentRun]):
-    """Session of agents, each with its own environments. It counts environment steps as epochs."""
+    """Session of agents, each with its own environments; an epoch is an environment step."""
 
     columns: ClassVar[Sequence[str]] = PolicyRow.columns
     config: PolicyConfig
@@ -48,7 +48,7 @@ class Agents(Session[Member, AgentRun]):
         self, request: TrainRequest, placement: Placement, config: PolicyConfig, members: Sequence[Member],
         observer: Observer, epoch: int = 0, elapsed_s: float = 0.0,
     ) -> None:  # fmt: skip
-        """Raise UsageError if the run cannot end with as many solved agents as `request` says."""
+        """Raise UsageError if the number of solved agents that should end the run cannot be reached."""
         super().__init__(request, placement, members, epoch, observer)
         self.config, self.seconds_before = config, elapsed_s
         self._size = members[0].agent.iteration_steps
@@ -62,7 +62,7 @@ class Agents(Session[Member, AgentRun]):
 
     @classmethod
     def fresh(cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer) -> Agents:
-        """Return a new session; its agents start as the best one of the run `request.init_from`, if that is given.
+        """Return a new session; its agents start from the best agent of the run `request.init_from`, if not None.
 
         Raises CheckpointError, ConfigError, FaultyEnvironmentError, DeviceError.
         """
@@ -112,7 +112,7 @@ class Agents(Session[Member, AgentRun]):
         return {dataset.NAME: rows.table.encode()} if isinstance(rows, Rows) else {}
 
     def journal(self) -> Sequence[Sequence[PolicyRow]]:
-        # The row of an interrupted evaluation is written after its repetition.
+        # The row of an interrupted evaluation is written once the evaluation is repeated.
         return [member.metrics[:-1] if self._is_unevaluated() else member.metrics for member in self.members]
 
     def begin(self) -> None:
@@ -160,7 +160,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return which agents reach the threshold now and in the final episodes; none if too few do to end the run."""
+        """Return which agents reach the threshold in final episodes too; none if too few do to end the run."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):
@@ -177,7 +177,7 @@ class Agents(Session[Member, AgentRun]):
         return self.epoch > 0 and is_due and self.members[0].metrics[-1].score is None
 
     def finish(self) -> None:
-        # The best classifier is chosen by the validation rows: nothing is chosen by the held-out rows.
+        # The best classifier is chosen by the validation rows, and nothing by the held-out rows.
         self._chosen = self._best if isinstance(self.config, ClassifierConfig) else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
@@ -193,7 +193,7 @@ class Agents(Session[Member, AgentRun]):
 
     @property
     def _best(self) -> int:
-        """Index of the agent with the highest last score, the first one if several have it."""
+        """Index of the agent with the highest last score; the first one in a tie."""
         if self._chosen is not None:
             return self._chosen
         return int(np.argmax([-np.inf if member.score is None else member.score.mean for member in self.members]))
@@ -252,7 +252,7 @@ def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
 
 
 def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
-    """Return the rows of each member up to the checkpoint. Raises CheckpointError if some are missing."""
+    """Return the metrics of each member up to the checkpoint. Raises CheckpointError if rows are missing."""
     # Each iteration wrote a line for every member in turn: of three members, line 7 is iteration 2 of member 1, all
     # counted from 0. Lines after the checkpoint are of iterations that will be repeated.
     of_members: list[list[PolicyRow]] = [[] for _ in range(members)]

@@ -1,4 +1,4 @@
-"""Training session of automata: epochs on an engine, evaluated on evaluation grids; the best circuit is saved."""
+"""Training session of automata: epochs on an engine, evaluations on evaluation grids, and the best circuit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ from difflogic.train.start import Start
 
 
 class Automata(Session[Replica, Run]):
-    """Session of one model or a population, which saves the best circuit so far next to the last state."""
+    """Session of one model or a population, which saves the best circuit so far beside the last state."""
 
     config: Config
 
@@ -46,7 +46,7 @@ class Automata(Session[Replica, Run]):
         self.best = start.best
         """Best model so far, whose `best` counts its mismatches; None before the first evaluation."""
         self._finishing: list[str] | None = None
-        """Summary lines on what the finishing passes changed; None if they changed nothing."""
+        """Summary lines about the changes by the finishing passes; None if there are none."""
 
     @property
     def info(self) -> EngineInfo:
@@ -120,13 +120,13 @@ class Automata(Session[Replica, Run]):
             self.save()
 
     def _evaluate(self) -> list[Evaluation]:
-        """Return the evaluation of every model, and set which of them are solutions."""
+        """Evaluate every model, and store in `accepted` which models are solutions."""
         self.observer.judging(self.epoch)
         evaluations = self.training.evaluate()
         self._download()
         self.accepted = self._accept(evaluations)
         solutions = self._solutions()
-        # It changes the logits, so it is done only if the run ends here, with enough models solved.
+        # `finish` changes the logits, so it is called only if the run ends here, with enough models solved.
         if self._rules.finish is not None and 0 < self.stop_when_solved <= len(solutions):
             for member in solutions:
                 member.state = replace(member.state, logits=self._rules.finish(member.circuit).flat_logits())
@@ -163,7 +163,7 @@ class Automata(Session[Replica, Run]):
         return bool(rows) and all(row.hard_loss is not None for row in rows)
 
     def _log(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
-        """Report an epoch: the row of each member, and its last evaluated row by then."""
+        """Report an epoch: the row of each member, and its last evaluated row up to this epoch."""
         if len(self.members) == 1:
             self.observer.logged(rows[0], last[0])
             return
@@ -174,7 +174,7 @@ class Automata(Session[Replica, Run]):
                    for row in own if row.skipped]  # fmt: skip
         if skipped:
             epochs = sorted({epoch for epoch, _ in skipped})
-            # The seeds are named for a population only.
+            # Seeds are named only for a population.
             of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
                 f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
@@ -182,7 +182,7 @@ class Automata(Session[Replica, Run]):
             )
 
     def _save_best(self) -> None:
-        """Save the best model so far: a solution, else the one with the fewest mismatches, the latest if equal."""
+        """Save the best model so far: a solution, else the model with the fewest mismatches, the latest in a tie."""
         solutions = self._solutions()
         candidates = solutions or self.members
         member = candidates[best_of(candidates)]
@@ -198,12 +198,12 @@ class Automata(Session[Replica, Run]):
 
     def _leave(self) -> None:
         super()._leave()
-        # A part of the time is reserved for this: see `difflogic.train.restarts`.
+        # A part of the time is reserved for the finishing passes: see `difflogic.train.restarts`.
         if str(self.stop.reason).startswith(OVER):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Finish the best circuit, or else one of the last ones, and return whether the task is solved."""
+        """Run the finishing passes on the best circuit, then the last ones, and return whether the task is solved."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None
@@ -258,6 +258,6 @@ class Automata(Session[Replica, Run]):
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Return the first five seeds, and the number of others."""
+    """Return a text with the first five seeds, and the number of others."""
     named = ", ".join(map(str, seeds[:5]))
     return f"seed {named}" + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")

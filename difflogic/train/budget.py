@@ -1,4 +1,4 @@
-"""Budget of attempts: refuses too few epochs for a useful attempt, and warns of too little time."""
+"""Check of the budget of attempts: an error for too few epochs, and a warning about too little time."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""Finishing passes: exact steps after the training of an attempt at an image.
+"""Finishing passes: exact changes of the circuit after an attempt to learn an image.
 
-A few cells that the search leaves wrong are repaired, and identical channels, which are learned once, are copied. Both
-change the shape of the circuit, so that the result has a configuration of its own.
+A few cells that are wrong after the search are repaired. Identical channels, which are learned once, are copied. Both
+change the shape of the circuit, so the result has a separate configuration.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from difflogic.system.words import counted, line
 
 @dataclass(frozen=True)
 class Finishing:
-    """The passes for an attempt of the configuration `config`, whose complete task is that of `complete`."""
+    """Finishing passes of an attempt with the configuration `config`, for the complete task of `complete`."""
 
     complete: Config
     config: Config
@@ -35,14 +35,14 @@ class Finishing:
         return model is not None and model.best == 0 and model.config.task == self.complete.task
 
     def repaired(self, circuit: Circuit) -> tuple[CellNetlist, CellNetlist | None]:
-        """Return a circuit as it was learned and as it is repaired; None for the latter if too much is wrong."""
+        """Return the circuit before and after the repair; None for the latter if too many cells are wrong."""
         before = lean(CellNetlist.of_run(circuit, self.config))
         return before, repair.repaired(before, job.fixed_target(self.config.task), self.config.task.steps)
 
     def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, list[str]] | None:
-        """Return the finished model with lines for the summary, or None if too much is wrong.
+        """Return the finished model with lines for the summary, or None if too many cells are wrong.
 
-        `seed` and `epoch` are those of the circuit. To `prune` takes seconds, and removes about one gate in twenty.
+        `seed` and `epoch` are those of the circuit. `prune` takes seconds, and removes about one gate in twenty.
         """
         task, target = self.config.task, job.fixed_target(self.config.task)
         before, repaired = self.repaired(circuit)
@@ -79,9 +79,9 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return the configuration that learns identical channels of an image once, no dark channel, and does not stay.
+    """Return a configuration that learns identical channels of an image once, no dark channel, and does not stay.
 
-    The finishing passes add these. It is `config` itself if they cannot, or if an initial image fixes the channels.
+    The finishing passes add these properties. If they cannot, or an initial image fixes the channels, return `config`.
     """
     if not can_be_finished(config) or config.task.start == "picture":
         return config
@@ -117,5 +117,5 @@ def fitted(config: Config, circuit: Circuit) -> Config:
 
 
 def _shown(netlist: CellNetlist, steps: int) -> Bits:
-    """Return the image after this number of steps, uint8 `[H, W, visible]`."""
+    """Return the image after `steps` steps, uint8 `[H, W, visible]`."""
     return netlist.rollout(invariant.start_of(netlist)[None], steps)[-1, 0, ..., : netlist.visible]

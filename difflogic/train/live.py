@@ -1,4 +1,4 @@
-"""Live display of a training in a notebook, where IPython runs already: progress bar, current automaton, and curves."""
+"""Live display of a training in a notebook of IPython: progress bar, current automaton, and curves."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
 
 FRAME_S = 0.5
-"""Minimum seconds between two changes of the display."""
+"""Minimum number of seconds between two changes of the display."""
 SHARE = 0.05
-"""Largest share of the time that drawing may take."""
+"""Maximum share of the time that drawing takes."""
 
 
 def observer(engine: Engine) -> Observer:
-    """Return the default observer: a display in a notebook, elsewhere one that does nothing."""
+    """Return the default observer: a live display in a notebook, elsewhere an observer that does nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 
 
 def in_html(images: Mapping[str, bytes], text: str) -> str:
-    """Return HTML with these images by file name inside it, and the text below them."""
+    """Return HTML that embeds `images`, by file name, with the text below them."""
     elements = [
         f'<img alt="{name}" style="display: block; max-width: 100%" '
         f'src="data:image/{name.rpartition(".")[2]};base64,{base64.b64encode(data).decode()}">'
@@ -59,7 +59,7 @@ class LiveDisplay(Observer):
         self._bar = progress.Progress("epoch", *columns, "left", console=self._console, auto_refresh=False)
 
     def began(self, beginning: Beginning) -> None:
-        # Each attempt has a bar of its own.
+        # Each attempt has a separate bar.
         for task in self._bar.task_ids:
             self._bar.remove_task(task)
         self._task = self._bar.add_task("", total=beginning.epochs, completed=beginning.epoch)

@@ -1,8 +1,8 @@
 """Local search over the hard circuit, as a model of an engine: see `difflogic.engine.search`.
 
 The search is the same for every engine, since it computes with whole numbers on the processor. Its epochs count like
-others. They change neither keys, moments nor the number of steps, have no soft loss, and use the evaluation grids as
-their batch.
+those of training, but change neither keys, moments nor the number of steps. They have no soft loss, and their batch is
+the evaluation grids.
 """
 
 import math
@@ -38,7 +38,7 @@ class LocalSearchModel:
             self._states = [_searched(*run) for run in runs]
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        # Epochs of a search have no metrics but their number.
+        # The only metric of an epoch of a search is its number.
         first, self._fetched = self._fetched + 1, self._states[0].epoch
         return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._fetched + 1)] for _ in self._jobs]
 
@@ -57,10 +57,10 @@ class LocalSearchModel:
 
 
 def _costs(job: Job, state: TrainState) -> Words:
-    """Return the costs of a search that continues, otherwise initial ones."""
+    """Return the costs in `state` if a search continues, otherwise initial costs."""
     fresh = search.fresh_costs(job.config, len(job.probes))
     costs = fresh if state.costs is None else state.costs
-    if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code does not check them
+    if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code does not check costs
         raise CheckpointError(
             f"The checkpoint's costs must be {fresh.dtype} {list(fresh.shape)}, as its configuration says, "
             f"got {costs.dtype} {list(costs.shape)}: use another checkpoint."

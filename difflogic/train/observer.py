@@ -1,4 +1,4 @@
-"""Observers, to which a run reports: the command line prints the reports, a notebook draws them."""
+"""Observers, which receive the reports of a run: the command line prints them, a notebook draws them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Beginning:
     path: Path | None
     """Run folder; None if the run is in memory."""
     epoch: int
-    """Last epoch that is done already: 0 for a new run."""
+    """Last epoch before this process: 0 for a new run."""
     epochs: int
     """Total number of epochs, or of environment steps for agents."""
     population: int = 1
-    """Number of models, with seeds counted up from the configuration's."""
+    """Number of models, whose seeds count up from the configuration's seed."""
     lender: str | None = None
-    """Source of the initial circuit, as the end of a sentence; None for a new circuit."""
+    """Description of the run from which the initial circuit was taken, to end a sentence; None for a new circuit."""
 
     @property
     def about(self) -> str:
-        """Description of the task, the circuit and the budget in a line."""
+        """Description of the task, the circuit and the budget in one line."""
         config = self.config
         if isinstance(config, PolicyConfig):
             if isinstance(config, ClassifierConfig):
@@ -99,7 +99,7 @@ class Observer:
     """
 
     stop: Stop | None = None
-    """Request to end the run, which is then saved; None: one of the signals of `signals.watched` ends it."""
+    """Object that may request the end of the run, which is then saved; None: the signals of `signals.watched` do."""
     log_interval: int = 10
     """Epochs between two calls of `logged`."""
 
@@ -107,7 +107,7 @@ class Observer:
         """Receive a report before the first epoch."""
 
     def advanced(self, epoch: int) -> None:
-        """Receive the last epoch that the engine has been given."""
+        """Receive the last epoch that was passed to the engine."""
 
     def working(self) -> None:
         """Receive a sign of life after each environment step of agents, also in evaluations."""
@@ -117,28 +117,28 @@ class Observer:
         return False
 
     def shown(self, members: Sequence[Replica]) -> None:
-        """Receive the models with their current states, to be read only."""
+        """Receive the models with their current states, which must not be changed."""
 
     def judging(self, epoch: int) -> None:
         """Receive the epoch whose models are about to be evaluated and saved."""
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Receive the evaluated models with their states of that epoch, to be read only."""
+        """Receive the evaluated models with their states of that epoch, which must not be changed."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """Receive an attempt of a run with restarts when it begins or continues (`running`), and when it ends."""
+        """Receive an attempt of a run with restarts when it begins or continues, as `running`, and when it ends."""
 
     def logged(self, row: Row, evaluated: Row | None) -> None:
-        """Receive a row at the log interval, an evaluation or the end, and the last row that was evaluated."""
+        """Receive a row at a log interval, an evaluation or the end, and the last evaluated row."""
 
     def compared(self, standing: Standing) -> None:
         """Receive the metrics of a population, in place of `logged`."""
 
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
-        """Receive the row of each agent after an iteration; it has a score after an evaluation."""
+        """Receive the row of each agent after an iteration, and again with a score after an evaluation."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
-        """Receive the engine that an engine benchmark in the first epochs chose for the others."""
+        """Receive the engine that was chosen for later epochs by an engine benchmark in the first epochs."""
 
     def noticed(self, text: str) -> None:
         """Receive a notice for the user, in one sentence."""

@@ -1,9 +1,9 @@
-"""Reachability of a target: whether any circuit could make it from the initial state in the given steps.
+"""Reachability of a target: whether any circuit could reach it from the initial state in the configured steps.
 
 Cells with equal receptive fields are in the same state, whatever the circuit. So cells are partitioned into classes: at
 first by their own bits, then, step by step, by the classes of their neighbours, with one more class for the outside. A
 target that differs within a class cannot be reached. Example: from one cell on a torus, T steps distinguish
-(2T+1)x(2T+1) cells, and all others are alike.
+(2T+1)x(2T+1) cells, and all others are equal.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,14 +20,14 @@ from difflogic.engine import job
 from difflogic.errors import ConfigError
 
 MOST_CELLS = 1 << 15
-"""Number of cells above which a grid is not tested, as that would take too long."""
+"""Maximum number of cells of a tested grid; larger ones would take too long."""
 
 Classes = npt.NDArray[np.int64]
 
 
 @lru_cache(64)  # the form of a page requests it with each change
 def notice(config: Config) -> str | None:
-    """Return a warning if cells must stay wrong for lack of steps. Raises ConfigError if no number of them suffices."""
+    """Return a warning if too few steps force cells to stay wrong. Raises ConfigError if any number is too few."""
     task = config.task
     target = _target(config)
     if target is None:
@@ -82,7 +82,7 @@ def _partitions(config: Config) -> Iterator[Classes]:
         )
         classes = _numbered(rows)
         yield classes
-        # From the second step on the outside is a class of its own: those of cells count from 0.
+        # From the second step on the outside is the class -1, since the classes of cells count from 0.
         outside, count = np.int64(-1), int(classes.max()) + 1
         # Classes only ever split. If a step splits none, no later one will.
         if count == before:
@@ -109,7 +109,7 @@ def _numbered(classes: Iterable[Classes]) -> Classes:
 
 
 def _wrong(classes: Classes, target: Classes) -> int:
-    """Return the least number of wrong cells: all of a class but those of its most frequent target colour."""
+    """Return the minimum number of wrong cells: in each class, all but those of the most frequent target colour."""
     colours = int(target.max()) + 1
     counts = np.bincount((classes * colours + target).reshape(-1), minlength=(int(classes.max()) + 1) * colours)
     return int(target.size - counts.reshape(-1, colours).max(axis=1).sum())

@@ -19,9 +19,9 @@ class Replica:
 
     job: Job
     state: TrainState
-    """Last state that was downloaded from the engine: that of the last epoch at checkpoints and at the end."""
+    """Last state that was downloaded from the engine; at checkpoints and at the end, the state of the last epoch."""
     metrics: list[Row]
-    """One row per epoch, from the first on."""
+    """Metrics of all epochs, one row per epoch."""
     best: int | None = None
     """Lowest hard loss of the scheduled evaluations so far."""
 
@@ -46,7 +46,7 @@ class Replica:
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
     def evaluated(self, row: Row, result: Evaluation) -> Row:
-        """Return the row of the epoch of `state` with its evaluation, and update `best` if that is on the schedule."""
+        """Return `row`, of the epoch of `state`, with its evaluation, and update `best` on scheduled epochs."""
         # The last epoch is evaluated even if it is not on the schedule. `best` then stays as it is, so that a run that
         # continues from here is the same as one that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
@@ -74,6 +74,6 @@ def best_of(members: Sequence[Replica]) -> int:
     if len(members) == 1:
         return 0
     wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
-    # Active gates take time to count, so this is done only for models with equally many mismatches.
+    # Counting active gates takes time, so only those of models with equally many mismatches are counted.
     tied = [index for index, count in enumerate(wrong) if count == min(wrong)]
     return min(tied, key=lambda index: active_gates(members[index].circuit.gate_logits))

@@ -1,10 +1,10 @@
 """Attempts: training that stalls is stopped early and restarts with different wiring.
 
-Attempts share the epochs of one run. If they continue until one is solved, each has all epochs, and a limit of time or
-epochs may end them. Solved then means that a circuit passes the test of `difflogic.train.success`.
+Attempts share the epochs of one run. If training continues until an attempt is solved, each has all epochs, and a
+limit of time or epochs may end them. A circuit then solves its task if it passes `difflogic.train.success`.
 
 Each attempt has a run folder, `attempt-1`, `attempt-2`, ..., and `restarts.json` next to them has their results
-(`difflogic.runs.attempts`). Every command that takes the folder of a run takes the folder that holds them.
+(`difflogic.runs.attempts`). Every command that takes a run folder takes the folder of all attempts too.
 
     done = train(TrainRequest(config=config, restarts=3), Placement(engine), Path("runs/mine"))
     done.best.solved, done.interrupted
@@ -50,9 +50,9 @@ AnyConfig = Config | PolicyConfig
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
 """Options of a request for several attempts that a single attempt does not have."""
 RESERVE = 10.0
-"""Seconds of a limit that are reserved, at most a tenth of it, for the finishing passes."""
+"""Seconds of a limit of time that are reserved for the finishing passes, at most a tenth of the limit."""
 LOOK = 10
-"""Maximum number of epochs between evaluations until solved, since only an evaluation can find a solution."""
+"""Maximum number of epochs between evaluations in training until solved, as only evaluations find solutions."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
     "accuracy.png", "evaluation.json",
@@ -65,18 +65,18 @@ class Attempts:
     """Results of all attempts."""
 
     path: Path | None
-    """Folder that holds the attempts; None if they are in memory."""
+    """Folder of all attempts; None if they are in memory."""
     record: Record
     runs: tuple[Run | AgentRun, ...]
     """Runs of the attempts, in order."""
 
     def __fspath__(self) -> str:
-        """Return the folder of all attempts, or that of the best: see `Run`."""
+        """Return the folder of all attempts, or that of the best attempt: see `Run`."""
         return str(self.path or self.best.__fspath__())
 
     @property
     def best(self) -> Run | AgentRun:
-        """Solved run, else the one with the fewest mismatches, or the highest score of agents."""
+        """Solved run, else the run with the fewest mismatches, or for agents the highest score."""
         return self.runs[self.record.best]
 
     @property
@@ -86,7 +86,7 @@ class Attempts:
 
     @property
     def is_unsolved(self) -> bool:
-        """True if training until solved reached its limit without a solution."""
+        """True if training until solved reached the limit without a solution."""
         over = self.out_of_time or self.record.is_over
         return self.record.restarts is None and over and not self.solved
 
@@ -123,14 +123,14 @@ def train(
     Args:
         request: Request with its configuration.
         placement: Engine.
-        out: New folder for a run folder of each attempt; None: nothing is written.
-        observer: Observer of all runs, which is also called when an attempt begins and ends.
+        out: New folder for the run folders of all attempts; None: nothing is written.
+        observer: Observer of all runs, which also receives the beginning and end of each attempt.
 
     Returns:
         The attempts.
 
     Raises:
-        DifflogicError: As `budget.check` and `Trainer.run`.
+        DifflogicError: Any error of `budget.check` or `Trainer.run`.
     """
     budget.check(request)
     config = request.whole
@@ -167,19 +167,19 @@ def solve(
         False
 
     Args:
-        config: The configuration to train. A recipe such as `robust` needs far fewer attempts than the paper's.
+        config: The configuration to train. The recipe `robust` needs far fewer attempts than that of the paper.
         within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: no limit.
-        engine: An engine, or a selector as `--engine` takes it.
+        engine: An engine, or a selector as for `--engine`.
         out: A new folder for the attempts; None: nothing is written.
-        population: Models that each attempt trains at once.
+        population: Number of models that each attempt trains at once.
         observer: Called when an attempt begins or ends, and for all its epochs.
-        data: The samples that `config` names, if its task is in samples.
+        data: The samples of `config`, if its task is samples.
 
     Returns:
-        The attempts: `solved`, and the `best` one with its circuit.
+        The attempts, with `solved`, and the run of the `best` attempt.
 
     Raises:
-        UsageError: The limit is invalid, or no attempt fits into it.
+        UsageError: The limit is invalid, or too small for one attempt.
         DeviceError: The engine cannot do it.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
@@ -194,8 +194,8 @@ def resume(
 ) -> Attempts:
     """Continue the attempts in a folder, beginning with the one that was interrupted.
 
-    `within` is a new limit: a time begins now, a number of epochs includes those that are done. Raises RunFolderError
-    if the folder holds no attempts or is in use, UsageError if none are left, and the errors of `Trainer.run`.
+    `within` is a new limit: time is counted from now, epochs from the first attempt on. Raises RunFolderError
+    if the folder has no attempts or is in use, UsageError if no attempts are left, and the errors of `Trainer.run`.
     """
     with folders.locked(folder):
         files.check_links(folder)
@@ -211,14 +211,14 @@ def resume(
                 f"--resume {files.quoted(last)} --epochs N --stop-when-solved 0."
             )
         if isinstance(record.config, Config):
-            # Every attempt has a copy of the samples; a new attempt takes that of the first one.
+            # Every attempt has a copy of the samples; a new attempt takes the copy of the first attempt.
             request = replace(request, data=dataset.of_run(record.config, folder / record.attempts[0].folder))
         return _Series(record, request, placement, observer or live.observer(placement.engine)).train(folder)
 
 
 @dataclass
 class _Series:
-    """Series of attempts, in training."""
+    """Series of attempts that are trained one after another."""
 
     record: Record
     request: TrainRequest
@@ -324,7 +324,7 @@ def _copy_best(result: Attempts, out: Path) -> None:
             files.write_atomically(out / name, file.read_bytes())
     best = result.best
     if isinstance(best, Run) and best.best.config.model != best.config.model:
-        # A finished circuit has a configuration of its own, which commands read next to circuit.json.
+        # A circuit of the finishing passes has a separate configuration, which commands read next to circuit.json.
         files.write_atomically(out / "config.toml", best.best.config.to_toml().encode())
     files.write_atomically(out / results.SUMMARY, result.summary.encode())
 
@@ -347,7 +347,7 @@ def _early_stopping(
     """Return the rule that stops an attempt of this configuration early."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
-        left = MOST  # attempts are not limited, so that another one is always of use
+        left = MOST  # attempts are not limited, so another one is always possible
     else:
         epochs //= record.population
 

@@ -46,24 +46,24 @@ class EndedRun(Generic[M]):
     path: Path | None
     """Run folder; None if the run is in memory."""
     config: Config | PolicyConfig
-    """Configuration, with the first seed of a population."""
+    """Configuration, with the first seed if the run has a population."""
     engine: EngineInfo
     members: Sequence[M]
     """Models in the order of their seeds: one, or a population."""
     epoch: int
-    """Number of epochs that are done, or of environment steps for agents."""
+    """Number of epochs so far, or of environment steps for agents."""
     interrupted: signal.Signals | str | None
-    """Signal that stopped it, or the reason that was given to its `Stop`."""
+    """Signal that stopped the run, or the reason in its `Stop`; None if nothing did."""
     summary: str
-    """Result in words."""
+    """Description of the result for users."""
     complete: bool = True
-    """False if it was interrupted while epochs were left."""
+    """False if the run was interrupted while epochs were left."""
     given_up: str | None = None
-    """Reason why it was stopped early, in words that continue a sentence."""
+    """Reason why the run was stopped early, as the continuation of a sentence; None if it was not."""
     lender: str | None = None
-    """Source of its initial circuit, in words that end a sentence; None for a new circuit."""
+    """Source of the initial circuit, as the end of a sentence; None for a new circuit."""
     accepted: bool = False
-    """True if its last evaluation found a solution by its rules, by default without a wrong cell on any grid."""
+    """True if the last evaluation found a solution; by default, a circuit without a wrong cell on any grid."""
 
     def __fspath__(self) -> str:
         """Return the run folder, so that functions take a run in place of its path. Raises UsageError."""
@@ -91,11 +91,11 @@ class Run(EndedRun[Replica]):
 
     config: Config
     best: ModelState
-    """Best model of the run, by fewest mismatches, then fewest active gates; without any evaluation the last one."""
+    """Best model, with the fewest mismatches, then the fewest active gates; the last one before any evaluation."""
     wrong: int | None
     """Number of mismatches of `best` on the evaluation grids; None before the first evaluation."""
     data: Dataset | None = None
-    """Samples that it learned, if its task is in samples."""
+    """Samples of the task; None if the task has no samples."""
 
     @cached_property
     def _temporary(self) -> Path:
@@ -113,8 +113,8 @@ class Run(EndedRun[Replica]):
         return path
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: a rollout of the best circuit, the curves, and the result in words."""
-        # Hard rollouts are the same on every engine, and this one needs no device and no compiler.
+        """Return HTML for a notebook: a rollout of the best circuit, the curves, and the summary."""
+        # Hard rollouts are the same on every engine, and the reference engine needs no device and no compiler.
         return live.in_html(results.images(ReferenceEngine(), self.members, self.best), self.summary)
 
     @property
@@ -134,12 +134,12 @@ class Run(EndedRun[Replica]):
 
     @property
     def metrics(self) -> list[Row]:
-        """One row per epoch, from the first on."""
+        """Metrics of all epochs, one row per epoch."""
         return self.member.metrics
 
     @property
     def state(self) -> TrainState:
-        """Last state, from which --resume continues; the best circuit is `circuit`."""
+        """Last state, from which --resume continues; it may differ from the best circuit."""
         return self.member.state
 
     @property
@@ -161,12 +161,12 @@ class AgentRun(EndedRun["Member"]):
 
     @property
     def best(self) -> Member:
-        """Member with the highest last score, the first one if several have it; of classifiers by validation rows."""
+        """Member with the highest last score, the first one in a tie; for classifiers, the score on validation rows."""
         return self.members[self.leader]
 
     @property
     def score(self) -> float | None:
-        """Mean return of the best: on fresh episodes if the run has ended, else of its last evaluation."""
+        """Mean return of the best member: on fresh episodes if the run has ended, else in its last evaluation."""
         return None if self.best.score is None else self.best.score.mean
 
     @property
@@ -180,7 +180,7 @@ class AgentRun(EndedRun["Member"]):
 
 
 def load_run(folder: Source) -> Run:
-    """Read the run in a folder; of several attempts the best one.
+    """Read the run in a folder; for a folder of attempts, the best attempt.
 
         >>> difflogic.load_run(folder).config.name
         'tiny'
@@ -222,7 +222,7 @@ def load_run(folder: Source) -> Run:
 
 
 def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
-    """Return the manifest of a run and its last engine. Raises RunFolderError if it names none."""
+    """Return the manifest of a run and its last engine. Raises RunFolderError if the manifest names no engine."""
     record = manifest.read(folder)
     engine = manifest.last_engine(record)
     if engine is None:

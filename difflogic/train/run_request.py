@@ -1,4 +1,4 @@
-"""Training of a request: as one run, or, with restarts, as attempts that share its epochs."""
+"""Training of a request, as one run, or with restarts as attempts that share its epochs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +37,7 @@ class Trained:
 
     @property
     def last(self) -> Run | AgentRun:
-        """Run that ended last, from which training would continue."""
+        """Last run, from which training would continue."""
         return self.run if self.attempts is None else self.attempts.runs[-1]
 
     @property
@@ -47,7 +47,7 @@ class Trained:
 
     @property
     def summary(self) -> str:
-        """Result in words, and a line for each attempt."""
+        """Description of the result for users, with a line for each attempt."""
         return self.run.summary if self.attempts is None else self.attempts.summary
 
 
@@ -74,14 +74,14 @@ def fit(
             or `table` is the task.
         epochs: The total number; None: as the configuration says.
         out: A new run folder; None: nothing is written.
-        engine: An engine, or a selector as `--engine` takes it.
+        engine: An engine, or a selector as for `--engine`.
         observer: Receives reports, and may end the run.
-        resume: The folder of a run to continue, by its saved request.
+        resume: The folder of a run to continue, with its saved request.
         options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ..., and
-            `seed`, `batch` and `eval_interval`. A resumed run takes those that `difflogic train --resume` takes.
+            `seed`, `batch` and `eval_interval`. A resumed run takes the options of `difflogic train --resume`.
 
     Returns:
-        The run; of several attempts the best one.
+        The run, or the best of several attempts.
 
     Raises:
         UsageError: The options contradict each other.
@@ -155,7 +155,7 @@ def resumed(folder: Path, **changes: Any) -> TrainRequest:
 
 
 def last_engine(folder: Path) -> EngineInfo | None:
-    """Return the engine that last trained the run in a folder, or None if it is not known."""
+    """Return the engine that last trained the run in a folder, or None if it is unknown."""
     return manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(folder)).parent))
 
 
@@ -164,14 +164,14 @@ def hardening_request(
 ) -> TrainRequest:
     """Return the request that continues training the best circuit of a run until its gates have converged.
 
-    With `search` the hard circuit is searched instead, without gradients. `others` are further fields of the request.
+    If `search`, a search changes the hard circuit instead, without gradients. `others` are more fields of the request.
     """
     best = chosen.load(run)
     return TrainRequest(
         config=hardening(best.config, search, epochs, eval_interval),
         init_from=run,
         data=best.data(),
-        # At the first right evaluation the remaining gates can be set without changing the hard circuit.
+        # At the first evaluation without mismatches, the other gates can be set without changing the hard circuit.
         stop_when_solved=1,
         decide=not search,
         **others,
@@ -194,11 +194,11 @@ def harden(
         2
 
     Args:
-        run: A run or its folder, which does not change.
+        run: A run or its folder, which is not changed.
         out: A new run folder; None: nothing is written.
-        search: Whether gates of the hard circuit are changed one at a time instead, without gradients.
+        search: True to change gates of the hard circuit one at a time instead, without gradients.
         epochs: The number of epochs; None: a quarter of the run's.
-        engine: An engine, or a selector as `--engine` takes it.
+        engine: An engine, or a selector as for `--engine`.
         observer: Receives reports, and may end the run.
 
     Returns:
@@ -214,15 +214,15 @@ def harden(
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder has a checkpoint to resume from, of attempts in the folder of one of them."""
+    """Return whether a folder has a checkpoint to resume from; for attempts, whether one of their folders has one."""
     names = [attempt.folder for attempt in records.read(folder).attempts] if records.is_in(folder) else [""]
     return any(checkpoint.is_in(folder / name) for name in names)
 
 
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
-    """Return the request with its number of restarts, and a notice if its recipe would restart and it does not.
+    """Return the request with its number of restarts, and a notice if its recipe restarts but this run cannot.
 
-    A recipe that restarts does so as often as is useful, unless the request has a number. `config` is the request's.
+    Such a recipe restarts as often as is useful, unless the request sets a number. `config` is the request's.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None
@@ -235,7 +235,7 @@ def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str 
     elif not most and request.population == 1:
         why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:
-        # A population tries several wirings at once, and restarts only if the request says how often.
+        # A population tries several wirings at once, and restarts only if the request sets a number.
         return replace(request, restarts=most if request.population == 1 else 0), None
     return replace(request, restarts=0), f"The recipe {request.recipe} does not restart here: {why}."
 
@@ -247,12 +247,12 @@ def run_request(
     resume: Path | None = None,
     observer: Observer | None = None,
 ) -> Trained:
-    """Train a request that has its configuration in the new folder `out`, or continue the run in the folder `resume`.
+    """Train a request with a configuration in the new folder `out`, or continue the run in the folder `resume`.
 
-    The command, `fit`, a worker and a trial of a sweep all train by this function. Raises the errors of `Trainer.run`,
+    The command, `fit`, workers and trials of sweeps all call this function. Raises the errors of `Trainer.run`,
     `restarts.train` and `restarts.resume`.
     """
-    # Attempts are continued by the request in their folder; only their limit may change.
+    # Attempts continue with the request in their folder; only their limit may change.
     if resume is not None and records.is_in(resume):
         attempts = restarts.resume(resume, placement, observer, request.within)
         return Trained(attempts.best, attempts)

@@ -1,4 +1,4 @@
-"""Training session: the part of a run that one process does.
+"""Training session: the part of a run that one process trains.
 
 The loop that trains, evaluates, writes metrics and saves is the same for automata and agents. `Automata` and `Agents`
 define how an epoch is trained, what an evaluation is, and what a checkpoint contains.
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=EndedRun[Any])
 
 
 class BrokenOffError(Exception):
-    """A stop was requested during an evaluation, which a resumed run repeats."""
+    """A stop was requested during an evaluation, which is repeated when the run is resumed."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Rules:
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
     """Success test of a model; by default no cell is wrong on its evaluation grids."""
     give_up: Callable[[Sequence[Replica]], str | None] | None = None
-    """Early stopping: the reason to stop these models, or None."""
+    """Early stopping: function that returns the reason to stop these models, or None."""
     finish: Callable[[Circuit], Circuit] | None = None
-    """Last change of a solution that ends the run, which must not change what the hard circuit does."""
+    """Final change of the solutions that end the run, which must not change the function of the hard circuit."""
     passes: Finishing | None = None
-    """Passes for the best model if it is not a solution at the end of the run."""
+    """Finishing passes for the best model if it is not a solution at the end of the run."""
 
 
 class Session(ABC, Generic[M, R]):
-    """Loop that trains one model or several. Metrics and checkpoints are written to `folder`, unless it is None."""
+    """Loop that trains one or more models. Metrics and checkpoints are written to `folder`, unless it is None."""
 
     columns: ClassVar[Sequence[str]] = COLUMNS
     """Columns of metrics.csv."""
@@ -65,7 +65,7 @@ class Session(ABC, Generic[M, R]):
     def __init__(
         self, request: TrainRequest, placement: Placement, members: Sequence[M], epoch: int, observer: Observer
     ) -> None:
-        """Raise UsageError if the request asks for more solved models than there are."""
+        """Raise UsageError if the request requires more solved models than there are."""
         self.stop_when_solved = request.solved_models
         if not 0 <= self.stop_when_solved <= max(1, len(members)):
             raise UsageError(
@@ -77,18 +77,18 @@ class Session(ABC, Generic[M, R]):
         self.record: dict[str, Any] = {}
         self.stop = Stop()
         self.epoch = self._first_epoch = epoch
-        # The last epochs whose rows are written, and whose states are saved. Both lag behind `epoch`, up to which
-        # epochs were passed to the engine.
+        # The last epoch whose rows are written, and the last one whose state is saved. Both may be before `epoch`,
+        # the last epoch that was passed to the engine.
         self._reported = self._saved = epoch
         self._clock = time.monotonic()
         self.seconds_before = self.seconds_here = 0.0
         self.notices: tuple[str, ...] = ()
         self.lender: str | None = None
-        """Source of the initial circuit, in words that end a sentence; None for a new circuit."""
+        """Source of the initial circuit, as the end of a sentence; None for a new circuit."""
         self.accepted: list[bool] = []
-        """Whether each model is a solution, by the last evaluation."""
+        """Result of the last evaluation: for each model, True if it is a solution."""
         self.given_up: str | None = None
-        """Reason why the run was stopped early."""
+        """Reason why the run was stopped early; None if it was not."""
         self.complete = False
         """True if all epochs are done, solutions ended the run, or it was stopped early."""
 
@@ -97,7 +97,7 @@ class Session(ABC, Generic[M, R]):
     @property
     @abstractmethod
     def info(self) -> EngineInfo:
-        """Engine that trains now."""
+        """Description of the engine that currently trains."""
 
     @abstractmethod
     def next_stop(self) -> int:
@@ -105,19 +105,19 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def iterate(self, stop: int) -> None:
-        """Train towards epoch `stop`, as far as one call of the engine goes."""
+        """Train towards epoch `stop`, for one call of the engine."""
 
     @abstractmethod
     def is_logged(self) -> bool:
-        """Return whether the rows of this epoch are reported although it is not evaluated."""
+        """Return whether the rows of this epoch are reported even if the epoch is not evaluated."""
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        """Write and report the rows since the last call; `evaluate` this epoch and save it. Raises BrokenOffError."""
+        """Write and report the rows since the last call; if `evaluate`, evaluate and save. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:
-        """Return everything from which training continues after this epoch."""
+        """Return the checkpoint from which training can continue after this epoch."""
 
     @abstractmethod
     def close(self) -> None:
@@ -131,23 +131,23 @@ class Session(ABC, Generic[M, R]):
         """Prepare the first epoch of this process. Raises BrokenOffError."""
 
     def reason_to_stop(self) -> str | None:
-        """Return the reason to stop early after the evaluation of this epoch, the same after a resume; else None."""
+        """Return the reason to stop early after this evaluation, else None. A resumed run returns the same."""
 
     def finish(self) -> None:
-        """Do what follows the last epoch: the final evaluation, or the finishing passes. Raises BrokenOffError."""
+        """Run what follows the last epoch: the final evaluation, or the finishing passes. Raises BrokenOffError."""
 
     def journal(self) -> Sequence[Sequence[MetricsLine]]:
-        """Return the rows of each model with which a resumed run begins."""
+        """Return the earlier rows of each model, with which a resumed run begins."""
         return [[] for _ in self.members]
 
     def contents(self) -> Mapping[str, bytes]:
-        """Return further files of a new run folder."""
+        """Return more files for a new run folder, by name."""
         return {}
 
     # the loop ----------------------------------------------------------------------------------------
 
     def write_to(self, folder: RunFolder, record: dict[str, Any]) -> Session[M, R]:
-        """Write to this folder, whose manifest is `record`, from now on."""
+        """Write to `folder`, whose manifest is `record`, from now on."""
         self.folder, self.record = folder, record
         return self
 
@@ -162,12 +162,12 @@ class Session(ABC, Generic[M, R]):
 
     @property
     def seconds(self) -> float:
-        """Seconds of training so far, over all processes."""
+        """Number of seconds of training so far, over all processes."""
         return self.seconds_before + time.monotonic() - self._clock
 
     @property
     def elapsed_s(self) -> float:
-        """Total seconds of training, once it has ended."""
+        """Total number of seconds of training, after its end."""
         return self.seconds_before + self.seconds_here
 
     def train(self, stop: Stop) -> None:
@@ -192,7 +192,7 @@ class Session(ABC, Generic[M, R]):
 
     def _train(self, stop: Stop) -> None:
         self.begin()
-        # A resumed run may have ended, or been stopped early, just before its process was killed. Then no epoch is
+        # A resumed run may have ended, or been stopped early, just before its process was killed: then no epoch is
         # trained.
         self.complete = self._is_over()
         while not self.complete and stop.reason is None:

@@ -1,4 +1,4 @@
-"""Requests to end a run at its next safe point, saved: by a program, or by Ctrl-C, SIGTERM and what clusters send."""
+"""Requests to save and end a run at its next safe point, by a program or by signals: Ctrl-C, SIGTERM and others."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from types import FrameType, TracebackType
 from typing import Any
 
 OVER = "the limit of"
-"""First words of the reason of a run that ended because its time was over."""
+"""First words of the reason if a run ended because its time was over."""
 INSISTENT = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the process if they come twice; the system itself repeats others, such as SIGXCPU every second."""
+"""Signals that end the process if received twice. Others are repeated by the system, SIGXCPU every second."""
 WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
-"""Names of the signals that stop a run, the last four if the system has them."""
+"""Names of the signals that stop a run. Some systems lack the last four."""
 
 
 def watched() -> list[signal.Signals]:
-    """Return the signals that stop a run: those of this system that its starting process has not set to be ignored.
+    """Return the signals that stop a run: those of `WATCHED` that exist here and were not ignored at the start.
 
     A shell starts the background jobs of a script with SIGINT ignored, and nohup any command with SIGHUP ignored.
     """
@@ -27,34 +27,34 @@ def watched() -> list[signal.Signals]:
 
 
 class Stop:
-    """A request to end a run after the epochs under way, saved. Any thread may make it."""
+    """Request to save and end a run after the current call of the engine. Any thread may make the request."""
 
     def __init__(self, other: Stop | None = None) -> None:
-        """Pass on what `other` requests; this one then ends the training alone."""
+        """Also take requests of `other`. Requests of this object then end only the training."""
         self._other = other
         self._reason: signal.Signals | str | None = None
 
     @property
     def reason(self) -> signal.Signals | str | None:
-        """Return the reason to stop, a signal or a text; None until a stop is requested."""
+        """Reason to stop, a signal or a text; None until a stop is requested."""
         return self._reason or (None if self._other is None else self._other.reason)
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether a running evaluation is broken off too, which it is not if only the training is to end."""
+        """True if a running evaluation is interrupted too; False if only the training should end."""
         return self.reason is not None if self._other is None else self._other.is_urgent
 
     def ask(self, reason: signal.Signals | str) -> None:
-        """Request a stop; the first reason stands."""
+        """Request a stop. After the first request, further ones have no effect."""
         if self._reason is None:
             self._reason = reason
 
 
 class Deadline(Stop):
-    """A stop that is requested when a time has passed."""
+    """Request to stop after a limit of time."""
 
     def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
-        """Start a limit of `seconds`, of which `used` are over already."""
+        """Start a limit of `seconds`, of which `used` have already passed."""
         super().__init__(other)
         self._seconds = seconds
         self._end = time.monotonic() + seconds - used
@@ -67,10 +67,10 @@ class Deadline(Stop):
 
 
 class StopSignals(Stop):
-    """Signal handlers that request a stop while they are open; `received` is the first signal.
+    """Context manager whose signal handlers request a stop; `received` is the first signal.
 
-    A second Ctrl-C or SIGTERM ends the process as usual. Python lets only the main thread handle signals: in any other
-    thread nothing is received.
+    A second Ctrl-C or SIGTERM ends the process as usual. In Python only the main thread handles signals: in other
+    threads none are received.
     """
 
     def __init__(self) -> None:
@@ -99,5 +99,5 @@ class StopSignals(Stop):
     def _restore(self, numbers: Iterable[signal.Signals]) -> None:
         for number in [each for each in numbers if each in self._handlers]:
             handler = self._handlers.pop(number)
-            # None: a handler that was not set from Python and cannot be put back from it
+            # None: a handler that was not set from Python and cannot be restored from Python
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

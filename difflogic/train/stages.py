@@ -1,13 +1,13 @@
-"""Stages of a run (smaller grids, the task's own grid, search), and the training that goes through them.
+"""Stages of a run (smaller grids, the task's own grid, search), and the training that runs them in order.
 
 A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own. A small grid is learned sooner, as
-gradients pass fewer steps and no cell is far from the border. It may end with a search over the hard circuit. States,
-moments, keys and counters pass from stage to stage unchanged, and the stage is a function of the epoch, so that a
+gradients pass fewer steps and no cell is far from the border. A run may end with a search over the hard circuit.
+States, moments, keys and counters pass from stage to stage unchanged, and the stage depends only on the epoch. So a
 resumed run continues as if it had not stopped. Evaluations always use the task's own grid and steps.
 
 Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
-60 and 61 to 100 on smaller grids, 101 to 400 on the task's own, and 401 to 500 of the search. Resumed after epoch 60,
-it begins in the second.
+60 and 61 to 100 on smaller grids, 101 to 400 on the task's own, and 401 to 500 of the search. If it is resumed after
+epoch 60, it begins with the second stage.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
-"""Maximum number of bytes of states that are evaluated at once while a grid grows; at least those of one step."""
+"""Maximum number of bytes of states evaluated at once while a grid grows; one step is always allowed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Epochs that are trained alike: on a smaller grid, on the task's own, or by the search."""
+    """Range of epochs that train in one way: on a smaller grid, on the task's own, or by the search."""
 
     until: int
-    """Last epoch."""
+    """Last epoch of the stage."""
     jobs: Sequence[Job]
     """Complete task of each model."""
     smaller: Sequence[Job] = ()
@@ -44,7 +44,7 @@ class Stage:
 
     @property
     def is_complete(self) -> bool:
-        """True if gradients are those of the complete task, on which engines are compared."""
+        """True if the stage trains the complete task by gradients; engines are compared only in such a stage."""
         return not self.smaller and not self.searches
 
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
@@ -59,15 +59,15 @@ class Stage:
             engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
 
     def evaluate(self, engine: Engine, model: Model) -> list[Evaluation]:
-        """Evaluate the complete task; only `train_hard_loss` is that of the grid on which this stage trains."""
+        """Evaluate the complete task; only `train_hard_loss` refers to the grid on which this stage trains."""
         evaluations = model.evaluate()
         if not self.smaller:
             return evaluations
-        # The model of a smaller grid has no buffers for the complete task, so its engine does a rollout in parts.
+        # The model of a smaller grid has no buffers for the complete task, so the engine runs a rollout in parts.
         return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), evaluations, strict=True)]
 
     def _reserved(self, engine: Engine) -> int:
-        """Return the bytes that a model of a smaller grid leaves free for evaluations of the complete task."""
+        """Return the number of bytes that a model of a smaller grid leaves free to evaluate the complete task."""
         if not self.smaller:
             return 0
         job = self.jobs[0]
@@ -80,7 +80,7 @@ def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
     grids, begin, remaining = jobs[0].config.growth.until, jobs[0].config.search.begin, []
     end = begin or MOST
     for index, until in enumerate((*grids, end)):
-        # Stages that have ended are left out, as are those that would begin after the search.
+        # Stages that have ended, or that would begin after the search, are omitted.
         if epoch < min(until, end):
             grows = index < len(grids)
             smaller = [make_job(at_stage(job.config, index), job.circuit) for job in jobs] if grows else []
@@ -105,7 +105,7 @@ def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluatio
 
 
 def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], job: Job) -> Floats:
-    """Return the states `[B, H, W, C]` after all steps of a hard rollout, which is done in parts."""
+    """Return the states `[B, H, W, C]` after all steps of a hard rollout, which is run in parts."""
     state: npt.ArrayLike = grids
     for done in range(0, job.config.task.steps, _steps_at_once(job)):
         count = min(_steps_at_once(job), job.config.task.steps - done)
@@ -116,42 +116,42 @@ def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], 
 
 
 def _steps_at_once(job: Job) -> int:
-    """Return the number of CA steps of one call of the engine."""
+    """Return the maximum number of CA steps in one call of the engine."""
     return min(job.config.task.steps, max(1, STRETCH_BYTES // (4 * job.probes[:WORD].size)))
 
 
 class Training:
-    """Training of some models through their stages, on one engine at a time. Lists have one entry per model."""
+    """Training of one or more models through all stages, on one engine at a time. Lists have one entry per model."""
 
     def __init__(self, placement: Placement, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
         """Open the first stage. Raise CheckpointError, or DeviceError if the device cannot hold one of the stages."""
         self.epoch = states[0].epoch
         self.engine = placement.engine
-        """Engine that trains now."""
+        """Engine that currently trains."""
         self._placement, self._epochs = placement, jobs[0].config.train.epochs
         self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
         self._race: Race | None = None
         self._stage, *self._later = stages(jobs, self.epoch)
-        # An error in the middle of the run, if the complete task does not fit, would come too late.
+        # If the complete task does not fit into memory, an error in the middle of the run would be too late.
         for stage in (self._stage, *self._later) if self._stage.smaller else ():
             stage.check_memory(self.engine, placement.max_memory)
         self._open(states)
 
     @property
     def info(self) -> EngineInfo:
-        """Engine that trains now."""
+        """Description of the engine that currently trains."""
         return self._model.info
 
     def ask_race(self) -> Decision | None:
-        """Return the result of the engine benchmark once it has ended; to be called before each `advance`."""
-        # This may switch the engine: the next epoch is then a trial of another one.
+        """Return the result of the engine benchmark when it has ended, else None. Call this before each `advance`."""
+        # This may switch the engine: the next epoch is then a trial of another engine.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
         if decision is not None:
             self._race = None
         return decision
 
     def advance(self, stop: int) -> int:
-        """Train towards epoch `stop`, as far as one call of the model goes, and return the last trained epoch."""
+        """Train towards epoch `stop`, for one call of the model, and return the last trained epoch."""
         if self.epoch == self._stage.until:
             self._next_stage()
         if self._race is None:
@@ -207,11 +207,11 @@ class Training:
             waiting += metrics
 
     def _switch(self, engine: Engine) -> EngineInfo:
-        """Move the exact states to another engine; if it raises an error, nothing has changed."""
+        """Move the exact states to another engine. If that engine raises an error, nothing is changed."""
         self._collect()
         # The limit is that of the first engine's device.
         limit = self._placement.max_memory if engine is self._placement.engine else None
-        # Both models are open for a moment, on different devices, so that an error leaves the old one in place.
+        # Both models are open for a moment, on different devices, so an error leaves the old one unchanged.
         model = self._stage.open(engine, self._model.states(), limit)
         self._model.close()
         self._model, self.engine = model, engine

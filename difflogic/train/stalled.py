@@ -1,8 +1,8 @@
-"""Early stopping: an attempt that makes no progress ends while another one could still be of use.
+"""Early stopping: an attempt without progress ends while there is still time for another attempt.
 
 One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of mismatches falls
-to `PROGRESS` of its former minimum. From its first look on, an attempt ends if it made no progress for as long as it
-took to get so far, counted in the cost of epochs, or if its soft loss is still above `HOPELESS` of the initial one.
+to `PROGRESS` times its former minimum. From the epoch `first_look` on, an attempt ends if the epochs since its last
+progress cost as much as all before, or if its soft loss is still above `HOPELESS` times the initial one.
 """
 
 import math
@@ -18,15 +18,15 @@ from difflogic.runs.journal import Row
 FIRST_LOOK = 0.2
 """Share of all epochs before which no attempt ends."""
 HOPELESS = 0.3
-"""Share of the initial soft loss."""
+"""Share of the initial soft loss above which an attempt ends."""
 PROGRESS = 0.9
-"""Share of the former minimum."""
+"""Share of the former minimum to which a value must fall to be progress."""
 MEAN_OF = 10
-"""Epochs over which the soft loss is averaged, since that of one epoch comes from few samples."""
+"""Number of epochs over which the soft loss is averaged, since one epoch has few samples."""
 
 
 def first_look(config: Config, epochs: int) -> int:
-    """Return the epoch before which no attempt ends: that of the first growth, if the grid grows.
+    """Return the epoch before which no attempt ends; if the grid grows, the epoch of the first growth.
 
     A search that begins early has as many epochs as were trained before it.
     """
@@ -37,16 +37,16 @@ def first_look(config: Config, epochs: int) -> int:
 
 
 def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | None:
-    """Return the reason to stop an attempt early, in words that continue a sentence; None if it continues.
+    """Return the reason to stop an attempt early, as the continuation of a sentence; None if it continues.
 
     Args:
-        rows: Epochs of the attempt.
+        rows: Metrics of the attempt's epochs.
         left: Number of epochs that were left for it and later attempts when it began.
         epochs: Number of epochs of all attempts.
         config: Configuration of the attempt.
     """
     done, look = len(rows), first_look(config, epochs)
-    # Too early, or too late for another attempt, which needs as many epochs as its first look.
+    # It is too early, or too late for another attempt, which needs `look` epochs.
     if done < look or left <= 2 * look or left - done < look:
         return None
     losses = _mean_losses(rows, config)
@@ -61,9 +61,9 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 
 
 def is_milestone(rows: Sequence[Row], config: Config) -> bool:
-    """Return whether the last evaluation is the first since the first look, or since its epochs doubled once more.
+    """Return whether the last evaluation is the first after `first_look` epochs, or after 2, 4, 8 ... times as many.
 
-    Then a repair of the few wrong cells of an image is tried, which a search may take minutes to find.
+    Then a repair of the few wrong cells of an image is tried, which may take a search minutes.
     """
     look = first_look(config, config.epochs)
     before, last = [0, *(row.epoch for row in rows if row.hard_loss is not None)][-2:]
@@ -71,7 +71,7 @@ def is_milestone(rows: Sequence[Row], config: Config) -> bool:
 
 
 def most_restarts(config: Config, epochs: int) -> int:
-    """Return the largest useful number of restarts within this number of epochs of the complete task."""
+    """Return the maximum useful number of restarts within `epochs` epochs of the complete task."""
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
@@ -85,7 +85,7 @@ def last_progress(rows: Sequence[Row], config: Config) -> int:
 
 
 def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]:
-    """Return the mean soft loss of a cell up to each epoch from MEAN_OF on. A search has none."""
+    """Return the mean soft loss of a cell over `MEAN_OF` epochs, from epoch `MEAN_OF` to the search."""
     trained = rows[: config.search.begin or None]
     soft = np.array([row.soft_loss for row in trained]) / _cells(trained, config)
     soft[np.isnan(soft)] = math.inf  # no progress, and larger than everything else
@@ -94,7 +94,7 @@ def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]
 
 
 def _cells(rows: Sequence[Row], config: Config) -> npt.NDArray[np.int64]:
-    """Return the cells of the grid of each epoch."""
+    """Return the number of cells of the grid of each epoch."""
     until = config.growth.until
     sizes = np.array([schedule.cells(config, end + 1) for end in (0, *until)])
     return sizes[np.searchsorted(until, [row.epoch for row in rows])]

@@ -25,19 +25,19 @@ from difflogic.train.replica import Replica
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Checkpoint, and its members with the metrics that led to it."""
+    """Checkpoint from which a run starts, with its members and their metrics so far."""
 
     checkpoint: Checkpoint[ModelState]
     members: list[Replica]
     notices: tuple[str, ...] = ()
     lender: chosen.Chosen | None = None
-    """Source of the initial circuit."""
+    """Source run of the initial circuit; None for new circuits."""
     best: ModelState | None = None
-    """Best model of a resumed run so far."""
+    """Best model so far of a resumed run; None if there is none."""
 
 
 def fresh(request: TrainRequest) -> Start:
-    """Return epoch 0: pass-through gates, or the logits and wiring of the source run `request.init_from`.
+    """Return the state at epoch 0: pass-through gates, or logits and wiring of the source run `request.init_from`.
 
     Raises:
         ConfigError: The population is invalid, or no circuit can reach the target.
@@ -50,7 +50,7 @@ def fresh(request: TrainRequest) -> Start:
         raise ConfigError("This configuration trains agents: expected one of automata.")
     init_from = None if request.init_from is None else Path(request.init_from)
     configs = populations.configs(config, request.population)
-    # First, as it costs less than making circuits.
+    # This comes first, as it costs less than making circuits.
     notice = reach.notice(config)
     source = None if init_from is None else chosen.load(init_from)
     circuit = None if source is None else source.circuit
@@ -66,7 +66,7 @@ def fresh(request: TrainRequest) -> Start:
 
 
 def _start_grids(config: Config, file: Path | None) -> Grids | None:
-    """Return the initial states in the file that `pool.starts` requires, or None if it requires none."""
+    """Return the initial states in the file that `pool.starts` requires, or None if no file is required."""
     if not config.pool.starts:
         return None
     if file is None:
@@ -90,7 +90,7 @@ def _first(
 
 
 def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circuit:
-    """Return the source's circuit for a run that expects this shape. Raises CheckpointError if it has another."""
+    """Return the source's circuit for a run that expects this shape. Raises CheckpointError for another shape."""
     source = source.chosen if expected.candidates == 1 else source
     for network, layers in expected.logits.items():
         shapes = [list(layer.shape) for layer in layers]
@@ -105,9 +105,9 @@ def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circu
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start:
-    """Return the state in the checkpoint `file` of the run in `folder`; `named` is the path that the user gave.
+    """Return the state in the checkpoint `file` of the run in `folder`; `named` is the path from the user.
 
-    `config` is that of the run, of a population with the first seed. Raises CheckpointError for an unusable file,
+    `config` is that of the run, for a population with the first seed. Raises CheckpointError for an unusable file,
     ConfigError if `config` belongs to another run, UsageError if the run is already past `config.train.epochs`.
     """
     saved = checkpoint.read(file)
@@ -122,7 +122,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
     notices = []
     if file.name == checkpoint.PREVIOUS and named.is_dir():
         notices.append(f"{checkpoint.NAME} is missing (a save was interrupted): continuing from {file.name}.")
-    # Rows are written before the checkpoint of their epoch, so a run that was killed may have rows that are newer.
+    # Rows are written before the checkpoint of their epoch, so a run that was killed may have newer rows.
     rows = [of_member[: saved.epoch] for of_member in folder.read_rows(saved.seeds)]
     complete = min(map(len, rows))
     if complete < saved.epoch:
@@ -144,21 +144,21 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
-    """Return the best model of a run resumed after `epoch`, unless it is of a later epoch, and a notice."""
+    """Return the best model of a run that resumes after `epoch`, None if it is of a later epoch, and a notice."""
     file = folder.path / checkpoint.BEST
     if not file.exists():
         return None, None
     try:
         best = checkpoint.load(file)
     except CheckpointError as error:
-        # The run itself is intact, so a damaged best is no reason to stop it.
+        # The run itself is intact, so a damaged best model is no reason to stop.
         return None, f"{file} is left out: the next evaluated circuit becomes the best one. {error}"
-    # A newer best was saved just before a crash. Its epochs are repeated, and so is its evaluation.
+    # A newer best model was saved just before a crash: its epochs and its evaluation are repeated.
     return (best if best.state.epoch <= epoch else None), None
 
 
 def members(saved: Checkpoint[ModelState], rows: Sequence[Sequence[Row]], data: Dataset | None = None) -> list[Replica]:
-    """Return the models of a checkpoint with their metrics so far; `data` are the samples of the run, if it has any."""
+    """Return the models of a checkpoint with their metrics so far; `data` are the samples of the run, if any."""
     return [
         Replica(job.make_job(model.config, model.circuit, data), model.state, list(metrics), model.best)
         for model, metrics in zip(saved.members, rows, strict=True)

@@ -1,9 +1,9 @@
-"""Success test: whether a circuit is right beyond the evaluation grids by which it is chosen.
+"""Success test: whether a circuit is right not only on the evaluation grids by which it is chosen.
 
 A board must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64. An asynchronous
 board must be nearly right on its own grid and on grids of twice and four times the side, whichever cells fire, and no
-cell may stay wrong. A rule must be right on all its boards, samples on all held-out and all training samples, an image
-in every pixel. A circuit is chosen by the evaluation grids alone (`chosen`), as they are, turned, mirrored and side by
+cell may stay wrong. A rule must be right on all its boards, a task of samples on all held-out and training samples, an
+image in every pixel. A circuit is chosen only by the evaluation grids (`chosen`), also turned, mirrored and side by
 side, and tested on fresh initial states (`measure`). A proof by three-valued simulation for all initial states of a
 board replaces both.
 """
@@ -34,7 +34,7 @@ STARTS = 64
 FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 """`fold_in` data of the fresh initial states ("fres") and of their fire masks ("frms")."""
 TIMES = 4
-"""Factor of the CA steps of training after which a board must still be right."""
+"""Factor of the training's CA steps: a board must still be right after the product."""
 LARGE = 64
 """Side of the largest grid on which a board must be right."""
 SCALES = (1, 2, 4)
@@ -42,24 +42,24 @@ SCALES = (1, 2, 4)
 MASK_SEEDS = 3
 """Number of sequences of fire masks."""
 MOST_WRONG = 0.01
-"""Largest share of wrong cells of an asynchronous board, whose cells are never all just updated. No cell may be wrong
-for T steps on end, though: wrong cells along the border are a smaller share of a larger grid, and would pass there."""
+"""Maximum share of wrong cells of an asynchronous board, where some cells always wait for their update. But no cell may
+be wrong for T steps in a row: wrong cells along the border are a smaller share of a larger grid, and would pass."""
 PROMISING = 0.9
-"""Accuracy above which an asynchronous board is tested further."""
+"""Minimum accuracy of an asynchronous board that is tested further."""
 SEARCH_SECONDS = 2.0
-"""Time of the search for a wrong initial state."""
+"""Maximum time of the search for a wrong initial state, in seconds."""
 CELLS_AT_ONCE = 1 << 15
 """Maximum number of cells in one rollout, whose states are all stored."""
 
 
 class SuccessTest:
-    """Success test for circuits of one configuration; `engine` does the rollouts, which are exact on every engine."""
+    """Success test for circuits of one configuration; `engine` runs the rollouts, which are exact on every engine."""
 
     def __init__(self, engine: Engine, config: Config) -> None:
         self._engine, self._config = engine, config
 
     def passed(self, member: Replica, evaluation: Evaluation) -> bool:
-        """Return whether a model that was just evaluated is chosen, and right on fresh initial states."""
+        """Return whether a model with this evaluation is chosen, and right on fresh initial states."""
         circuit = member.circuit
         if not self.is_promising(evaluation):
             return False
@@ -68,7 +68,7 @@ class SuccessTest:
             return True
         right = self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
         right = right and not self.misses_samples(circuit, member.job)
-        # Last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
+        # This is last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
         return right and not self.has_wrong_start(circuit)
 
     def is_promising(self, evaluation: Evaluation) -> bool:
@@ -123,14 +123,14 @@ class SuccessTest:
         return False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
-        """Return whether to choose this circuit, by the evaluation grids alone."""
+        """Return whether to choose this circuit, only by the evaluation grids."""
         config = self._config
         if not self.is_promising(evaluation):
             return False
         if not config.task.is_fixed:
             return True
         if config.train.asynchronous:
-            # Other masks than those of `measure`, since nothing may be chosen by what decides.
+            # The masks differ from those of `measure`, since the final test must not influence the choice.
             key = prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM + 1)
             height, width = probes.shape[1:3]
             starts = [tiled(probes, times * height, times * width) for times in SCALES]
@@ -142,13 +142,13 @@ class SuccessTest:
         return self.is_right(self._board(circuit, views, [tiled(views, *size) for size in self._larger]))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
-        """Return the mismatches on fresh initial states, or on the evaluation grids if the task samples none."""
+        """Return the mismatches on fresh initial states, or on the evaluation grids if the task samples no states."""
         config = self._config
         if config.task.start != "random" or not config.task.is_fixed:
             return {"wrong": evaluation.hard_loss}
         height, width = config.task.height, config.task.width
         if config.train.asynchronous:
-            # Equally many cells of each size: a large grid has room for many initial states side by side.
+            # Each size has equally many cells, so large grids have fewer initial states.
             fresh = [self._draw(times * height, times * width, STARTS // times**2) for times in SCALES]
             return self._asynchronous(circuit, fresh, prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM))
         return self._board(circuit, self._draw(height, width), [self._draw(*size) for size in self._larger])
@@ -165,7 +165,7 @@ class SuccessTest:
     ) -> tuple[int, int]:
         """Return the number of mismatches after `steps` from `starts [B, H, W, C]`, and of those that stay.
 
-        A mismatch stays if it is there after each of the last T steps, or after all if they are fewer.
+        A mismatch stays if it occurs after each of the last T steps, or after all steps if there are fewer.
         """
         own = self._config.task
         target, total, stay = job.fixed_target(replace(own, height=starts.shape[1], width=starts.shape[2])), 0, 0
@@ -193,8 +193,8 @@ class SuccessTest:
         """Return the shares of wrong cells, and the cells that stay wrong, up to the first scale that is not right."""
         measured: dict[str, Any] = {"wrong_shares": [], "stay_wrong": 0}
         for times, x in zip(SCALES, starts, strict=True):
-            # A signal from the border crosses at most a cell a step: four times the side needs 4T steps, and as many
-            # again, since not every cell fires in a step.
+            # A signal from the border crosses at most one cell per step: four times the side needs 4T steps, doubled
+            # since not every cell fires in a step.
             height, width, steps = *x.shape[1:3], max(TIMES, 2 * times) * self._config.task.steps
             shares = []
             for sub in prng.split(key, MASK_SEEDS):
@@ -209,16 +209,16 @@ class SuccessTest:
 
     def _draw(self, height: int, width: int, count: int = 0) -> Bits:
         """Return random initial states of a stream that neither training nor evaluation uses."""
-        # The height is folded in, so that a large grid is no continuation of a small one.
+        # The height is folded in, so that a large grid does not begin like a small one.
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
         shape = (count or STARTS, height, width, self._config.model.channels)
         return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
-    """Return by size whether a circuit is right on grids of 2 and 4 times the sides, and a board on an odd one.
+    """Return by size whether a circuit is right on grids of 2 and 4 times the sides, and a board on one more size.
 
-    None means not proved. It is empty if the task defines no other sizes, or if cells fire at random from one state.
+    None means not proved. No size is returned if the task has no other, or if cells fire at random from one state.
     """
     task = config.task
     if not knows_larger_grids(task) or (config.train.asynchronous and not job.is_of_every_start(config)):
@@ -233,7 +233,7 @@ def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | Non
 
 
 def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
-    """Return whether the circuit shows the target of a grid of this size; None if neither is proved."""
+    """Return whether the circuit shows the target on a grid of this size; None if no proof is found for either."""
     config = resized(config, height, width)
     target, start = job.fixed_target(config.task), job.start(config)
     if start is None:
@@ -243,7 +243,7 @@ def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) 
 
 
 def turned(probes: Bits) -> Bits:
-    """Return the grids as they are, turned and mirrored, without those that change their shape."""
+    """Return the grids with all turned and mirrored copies of the same shape."""
     # A board has no up or down, so that its circuit must work on turned grids as well.
     turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
     views = [*turns, *(np.flip(turn, axis=2) for turn in turns)]
@@ -251,9 +251,9 @@ def turned(probes: Bits) -> Bits:
 
 
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
-    """Return the grids side by side, as grids of `high` x `wide` cells; the rest that does not fill one is left out.
+    """Return the grids side by side, as grids of `high` x `wide` cells; grids that do not fill one are left out.
 
-    Too few for one grid are repeated, and a grid is never smaller than one of them.
+    If there are too few to fill one, they are repeated. The result is never smaller than one of the grids.
     """
     height, width = probes.shape[1:3]
     down, across = max(1, high // height), max(1, wide // width)

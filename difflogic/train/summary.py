@@ -1,6 +1,6 @@
-"""Text of a run's result: the last lines of a command, the details that summary.txt adds, and advice for unsolved runs.
+"""Text of a run's result: the last lines of a command, the details of summary.txt, and advice for unsolved runs.
 
-A summary begins with its result. A screen shows the lines before `Details:`.
+A summary begins with the result. A command prints the lines before `Details:`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
 DETAILS = "\nDetails:\n"
 RIGHT = {True: "right", False: "wrong", None: "not decided"}
 NEARLY = 0.05
-"""Largest share of wrong cells for which `harden --search` is recommended."""
+"""Maximum share of wrong cells for which `harden --search` is recommended."""
 
 
 def brief(summary: str) -> str:
@@ -57,9 +57,9 @@ def of_run(
         members: Models after their last epoch.
         engine: Engine that trained them.
         epochs: Number of epochs that this process trained.
-        seconds: Time that they took.
+        seconds: Time that these epochs took.
         best: Best model; None before the first evaluation.
-        finishing: Lines on what the finishing passes changed in it.
+        finishing: Lines about the changes that the finishing passes made to `best`.
     """
     lines, count = [_result(config, members, best)], len(members)
     if best is not None:
@@ -86,9 +86,9 @@ def of_run(
 
 
 def certainty(config: Config, circuit: Circuit, wrong: int | None) -> tuple[list[str], list[str]]:
-    """Return the proof for all initial states of a board, and the sizes on which a solved circuit is right, as lines.
+    """Return lines about the proof for all initial states of a board, and about sizes on which the circuit is right.
 
-    Each list has one line, or none if nothing is proved or the task has one size.
+    Each list has one line, or is empty if nothing is proved or the task has only one size.
     """
     netlist = lean(CellNetlist.of_run(circuit, config))
     return _initial_states(config, netlist), _sizes(config, netlist) if wrong == 0 else []
@@ -103,11 +103,11 @@ def of_agents(
     Args:
         config: Configuration of the run.
         members: Agents after their last step.
-        best: The best of them.
+        best: Best agent.
         steps: Number of environment steps, or of rows of a table.
-        seconds: Time that they took.
+        seconds: Time that these steps took.
         baselines: Scores of agents that do not learn; None if the run has not ended.
-        netlist: Hard circuit of the best agent; None if it has none.
+        netlist: Hard circuit of the best agent; None for an agent without one.
     """
     lines = [_result_of_agents(config, best, len(members), baselines is not None)]
     is_of_rows = isinstance(config, ClassifierConfig)
@@ -138,7 +138,7 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
         best: Summary of the best attempt.
         number: Number of the best attempt, from 1.
         attempts: The attempts in order.
-        until: How attempts ended that go on until one is solved: `solved` or `not solved within 60 s`; else None.
+        until: End of training until solved: `solved` or `not solved within 60 s`; None for other training.
     """
     short, _, details = best.rstrip().partition(DETAILS)
     verdict, *lines = short.rstrip().splitlines()
@@ -153,12 +153,12 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
 
 
 def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]:
-    """Return a heading and a line for each thing to try; none if the run is solved, or has not ended.
+    """Return a heading and a line for each thing to try next; no lines if the run is solved or was interrupted.
 
     Args:
         run: The run.
-        restarted: Whether it is the best of several attempts.
-        build: Command that makes a circuit for its task without training; None if there is none.
+        restarted: True if the run is the best of several attempts.
+        build: Command that makes a circuit for the task without training; None if no command can.
     """
     if run.solved or not run.complete or run.wrong is None:
         return []
@@ -166,7 +166,7 @@ def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]
     falls = run.path is not None and not run.config.search.begin and run.given_up is None
     falls = falls and len(run.metrics) < 2 * stalled.last_progress(run.metrics, run.config)
     steps, longer = [], 2 * run.config.train.epochs
-    # A search tests on the evaluation grids alone, which are the held-out samples if the task has samples.
+    # A search tests only on the evaluation grids, which are the held-out samples if the task has samples.
     if run.config.task.target != "data" and run.path is not None and run.wrong <= NEARLY * run.member.job.values:
         effect = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
         steps.append(f"difflogic harden {quoted(run.path)} --search: {effect}")
@@ -188,7 +188,7 @@ def _gates(netlist: CellNetlist | FunctionNetlist) -> str:
 
 
 def _result(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
-    """Return in one sentence whether the best circuit is right on its evaluation grids."""
+    """Return a sentence on whether the best circuit is right on its evaluation grids."""
     grids, last, count = job.judges(config), last_evaluated(members[0].metrics), len(members)
     if best is None or last is None:
         return f"Not evaluated yet on {grids}."
@@ -203,7 +203,7 @@ def _result(config: Config, members: Sequence[Replica], best: ModelState | None)
 
 
 def _rates(members: Sequence[Replica]) -> list[str]:
-    """Return the number of solved models, when they were solved, and which were solved only for a time."""
+    """Return lines with the number of solved models, the epochs, and the models that were solved only for a time."""
     if last_evaluated(members[0].metrics) is None:
         return []
     lines, count = [], len(members)
@@ -226,10 +226,10 @@ def _rates(members: Sequence[Replica]) -> list[str]:
 def _losses(config: Config, members: Sequence[Replica], best: ModelState | None) -> list[str]:
     lines, is_one = [], len(members) == 1
     soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
-    # The soft loss of an epoch before a search says nothing of the circuit that the search found.
+    # The soft loss of an epoch before a search does not describe the circuit that the search found.
     if soft and not 0 < config.search.begin < members[0].state.epoch:
         lines.append(line("Soft loss", _spread(soft, "{:.4f}")))
-    # Of one model the best circuit is reported, of a population the last circuits are compared.
+    # For one model the best circuit is reported, for a population the last circuits are compared.
     end = best.state.epoch if is_one and best is not None else None
     rows = [row for member in members if (row := last_evaluated(member.metrics[:end])) is not None]
     if rows:
@@ -244,15 +244,15 @@ def _losses(config: Config, members: Sequence[Replica], best: ModelState | None)
 
 
 def _spread(values: Sequence[float], form: str, best: Callable[[Sequence[float]], float] = min) -> str:
-    """Return the value of one model, or the best and the median of several."""
+    """Return a text with the value of one model, or the best and the median of several."""
     text = form.format(best(values))
     return text if len(values) == 1 else f"{text} at best, {form.format(statistics.median(values))} in the median"
 
 
 def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
-    """Return what three-valued simulation proves of all initial states of a board."""
+    """Return a line about what three-valued simulation proves for all initial states of a board."""
     task = config.task
-    # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
+    # Known values spread by one cell per step, so a proof on a large grid would delay the end of training by minutes.
     if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
         return []
     proof = prove_every_start(netlist, job.fixed_target(task), task.steps, seconds=None)
@@ -263,10 +263,10 @@ def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
 
 
 def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
-    """Return the other sizes of the grid on which the circuit does its task; none if the task has one size."""
+    """Return a line with other sizes of the grid and whether the circuit is right; no line if the task has one size."""
     task = config.task
     if task.target == "rule" and task.start == "boards" and task.steps == 1 and not config.train.asynchronous:
-        # A cell reads no more than its neighbourhood, and a 3x3 board is one: those of all boards are all there are.
+        # A cell only reads its neighbourhood, and a 3x3 board is one, so all boards cover all neighbourhoods.
         return [line("Other sizes", "all, since all 512 neighbourhoods are right")]
     if task.target == "picture" and task.start == "zeros":
         return [line("Other sizes", "none: the image is placed by the border of this one")]
@@ -299,7 +299,7 @@ def _lower_bound(best: Member) -> float:
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:
-    """Return options for training again from the beginning."""
+    """Return lines with options for training again from the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed")

@@ -3,10 +3,10 @@
     with tracked("tensorboard:logs", "mlflow:http://localhost:5000", "wandb:automata") as observer:
         Trainer(config, engine).run(out=folder, observer=observer)
 
-Each receives the configuration, the losses, accuracies and unconverged gates of every row, and at the end the summary,
-the rollout, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small; TensorBoard
-itself, with its server, is only needed to view them. A tracker that fails is reported once and not used any more, and
-training continues.
+Each tracker receives the configuration, the losses, accuracies and unconverged gates of every row, and at the end the
+summary, the rollout, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small;
+TensorBoard itself, with its server, is only needed to view them. If a tracker fails, this is reported once, and
+training continues without it.
 """
 
 import dataclasses
@@ -32,16 +32,16 @@ FILES = (
     *("config.toml", "circuit.json", "summary.txt", "metrics.csv"),
     *("loss.png", "returns.png", "accuracy.png", "rollout.gif"),
 )
-"""Files of a run folder that a tracker stores, if they exist."""
+"""Names of the files of a run folder that a tracker stores, if they exist."""
 UNTRACKED = ("epoch", "skipped", "iteration", "steps")
-"""Fields of a row that are no curves."""
+"""Names of the fields of a row that are not tracked as curves."""
 
 
 class Tracker(ABC):
     """Base of the three trackers."""
 
     errors: tuple[type[Exception], ...] = (OSError,)
-    """Errors that it raises if it cannot be reached."""
+    """Errors that the tracker raises if its service cannot be reached."""
 
     @abstractmethod
     def begin(self, name: str, config: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ class Tracker(ABC):
 
 
 class TensorBoard(Tracker):
-    """Tracker that writes event files into a folder of the run's name below `folder`."""
+    """Tracker that writes event files into the subfolder of `folder` with the run's name."""
 
     def __init__(self, folder: str) -> None:
         from tensorboardX import SummaryWriter
@@ -82,7 +82,7 @@ class TensorBoard(Tracker):
 
             with Image.open(file) as image:
                 frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
-            # A recording would need a further package: its first and last frames are shown side by side.
+            # A recording would need another package, so its first and last frames are shown side by side.
             shown = frames[0] if len(frames) == 1 else np.concatenate([frames[0], frames[-1]], axis=1)
             self._writer.add_image(file.stem, shown, dataformats="HWC")
         elif file.suffix == ".txt":
@@ -115,7 +115,7 @@ class MLflow(Tracker):
             self._client.log_param(self._run, key, str(value)[:500])
 
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
-        # One request for all, while training waits.
+        # All values are sent in one request, since training waits.
         time_ms = int(1000 * time.time())
         self._client.log_batch(self._run, [self._metric(name, value, time_ms, epoch) for name, value in values.items()])
 
@@ -169,7 +169,7 @@ def opened(place: str) -> Tracker:
 
 
 class Tracking(Observer):
-    """Observer that passes on reports to trackers; of a population the best and median loss."""
+    """Observer that passes reports to trackers; for a population, the best and the median loss."""
 
     def __init__(self, trackers: Mapping[str, Tracker], warn: Callable[[str], None]) -> None:
         self._trackers, self._warn = dict(trackers), warn
@@ -220,7 +220,7 @@ class Tracking(Observer):
 
 @contextmanager
 def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
-    """Open an observer for places of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
+    """Open an observer for values of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
     tracking = Tracking({place: opened(place) for place in places}, warn)
     try:
         yield tracking
@@ -229,7 +229,7 @@ def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterat
 
 
 class Several(Observer):
-    """Observer that passes on all calls to several others, with the `log_interval` of the first."""
+    """Observer that passes all calls to several observers, with the `log_interval` of the first."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers

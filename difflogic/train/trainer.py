@@ -1,9 +1,9 @@
-"""Trainer: trains a request on a device, in a run folder or in memory, from the beginning or resumed.
+"""Trainer, which trains a request on a device, in a run folder or in memory, and resumes runs.
 
     run = Trainer(presets.checkerboard(small=True), open_engine("auto")).run(epochs=100, out=Path("runs/first"))
     run.solved, run.metrics[-1].soft_loss, run.circuit
 
-With `population=64` it trains 64 seeds at once: `run` then describes the best model, `run.members` each of them.
+With `population=64` it trains 64 seeds at once: `run` then describes the best model, `run.members` are all models.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from difflogic.train.signals import StopSignals
 
 R = TypeVar("R", bound=EndedRun[Any])
 OF_A_RUN = ("population", "stop_when_solved", "init_from", "starts", "data", "decide")
-"""Fields of a request that `Trainer.run` takes."""
+"""Names of the fields of a request that `Trainer.run` takes."""
 OF_A_NEW_RUN = ("init_from", "starts", "data", "population")
-"""Fields of these that a resumed run does not take."""
+"""Names in `OF_A_RUN` that a resumed run does not take."""
 
 
 class Trainer(Generic[R]):
@@ -62,14 +62,14 @@ class Trainer(Generic[R]):
     def __init__(self, what: TrainRequest, engine: Engine | Device | Placement) -> None: ...
 
     def __init__(self, what: Config | PolicyConfig | Task | TrainRequest, engine: Engine | Device | Placement) -> None:
-        """Take a configuration, a task in Python, or a request that has its configuration.
+        """Prepare the training of a configuration, a task or a request.
 
         Args:
-            what: One of these.
+            what: A configuration, a task in Python, or a request that has a configuration.
             engine: An engine, a device, or a placement.
 
         Raises:
-            ConfigError: The request has no configuration, or that of the task is invalid.
+            ConfigError: The request has no configuration, or the configuration of the task is invalid.
         """
         self._own = None
         if not isinstance(what, (Config, PolicyConfig, TrainRequest)):
@@ -97,19 +97,19 @@ class Trainer(Generic[R]):
         """Train until a total number of epochs is done.
 
         Args:
-            epochs: The total, including epochs before `resume`, or of environment steps for agents; None: as the
-                configuration says.
+            epochs: The total number of epochs, or of environment steps for agents, including those before `resume`.
+                None: the number in the configuration.
             out: A new run folder; None: nothing is written.
             resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
-                The configuration must be that of the run. If the trainer was made from a configuration alone, the
-                saved request of the run is used.
+                The configuration must be that of the run. If the trainer was made from a configuration, not a
+                request, the saved request of the run is used.
             observer: Receives reports, and may end the run by its `stop`.
-            rules: Rules that end a run of automata early; None: `stop_when_solved` alone.
+            rules: Rules that end a run of automata early; None: only `stop_when_solved`.
             fields: Fields of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`.
                 They replace those of the saved request.
 
         Returns:
-            The run with its best circuit and its last state, also if it was interrupted.
+            The run with its best circuit and its last state, even if it was interrupted.
 
         Raises:
             UsageError: The arguments contradict each other, or (ConfigError) the configuration.
@@ -152,7 +152,7 @@ class Trainer(Generic[R]):
     ) -> Iterator[Session[Any, R]]:
         if out is not None:
             folders.check_new(out)
-        # All errors of a request, also those of the device, are raised before the folder is made.
+        # All errors of a request, including those of the device, are raised before the folder is made.
         with closing(self._fresh(request, observer, rules)) as session:
             if out is None:
                 yield session
@@ -229,7 +229,7 @@ class Trainer(Generic[R]):
         return Automata(request, self.placement, begin, observer, rules, own)
 
     def _task(self, config: Config) -> OwnTask | None:
-        """Return the task in Python that draws the samples, if any. Raises ConfigError if it is not installed."""
+        """Return the task in Python that draws the samples, or None. Raises ConfigError if it is not installed."""
         if self._own is not None or not config.plugin.name:
             return self._own
         return registered.task_of(config.plugin)
