@@ -1,7 +1,7 @@
-"""Pruning to the trained behaviour: a circuit with the same visible channels on the rollouts of its task.
+"""Pruning of a circuit to its trained behaviour: the visible channels stay the same on the rollouts of its task.
 
-They stay the same after the steps that the loss compares. Other initial states, grids, steps and damage may differ. So
-the result is verified on rollouts, random ones included that pruning did not use, and is not equivalent.
+They are compared after the steps that the loss compares. For other initial states, grids and steps, and after damage,
+they may differ. So the result is not equivalent; it is verified on rollouts, some of which pruning did not use.
 """
 
 import time
@@ -27,31 +27,31 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
 FRESH = 256
-"""Number of random initial states, or masks, for verification alone."""
+"""Number of random initial states, or of fire masks, that are used only for verification."""
 MOST_TRIES = 3_000
 """Maximum number of changes that are tried on the rollouts."""
 REPORT_AFTER = 250
-"""Number of changes between two reports."""
+"""Number of changes between two progress reports."""
 ROUND_GAIN = 20
-"""Gates per saved gate up to which another round follows."""
+"""Inverse of the share of gates, 5 %, that a round must remove to be followed by another."""
 _SEED = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """Pruned netlist, and its verification."""
+    """Pruned netlist with the number of rollouts that verified it."""
 
     netlist: CellNetlist
     steps: tuple[PassReport, ...]
     rollouts: int
-    """Number of rollouts on which it is the same."""
+    """Number of rollouts on which the visible channels are unchanged."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Initial states uint8 `[B, H, W, C]`, and fire masks bool `[T, B, H, W, 1]` of asynchronous cells."""
+    """Rollouts: initial states, uint8 `[B, H, W, C]`, and fire masks, bool `[T, B, H, W, 1]`, of asynchronous cells."""
 
     netlist: CellNetlist
     """Netlist with the channels of the initial states."""
@@ -61,7 +61,7 @@ class Rollouts:
     compared: tuple[int, ...]
 
     def trajectory(self, cell: Cell) -> Iterator[Bits]:
-        """Return the states of a cell, which may have fewer channels than the initial states."""
+        """Return the states in rollouts of `cell`, which may have fewer channels than the initial states."""
         netlist = cell.netlist(self.netlist)
         state = self.starts[..., [self.netlist.origin.index(name) for name in cell.origin]]
         return chain([state], netlist.steps(state, self.steps, self.masks))
@@ -72,16 +72,16 @@ class Rollouts:
         return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
     def is_shown(self, expected: Sequence[Bits], cell: Cell) -> bool:
-        """Return whether a cell shows the expected channels; stop at the first difference."""
+        """Return whether rollouts of `cell` show the expected channels, stopping at the first difference."""
         return all(np.array_equal(a, b) for a, b in zip(self.shown(cell), expected, strict=True))
 
 
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
-    """Return a circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage."""
+    """Return the circuit pruned to the rollouts of its task. Raises UsageError for a task with damage."""
     if config.task.disturbed:
         raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
-    # Changes are found on some rollouts and checked on others: one that fits the first by chance is undone.
+    # Changes are found on some rollouts and verified on others: a change that fits the first by chance is undone.
     seen = _rollouts(netlist, config, job.probes(config), 0)
     starts = job.probes(config)
     if config.task.start == "random":
@@ -96,7 +96,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
 
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
-    """Remove gates that the rollouts do not need, and undo each change after which a cell no longer `holds`."""
+    """Remove gates that the rollouts do not need; undo each pass after which `holds(cell)` is False."""
     changes: dict[str, Callable[[Cell], Cell]] = {
         "don't cares outside the rollouts": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
         "gates replaced by constants or wires": lambda cell: replace(
@@ -111,7 +111,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
             stopped = search.stopped
-            # The pass is undone with its reports.
+            # To undo a pass also removes its reports.
             if not holds(search.cell):
                 search.cell = before
                 del search.steps[steps:]
@@ -121,7 +121,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
 
 
 def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
-    """Return the simplified cell after a change."""
+    """Apply a change to a cell, and return the simplified result."""
     search = Search(change(cell))
     search.simplify()
     return search.cell
@@ -132,31 +132,31 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
     masks = None
     if train.asynchronous:
         shape = (task.steps, *starts.shape[:3], 1)
-        # Every candidate gets the same masks, so that rollouts differ by the change alone.
+        # All candidates have the same masks, so that rollouts differ only because of the change.
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
     return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
 
 
 def _simplified_on(rollouts: Rollouts, cell: Cell) -> XAG:
     """Return the graph simplified for the neighbourhoods of the rollouts; all others are don't cares."""
-    # Each different neighbourhood once, packed to bytes, so that equal ones are equal columns.
+    # Each distinct neighbourhood is used once. Packed to bytes, equal neighbourhoods are equal columns.
     columns = (
         np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")
         for state in islice(rollouts.trajectory(cell), rollouts.steps)
     )
     packed = np.unique(np.concatenate([np.unique(part, axis=1) for part in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
-    # The last word is filled with samples again, 0 1 2 3 4 0 1 2 ... of five: zeros may never occur.
+    # Repeated samples fill the last word, 0 1 2 3 4 0 1 2 ... of five, since zeros may not be a sample.
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
     return improved(swept_on(cell.graph, words), words)
 
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
-    """Return the graph with channels or gates made constant, or gates made wires, if the rollouts stay the same."""
+    """Replace channels and gates by constants, and gates by wires, if the rollouts stay the same; return the graph."""
     expected, began = list(rollouts.shown(cell)), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
-    # The list is repeated until all changes failed since the last success.
+    # The list is repeated until every change has failed since the last success.
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
@@ -173,12 +173,12 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
 
 
 def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
-    """Return the changes: outputs with one made constant, or a gate with its replacement."""
+    """Return all candidate changes, each as the new outputs, of which one may be constant, and the replaced gates."""
     changes: list[tuple[Sequence[int], dict[int, int]]] = []
     for index, output in enumerate(graph.outputs):
         for constant in (FALSE, TRUE) if output > TRUE else ():
             changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
-    # From the outputs backward: the first gates make most others dead.
+    # Gates near the outputs come first, since their replacement makes most other gates dead.
     for node in range(graph.size - 1, graph.first - 1, -1):
         _, a, b = graph.gates[node - graph.first]
         changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]

@@ -14,11 +14,11 @@ def to_blif(
     model: str,
     latches: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return a model with these inputs, of which the netlist may lack some, and these of its outputs.
+    """Return a BLIF model with `inputs`, some of which the netlist may lack, and with `outputs` of the netlist.
 
-    `latches` are inputs that begin at 0, each with the output of its next value.
+    `latches` maps each latch, an input that is 0 at first, to the output that is its next value.
     """
-    # The export of BLIF folds gates (`straight_line`). This copy does not, so that checkers verify the folding too.
+    # The export to BLIF folds gates (`straight_line`). This function does not, so that checkers also verify folding.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
@@ -30,10 +30,10 @@ def to_blif(
 
 
 def _table(gate: int, a: str, b: str, result: str) -> list[str]:
-    """Return the lines of a gate. ABC rejects a constant with inputs, and a table that reads one name twice.
+    """Return the BLIF lines of a gate. ABC rejects a constant with inputs, and a table that reads one name twice.
 
-    Each gate has one form, of as few rows as possible: ABC compares equal forms by structure, and may never decide
-    circuits of ten thousand gates in two forms.
+    Each gate type has a single form with as few rows as possible. ABC compares equal forms by structure, but may never
+    decide if two circuits of ten thousand gates in different forms are equal.
     """
     truth = gates.TRUTH[gate]
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
@@ -45,11 +45,11 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
 
 
 def _cover(rows: set[int]) -> list[str]:
-    """Return the cover of one to three of the rows 00, 01, 10, 11."""
+    """Return the cover, lines of a `.names` table, of one to three of the rows 00, 01, 10 and 11."""
     for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
         if rows == half:
             return [f"{name} 1"]
-    # OR is one line, its row that is 0, instead of three:     .names a b g
+    # An OR takes one line, for its only 0, instead of three:  .names a b g
     #                                                          00 0
     inverted = len(rows) == 3 or rows == {0, 3}
     listed = {0, 1, 2, 3} - rows if inverted else rows

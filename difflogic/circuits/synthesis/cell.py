@@ -1,4 +1,4 @@
-"""Graph of a cell, on which passes work."""
+"""Graph of an automaton's cell, which simplification passes transform."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def neighbour(channel: int, cell: int, cells: int = wiring.PATCH) -> int:
-    """Return the literal of a channel in one of the `cells` of a graph."""
+    """Return the input literal of `channel` in cell number `cell` of a neighbourhood of `cells` cells."""
     return input_literal(cells * channel + cell)
 
 
 @dataclass(frozen=True, eq=False)
 class BareGraph:
-    """Graph of a function, from the bits of a sample to those of a result."""
+    """Graph of a function from the bits of a sample to the bits of a result."""
 
     graph: XAG
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of two-input gates, and of inputs that are read."""
+        """Numbers of two-input gates and of inputs that are read."""
         return len(self.graph.gates), len(self.graph.support(self.graph.outputs))
 
 
 @dataclass(frozen=True, eq=False)
 class Cell(BareGraph):
-    """Graph of a cell: of n cells, input `n*i + p` is cell `p` of channel `i`, and output `i` its next bit.
+    """Graph of a cell that reads n cells: input `n*i + p` is channel `i` of cell `p`, output `i` its next value.
 
-    It has inputs for the neighbourhood alone, since a pass might replace a cell by an equal one beyond it.
+    Only cells of the neighbourhood are inputs, since a pass might replace one by an equal cell outside.
     """
 
     origin: tuple[int, ...]
@@ -39,7 +39,7 @@ class Cell(BareGraph):
     visible: int
     """Number of visible channels, which come first."""
     cells: tuple[int, ...] = wiring.NEIGHBOURHOODS["moore"]
-    """Cells of a patch that the graph has as inputs."""
+    """Places of the cells that are inputs in the 3x3 patch."""
 
     @classmethod
     def of(cls, netlist: CellNetlist) -> Cell:
@@ -51,16 +51,16 @@ class Cell(BareGraph):
 
     @property
     def inputs(self) -> list[int]:
-        """Input of the netlist for each input of the graph."""
+        """Netlist input that corresponds to each graph input."""
         return [wiring.PATCH * channel + cell for channel in range(len(self.origin)) for cell in self.cells]
 
     @property
     def size(self) -> tuple[int, int]:
-        """Number of two-input gates and of channels."""
+        """Numbers of two-input gates and of channels."""
         return len(self.graph.gates), len(self.origin)
 
     def netlist(self, like: CellNetlist) -> CellNetlist:
-        """Return the netlist with the boundary and the scenario of `like`."""
+        """Return the cell as a netlist with the boundary and the scenario of `like`."""
         graph = self.graph
         if len(self.cells) < wiring.PATCH:
             graph = embedded(graph, list(map(input_literal, self.inputs)), wiring.PATCH * len(self.origin))
@@ -77,8 +77,8 @@ class Cell(BareGraph):
         return replace(self, graph=graph, origin=tuple(self.origin[channel] for channel in seen))
 
     def seen_channels(self) -> list[int]:
-        """Return the visible channels and all that they depend on in any number of steps, ascending."""
-        # A closure: if 0 is visible and reads 2, 2 reads itself, and 1 reads all three, it is {0, 2}.
+        """Return the visible channels and all channels that they depend on over any number of steps, ascending."""
+        # Example: if channel 0 is visible and reads 2, 2 reads itself, and 1 reads all three, the result is [0, 2].
         seen: set[int] = set()
         waiting = set(range(self.visible))
         while waiting:

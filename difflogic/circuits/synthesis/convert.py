@@ -22,9 +22,9 @@ def gate_count(netlist: Netlist) -> int:
 
 
 def gates_once(netlist: CellNetlist) -> int:
-    """Return the number of gates, where gates that read one channel count once for all channels, as in the paper.
+    """Return the number of gates; equal gates that read only one channel count once for all channels, as in the paper.
 
-    Two such gates are the same if they are equal or opposite functions of the nine cells.
+    Two such gates are equal if they compute the same function, or opposite functions, of the nine cells.
     """
     graph = rebuilt(to_xag(netlist))
     # Every channel's nine cells get the same values, so that equal functions of one channel are equal rows. Rows of
@@ -62,10 +62,10 @@ def lean(netlist: N) -> N:
 
 
 def to_netlist(graph: XAG, like: N) -> N:
-    """Return the netlist of a graph with the inputs and outputs of `like`.
+    """Return the graph as a netlist with the inputs and outputs of `like`.
 
-    A node has the polarity of its output, so that an inverter remains only if an output is an inverted input, or two
-    outputs are opposite.
+    A node takes the polarity of the output that it drives. So an inverter remains only if an output is an inverted
+    input, or two outputs are opposite.
     """
     # A netlist has no inverted edges. An inverted edge moves into the type of the gate that reads it, an inverted
     # output into the gate itself: AND(2, 4) with the output 7 becomes NAND. Readers of such a gate see the inverse,

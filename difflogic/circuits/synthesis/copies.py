@@ -1,7 +1,7 @@
-"""Identical channels of an image, which are learned once and copied.
+"""Identical channels of an image: find them, and copy a learned channel to all channels that are identical to it.
 
-A cat in magenta on black has identical red and blue, and no green. To learn both takes far longer than one, since two
-channels share few gates near their outputs.
+A magenta cat on black has identical red and blue channels, and no green. Learning both takes far longer than learning
+one, since two channels share few gates near their outputs.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ DARK = -1
 
 
 def sources(image: Bits) -> list[int]:
-    """Return for each channel of `picture [H, W, C]` the number of its pattern, counted from 0, or DARK."""
+    """Return the number of each channel's pattern in `image [H, W, C]`, counted from 0, or DARK if it is all zeros."""
     numbers: dict[bytes, int] = {}
     return [
         numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK
@@ -25,13 +25,13 @@ def sources(image: Bits) -> list[int]:
 
 
 def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
-    """Return the circuit with these of its own channels as visible ones, or DARK; hidden channels stay."""
-    # Channels a b h with h hidden and shown = [1, 0, DARK, 1] become b a - b h: the old ones are now 1, 0 and 4. Of
-    # copies the first is read, the others by nothing.
+    """Return the circuit with copies of its channels `shown` as visible ones, zeros for DARK; hidden channels stay."""
+    # Channels a b h with h hidden and shown = [1, 0, DARK, 1] become b a - b h: a, b and h are now channels 1, 0 and
+    # 4. Gates read only the first of several copies.
     hidden = netlist.channels - netlist.visible
     channels = len(shown) + hidden
     places = [*map(shown.index, range(netlist.visible)), *range(len(shown), channels)]
-    # The old number of a bit, of an input or a gate, is the index of the new one.
+    # `bits[old]` is the new number of a bit, which is an input or a gate.
     inputs = wiring.PATCH * np.array(places)[:, None] + np.arange(wiring.PATCH)
     bits = np.concatenate([inputs.reshape(-1), wiring.PATCH * channels + np.arange(len(netlist.gates))])
     dark = wiring.PATCH * channels + len(netlist.gates)

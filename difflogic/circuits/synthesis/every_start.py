@@ -11,13 +11,13 @@ spread.
     step 2:  0 0 ? ?        the second now reads that 0
     step 4:  0 0 0 0        every one of the 16 initial states ends here, and stays
 
-Known values stay known and the same: more known inputs of a step never make fewer outputs known, so by induction each
-step knows all that the step before knew. So the simulation ends when a step adds nothing; and visible channels that are
-known stay the same for ever.
+Known values never change: if more inputs of a step are known, at least the same outputs are known. So by induction all
+values that are known after a step are known, and the same, after the next. The simulation ends when a step adds no
+known value, and known visible channels stay the same for ever.
 
-If a visible value stays unknown, nothing is proved: gate by gate, `x XOR x` is unknown, not 0. Then SAT searches an
-initial state that is wrong at the compared step. If there is none, that is a proof, also for all later steps: an
-initial state shows one step later what its next state, another initial state, shows in time.
+If a visible value stays unknown, nothing is proved, since simulation gate by gate finds `x XOR x` unknown, not 0. Then
+SAT searches for an initial state that is wrong at the compared step. If there is none, all later steps are proved too:
+a later state is the state at the compared step of another rollout, which begins later.
 
 Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
 simulation (1990), for circuits.
@@ -45,11 +45,11 @@ from difflogic.system.brief import brief
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 
 RANDOM_STARTS, SEED = 1024, 11
-"""Number and seed of random initial states before SAT: a circuit that is often wrong needs no solver."""
+"""Number and seed of random initial states tested before SAT: a circuit that is often wrong needs no solver."""
 CONFLICTS = 2000
-"""Number of conflicts between two checks of the time."""
+"""Number of solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000
-"""Largest number of gates of an unrolled circuit, for which the solver takes some ten gigabytes."""
+"""Maximum number of gates of an unrolled circuit, for which the solver takes about ten gigabytes."""
 UNLIKELY = 1e-9
 """Probability that an asynchronous automaton needs more steps than reported."""
 
@@ -61,9 +61,9 @@ class EveryStart:
     proved: bool | None
     """True if proved, False if refuted by `counterexample`, None if undecided."""
     method: str
-    """Method: `three-valued simulation`, `SAT`, or `random starts` if one of these is the counterexample."""
+    """Name of the method, such as `SAT`; `random starts` if a random initial state is the counterexample."""
     reason: str
-    """Explanation, a part of a sentence."""
+    """Explanation of the result, as part of a sentence."""
     from_step: int | None = None
     """Number of steps after which, if proved, every initial state shows the target for ever."""
     counterexample: Bits | None = None
@@ -81,10 +81,10 @@ def prove_every_start(
         netlist: The circuit.
         target: The image.
         steps: The compared step.
-        seconds: Time limit of the search for a counterexample; None leaves it out.
-        synchronous: All cells fire in each step. Otherwise `from_step` counts rounds, in each of which every cell fires
-            at least once: a cell that fires in round k reads neighbours with at least the known values of k - 1
-            synchronous steps, and its own known values stay.
+        seconds: Time limit of the search for a counterexample; None for no search.
+        synchronous: True if all cells fire in each step. Otherwise `from_step` counts rounds, in each of which every
+            cell fires at least once. All values that are known after k synchronous steps are known after k rounds,
+            since a cell that does not fire keeps its known values.
     """
     lean = convert.lean(netlist)
     step, wrong, unknown, expected = 0, 0, 0, _numbers(target)
@@ -111,7 +111,7 @@ def prove_every_start(
 
 
 def memory(netlist: CellNetlist, height: int, width: int) -> int:
-    """Return the approximate bytes of a proof on a grid: patches as bytes, as in a rollout, and two bits per gate."""
+    """Return the approximate memory in bytes of a proof on a grid: patches, as in a rollout, and two bits per gate."""
     cells, bits = height * width, wiring.PATCH * netlist.channels
     return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
 
@@ -138,9 +138,9 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
 
 
 def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield for each step the values that can be 1, and those that must be 1, as a number per channel.
+    """Yield for each step the cells that can be 1, and those that must be 1, as one integer per channel.
 
-    Bits of a number are cells, row by row from the lowest on. The last step is the one that adds no known value.
+    The bits of an integer, from the lowest on, are cells row by row. The iterator ends when a step adds no known value.
     """
     cells = (1 << height * width) - 1
     used = {*netlist.wires.ravel().tolist(), *netlist.outputs.tolist()}
@@ -150,7 +150,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
         zero, one = [0] * netlist.inputs, [0] * netlist.inputs
         for bit in used & set(range(netlist.inputs)):
             channel, patch = divmod(bit, wiring.PATCH)
-            # Outside the grid is a known 0: a value that can not be 1, and is not.
+            # Cells outside the grid are known to be 0: they neither can nor must be 1.
             one[bit], is_one = (_seen(grid[channel], patch, height, width, netlist.periodic) for grid in (can, must))
             zero[bit] = cells ^ is_one
         can_be_zero, can_be_one = netlist.program.possible_bits(zero, one)
@@ -161,7 +161,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
-    """Return the grid of the neighbours at a place of the patch: the grid shifted by at most one cell each way."""
+    """Return the grid of each cell's neighbour at a place of the patch: `grid` shifted by at most one cell each way."""
     row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
     first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:
@@ -177,13 +177,13 @@ def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int
 
 @lru_cache(maxsize=8)
 def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
-    # All ones of the grid divided by those of a row are a 1 in each row. It is a long division, hence the cache.
+    # Ones in all cells, divided by ones in one row, are a 1 in each row. The result of this slow division is cached.
     first = ((1 << height * width) - 1) // ((1 << width) - 1)
     return first, first << (width - 1)
 
 
 def _numbers(grid: Bits) -> list[int]:
-    """Return a grid `[H, W, C]` as a number per channel."""
+    """Return a grid `[H, W, C]` as one integer per channel, whose bits are cells."""
     return [
         int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
     ]
@@ -200,9 +200,9 @@ def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
 def find_wrong_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
-    """Search an initial state that is wrong at the compared step for `seconds`, or prove that there is none.
+    """Search for an initial state that is wrong at the compared step, or prove that there is none, within `seconds`.
 
-    `netlist` is a result of `convert.lean`; an undecided result's explanation begins with `reason`.
+    `netlist` must be a result of `convert.lean`. The explanation of an undecided result begins with `reason`.
     """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)
@@ -224,9 +224,9 @@ def find_wrong_start(
 
 
 def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | None:
-    """Return the graph from an initial state `[H, W, C]` to an output per value of the target, 1 if that is wrong.
+    """Return the graph from an initial state `[H, W, C]` to one output for each value of `target`, 1 if it is wrong.
 
-    None if it grows beyond MOST_NODES, or at `end`, a time of the monotonic clock.
+    Return None if the graph has more than MOST_NODES gates, or after `end`, a time of the monotonic clock.
     """
     height, width = target.shape[:2]
     cell = convert.to_xag(netlist, share=True)
@@ -236,7 +236,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     known = list(islice(_known(netlist, height, width), steps + 1))
     for step in range(steps):
         can, must = (_grid(numbers, height, width) for numbers in known[min(step + 1, len(known) - 1)])
-        # Known values replace their cones: much of the grid, near a zero boundary.
+        # Constants replace the cones of known values, which are many near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
         for y, x, channel in np.argwhere(can == must).tolist():
             values[y][x][channel] = TRUE if must[y, x, channel] else FALSE
@@ -267,7 +267,7 @@ def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: 
 
 
 def _satisfied(graph: XAG, end: float) -> Bits | Literal[False] | None:
-    """Return inputs for which an output is 1, False if there are none, None if the time is over."""
+    """Return inputs for which an output is 1, False if there are none, None if undecided at `end`."""
     with Solver(graph, CONFLICTS) as solver:
         wrong = [solver.variable(output) for output in graph.outputs if output != FALSE]
         if not wrong:
