@@ -1,11 +1,11 @@
-"""Simplification and proof of functions on all codes of samples, or pruning on those that occurred.
+"""Simplification and proof of functions on all codes of samples, or pruning to the codes that occur.
 
-Of the 2^28 values of 28 bits a thermometer of four times seven has only 8^4 = 4096 codes; all others are don't cares.
-If a sample is bits, all values are codes. Few codes are all simulated, which is a proof. Of many codes some are
-simulated, and clauses tell the solver which values are codes: if a threshold is reached, those below it are.
+Four numbers with seven thresholds each have 8^4 = 4096 codes among the 2^28 values of 28 bits; all other values are
+don't cares. If samples consist of bits, all values are codes. A few codes are all simulated, which is a proof. If there
+are many, random codes are simulated, and clauses define them for the solver: all thresholds below a reached one are 1.
 
-Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. So each gets gates
-in front in which every bit is 1 if it or one above it is, which makes a code of any bits, and leaves codes the same.
+Two functions are compared on the thresholds of both. External checkers compare circuits on any bits. So gates in front
+of each function set a bit to 1 if a bit above it is 1, which turns any bits into a code, and does not change codes.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ from difflogic.model.thermometer import FixedPoint, Thermometer
 F = TypeVar("F", bound=FunctionNetlist)
 
 LISTED = 1 << 18
-"""Largest number of codes that are all simulated in simplification; beyond, SAT proves merges."""
+"""Maximum number of codes for simplification to simulate all of them; if there are more, SAT proves merges."""
 SAMPLES, SEED = 1 << 14, 9
 """Number of random codes if there are more than LISTED, and their seed."""
 EXHAUSTIVE = 1 << 24
-"""Largest number of codes that a proof tries one by one, in seconds."""
+"""Maximum number of codes that a proof tries one by one, which takes seconds."""
 _PART = 1 << 18
 """Number of codes that a proof evaluates at once."""
 _OR = 7
@@ -49,7 +49,7 @@ _OR = 7
 def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simplified[F]:
     """Return the function with fewer gates and thresholds and the same result for every sample.
 
-    More than LARGE gates are rewritten in parts, within a budget of work that `effort` multiplies.
+    A graph of more than LARGE gates is rewritten in parts, within a budget of work that `effort` multiplies.
     """
     thermometer = function.thermometer
     if thermometer.codes <= LISTED:
@@ -57,7 +57,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
-        # If a threshold is reached, those below it are.
+        # If a threshold is reached, all thresholds below it are reached too.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
         codes = thermometer.code_levels(levels)
         search = _searched(function, codes, on_pass, clauses, effort)
@@ -69,7 +69,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
 
 
 def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
-    """Return the result of the complete proof; if undecided, that of all steps, each of which was proved."""
+    """Return the result of a proof of the complete function; if undecided, of the proofs of all its steps."""
     verdict = prove(one, other, ["difflogic"])[0]
     if verdict.equal is None and _agree(one, other, codes):
         verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")
@@ -77,14 +77,14 @@ def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) 
 
 
 def _agree(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> bool:
-    """Return whether two functions agree at these codes of the first, uint8 `[bits, N]`."""
+    """Return whether two functions agree on `codes` of the first function, uint8 `[bits, N]`."""
     inputs = [one.input_names.index(name) for name in other.input_names]
     outputs = compared(one, other)
     return bool(np.array_equal(one.result_bits(codes)[outputs], other.result_bits(codes[inputs])[outputs]))
 
 
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
-    """Return the function simplified for these codes, uint8 `[bits, N]`; all others are don't cares.
+    """Return the function simplified for `codes`, uint8 `[bits, N]`; all other codes are don't cares.
 
     Raises DataError if a column is no code of the function's thermometer.
     """
@@ -105,7 +105,7 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
 def _searched(
     function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
-    """Return the search after all passes on the codes, which are only samples if `clauses` define all codes."""
+    """Return the search after all passes. `codes` are all codes, or only samples of those that `clauses` define."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses, effort).items():
         search.apply(name, _then_without_dead_latches(change, function))
@@ -118,7 +118,7 @@ def _then_without_dead_latches(change: Pass, function: FunctionNetlist) -> Pass:
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[str, Pass]:
     """Return the passes by name, in order."""
-    # The last word is filled with its last code, since zeros would be one more code.
+    # Copies of the last code fill the last word, since zeros would be an additional code.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
@@ -137,7 +137,7 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[
 
 
 def _on_read_thresholds(graph: XAG, function: F) -> F:
-    """Return the function of a graph with only the thresholds that it reads; inputs that are bits all stay."""
+    """Return the graph as a function with only the thresholds that it reads; if samples are bits, all inputs stay."""
     if function.reads_bits:
         return to_netlist(graph, function)
     graph = _without_dead_latches(graph, function)
@@ -146,7 +146,7 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
 
 
 def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
-    """Return the graph with the next value of each latch on which no decision ever depends set to 0."""
+    """Return the graph with constant 0 as the next value of each latch on which no decision depends."""
     shown = len(graph.outputs) - function.memory
     place = {output - shown: bit for bit, output in function.latches.items()}
     used, more = set[int](), True
@@ -160,19 +160,19 @@ def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
 
 
 def compared(one: FunctionNetlist, other: FunctionNetlist) -> list[int]:
-    """Return the outputs that must be equal in both functions: all but the latches that one of them never reads.
+    """Return the outputs that must be equal in both functions: all except next values of latches that one never reads.
 
-    If these are equal for every sample and state, so are the decisions in every sequence, since latches begin at 0.
+    If these outputs are equal for every sample and state, all decisions in a sequence are, since latches begin at 0.
     """
     shown = len(one.outputs) - one.memory
     return [*range(shown), *sorted({*one.latches.values()} & {*other.latches.values()})]
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return the results of checkers, by default all, for the equality of two functions on every sample.
+    """Return the results of the checkers `judges`, by default all, for the equality of two functions on every sample.
 
-    Up to EXHAUSTIVE codes of the thresholds of both, difflogic tries all, else it uses SAT. Raises CircuitError if
-    samples or results differ.
+    The checker of difflogic tries all codes of the thresholds of both if there are at most EXHAUSTIVE, else it uses
+    SAT. Raises CircuitError if the functions have different samples or results.
     """
     ends = [(end.observations, end.choices or end.named_outputs, end.memory) for end in (one, other)]
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
@@ -194,7 +194,7 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
 
 
 def _with_outputs(function: F, indices: Sequence[int]) -> F:
-    """Return the function with all other outputs replaced by its first input."""
+    """Return the function with all outputs except `indices` replaced by its first input."""
     outputs = [output if k in indices else 0 for k, output in enumerate(function.outputs.tolist())]
     return function.with_gates(function.gates.tolist(), [(a, b) for a, b in function.wires.tolist()], outputs)
 
@@ -217,9 +217,9 @@ def _by_exhaustion(one: FunctionNetlist, other: FunctionNetlist) -> Equivalence:
 
 
 def on_any_bits(function: F, thermometer: Thermometer) -> F:
-    """Return the function on more thresholds and on any bits, each of which counts as 1 if it or one above it is."""
-    # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Nothing is folded, since checkers compare the gates as
-    # they are.
+    """Return the function on more thresholds and on any bits; a bit counts as 1 if one above it is 1."""
+    # The bits 0, 1, 0 of a dimension count as the code 1, 1, 0. Nothing is folded, since checkers must compare the
+    # original gates.
     gates, wires = list[int](), list[tuple[int, int]]()
     place = dict[tuple[int, float], int]()
     for bit, (dimension, index) in reversed(list(enumerate(thermometer.places))):
@@ -238,16 +238,16 @@ def on_any_bits(function: F, thermometer: Thermometer) -> F:
 
 
 def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlist:
-    """Return the netlist from the bits of a sample in fixed point, by comparators, to those of the result.
+    """Return the netlist that maps the bits of a fixed-point sample, by comparators, to the bits of the result.
 
-    Bit `b` of number `d` is input `width*d + b`.
+    Bit `b` of number `d` of the sample is input `width*d + b`.
     """
     width = form.width
     builder = Builder(width * len(function.observations))
     code = []
     for dimension, values in enumerate(form.thresholds):
         bits = [input_literal(width * dimension + bit) for bit in range(width)]
-        bits[-1] ^= 1  # with its sign inverted, two's complement is in the order of whole numbers
+        bits[-1] ^= 1  # with an inverted sign bit, two's complement is ordered like unsigned numbers
         for value in values:
             reached, number = TRUE, value + (1 << (width - 1))
             # From the lowest bit: x >= T if x is larger in this bit, or equal in it and x >= T in all lower bits. For
@@ -263,10 +263,10 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
 
 
 def structural(function: F) -> F:
-    """Return the function after the structural passes, which need no proof, on the thresholds that are read."""
+    """Return the function after the structural passes, which need no proof, with only thresholds that are read."""
     return _on_read_thresholds(rebuilt(to_xag(function)), function)
 
 
 def live_gates(netlist: CellNetlist | FunctionNetlist) -> int:
-    """Return the number of live two-input gates, duplicates counted once, which every text reports."""
+    """Return the number of live two-input gates that all reports show; duplicate gates count once."""
     return gate_count(structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist))

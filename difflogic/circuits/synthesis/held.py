@@ -1,12 +1,12 @@
-"""Hold of an image: a clock and a latch in each cell, so that the image stays and returns after damage.
+"""Persistent image: with a clock and a latch in each cell, the image stays, and returns after damage.
 
-All cells count the steps from the initial state, zeros. At the last one they latch what they show, and their other
-channels become zeros, so that the state repeats. A cell that is set to zero is unlatched between latched ones. It and
-all others then raise an alarm, which spreads by one cell a step together with its clock. All cells end it at the same
-step, as zeros: the initial state, from which the image grows again.
+All cells count the steps from the initial state, in which all bits are 0. At the last step they latch their visible
+channels, and their hidden channels become 0, so that the state repeats. If damage sets cells to 0, they are unlatched
+next to latched cells, which starts an alarm. The alarm spreads by one cell a step, with a clock. All cells end the
+alarm at the same step, with all bits 0: this is the initial state, from which the image grows again.
 
-Example: of an image that grows in 12 steps, a square is zeroed at step 20. The alarm ends at step 32 and has reached
-every cell of 12x12 by then; at step 44 the image is back.
+Example: an image of 12x12 cells grows in 12 steps, and a square is set to 0 at step 20. The alarm ends at step 32, when
+it has reached every cell. At step 44 the image is back.
 """
 
 from dataclasses import replace
@@ -24,13 +24,13 @@ from difflogic.model.cell_netlist import CellNetlist
 
 ALL = range(wiring.PATCH)
 SQUARE, PART = 3, 1 << 9
-"""Side of a square that is set to zero, and most of its cells, over several grids, that are damaged at once."""
+"""Side of a damaged square, and maximum number of damaged cells in all grids that are simulated together."""
 CONTROL = 2
-"""Additional channels before those of the clock: the latch, and the alarm."""
+"""Number of additional channels before those of the clock: the latch and the alarm."""
 
 
 def held(netlist: CellNetlist, steps: int) -> CellNetlist:
-    """Return the circuit whose visible channels show for ever what they show after `steps` steps from zeros."""
+    """Return a circuit whose visible channels stay as they are `steps` steps after an initial state of zeros."""
     cell = Cell.of(netlist).without_unseen_channels()
     channels, (taps, codes) = len(cell.origin), clock(steps)
     latch, alarm, first = channels, channels + 1, channels + CONTROL
@@ -44,7 +44,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
     is_latched = neighbour(latch, wiring.CENTRE)
     is_calm = both(near(alarm) ^ 1, both(is_latched ^ 1, near(latch)) ^ 1)
-    # A latched cell has no time of its own, and all others have the same, so that OR copies it.
+    # The clock of a latched cell is 0, and all other clocks are equal, so that an OR of neighbours copies the time.
     time = [near(first + bit) for bit in range(len(codes[0]))]
     is_last = both(*(bit ^ 1 ^ value for bit, value in zip(time, codes[steps - 1], strict=True)))
     goes_on = both(both(is_latched, is_calm) ^ 1, is_last ^ 1)
@@ -61,7 +61,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
-    """Return the share of squares, set to zero, from which the image returns; None if it does not stay for ever."""
+    """Return the share of squares after whose damage the image returns; None if the undamaged image does not stay."""
     channels = target.shape[-1]
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():
@@ -80,7 +80,7 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
 
 
 def clock(steps: int) -> tuple[tuple[int, int], list[tuple[int, ...]]]:
-    """Return a shift register that counts from zeros: the two bits whose XNOR is shifted in, and its first states."""
+    """Return a shift register that counts from zeros: the two bits whose XNOR is shifted in, and its `steps` states."""
     for bits in count(2):
         for tap in range(bits - 1):
             states: list[tuple[int, ...]] = [(0,) * bits]

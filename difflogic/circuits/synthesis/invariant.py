@@ -1,8 +1,8 @@
-"""Invariants: clauses of one or two channels that hold in every cell of every state that a start leads to.
+"""Invariants: clauses of one or two channels that hold in every cell of every state that the initial state leads to.
 
-They hold in the start's cells and outside the grid, and if they hold in a neighbourhood, they hold in its cell after a
-step, which SAT proves. A cell that does not fire stays. So they hold for ever, on any grid, whichever cells fire. A
-clause is two literals `2*channel + inverted`, at least one of which is true.
+A clause is two literals `2*channel + inverted`, at least one of which is true. Clauses hold in all cells of the initial
+state and outside the grid. SAT proves that if they hold in a neighbourhood, they hold in its cell after a step. A cell
+that does not fire does not change. So they hold for ever, on any grid, whichever cells fire.
 Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
@@ -25,27 +25,27 @@ from difflogic.model.cell_netlist import CellNetlist
 FIRE_RATE = 0.6
 """Fire rate of rollouts in which cells fire at random."""
 LEAST_STEPS = 32
-"""Minimum number of steps of a rollout, which takes twice those of the task."""
+"""Minimum number of steps of a rollout; otherwise it has twice as many steps as the task."""
 SAMPLES = 4096
-"""Number of sampled neighbourhoods of the rollouts."""
+"""Maximum number of neighbourhoods that are sampled from the rollouts."""
 MOST_CHANNELS = 256
-"""Maximum number of channels: more have too many pairs."""
+"""Maximum number of channels of a circuit: more channels have too many pairs."""
 _SEED = 11
 
 
 @dataclass(frozen=True, eq=False)
 class Invariant:
-    """Clauses as pairs of channel literals, and neighbourhoods, uint64 `[9*C, N]`."""
+    """Clauses as pairs of channel literals, and sampled neighbourhoods, uint64 `[9*C, N]`."""
 
     clauses: tuple[tuple[int, int], ...]
     samples: Words
 
     def on_inputs(self, cells: int = wiring.PATCH) -> list[Clause]:
-        """Return the clauses in each of the cells of a graph, as literals of its inputs."""
+        """Return the clauses for each of the `cells` of a neighbourhood, as literals of the inputs of a graph."""
         return [(in_cell(a, cell, cells), in_cell(b, cell, cells)) for a, b in self.clauses for cell in range(cells)]
 
     def replacements(self) -> dict[int, int]:
-        """Return by channel the literal that replaces it: -2 (0), -1 (1), or an earlier channel or its inverse."""
+        """Return the replacement of each redundant channel: -2 (constant 0), -1 (constant 1), or an earlier literal."""
         # Clauses (a or NOT b) and (NOT a or b) mean a = b, (a or b) and (NOT a or NOT b) a = NOT b, and (a or a) a = 1.
         # Channels 1 and 2 are equal by (2, 5) and (3, 4), and 2 is replaced by 1: {2: 2}.
         clauses, literals = set(self.clauses), dict[int, int]()
@@ -71,14 +71,14 @@ def find(netlist: CellNetlist) -> Invariant:
             f"`from_start` takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
         )
     cells, samples = _seen(netlist, start)
-    # The product of the matrix of false literals with itself counts for all pairs the cells that break the clause.
+    # The product of the matrix of false literals with itself counts, for each pair, the cells that break the clause.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
     return Invariant(tuple(_inductive(netlist, pairs[pairs[:, 0] ^ 1 != pairs[:, 1]])), samples)
 
 
 def start_of(netlist: CellNetlist) -> Bits:
-    """Return the initial state `[H, W, C]`. Raises UsageError."""
+    """Return the initial state `[H, W, C]` of a circuit. Raises UsageError if it is unknown or random."""
     scenario = netlist.scenario
     start = None if scenario is None else scenario.grid(netlist.origin)
     if start is None:
@@ -102,12 +102,12 @@ def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
 
 
 def in_cell(literal: int, cell: int, cells: int = wiring.PATCH) -> int:
-    """Return the literal of a channel in one of the cells of a graph."""
+    """Return the input literal of a channel literal in cell number `cell` of a neighbourhood."""
     return neighbour(literal >> 1, cell, cells) ^ (literal & 1)
 
 
 def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
-    """Return different cells, uint8 `[n, C]`, and neighbourhoods of a synchronous and an asynchronous rollout."""
+    """Return distinct cells, uint8 `[n, C]`, and neighbourhoods of a synchronous and an asynchronous rollout."""
     rng = np.random.default_rng(_SEED)
     steps = LEAST_STEPS if netlist.scenario is None else max(LEAST_STEPS, 2 * netlist.scenario.steps)
     cells, columns = [base(netlist, start)], []
@@ -122,7 +122,7 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield the largest set of clauses that is inductive: clauses that a counterexample breaks are dropped."""
+    """Yield the largest inductive set of clauses; clauses that a counterexample breaks are dropped."""
     graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]

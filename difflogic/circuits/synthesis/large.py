@@ -1,7 +1,7 @@
 """Window resubstitution in graphs of thousands of gates, part by part, with a limited number of windows.
 
-A part is an interval of a topological order, so that no path leaves it and returns: the rest of the graph depends only
-on its outputs as functions of the nodes that it reads. Each round cuts another order, so that borders move.
+A part is an interval of a topological order. No path leaves a part and returns, so any graph that computes its outputs
+from the same nodes can replace it. Each round cuts a different order, so that borders move.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -14,21 +14,21 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Piece, c
 PART = 500
 """Number of gates of a part."""
 ROUNDS = ((8, 24, 300), (10, 40, 200))
-"""Largest number of nodes that a window reads, of its gates, and of windows in each part, in each round."""
+"""Limits of each round: nodes that a window reads, gates of a window, and windows of a part."""
 
 
 def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
     """Return an equivalent graph of at most as many gates, by window resubstitution in parts of the graph.
 
-    Each part that changes is proved to be equal, by SAT sweeping.
+    SAT sweeping proves that each changed part is equal to the original part.
 
     Args:
         graph: The graph.
-        effort: Number of repetitions of ROUNDS, each with other parts.
+        effort: Number of repetitions of ROUNDS.
         size: Number of gates of a part.
 
     Raises:
-        Interrupted: Ctrl-C, with the graph so far.
+        Interrupted: Ctrl-C was pressed. The exception has the graph so far.
     """
     from difflogic.cpu.codegen.threads import default_threads
 
@@ -80,7 +80,7 @@ def _proved(part: XAG, smaller: XAG) -> XAG:
 
 
 def _depth_first(graph: XAG, side: int) -> list[int]:
-    """Return the live gates in topological order; `side` is the operand that is followed first."""
+    """Return the live gates in topological order; `side`, 0 or 1, selects the operand that is followed first."""
     order, state = [], bytearray(graph.size)
     for output in graph.outputs if side else reversed(graph.outputs):
         stack = [output >> 1]

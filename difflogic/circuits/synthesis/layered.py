@@ -10,14 +10,14 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.straight_line import NOT_A
 
 LOGIT = 10.0
-"""Logit of the function of each gate; the other fifteen are zeros."""
+"""Logit of the function of each gate; its other fifteen logits are 0."""
 
 
 def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
-    """Return the automaton of a graph from the 9*C bits of a patch to C outputs, which reads only the neighbourhood.
+    """Return the trainable automaton of a graph from the 9*C bits of a patch to the C bits of a cell's next state.
 
-    A perception kernel passes each neighbour through. A gate lies in the layer of its level, and nodes that later
-    layers read are passed through. The outputs are the last layer.
+    The perception kernel passes all neighbours through. A gate lies in the layer of its level, and nodes that later
+    layers read are passed through. The outputs are the last layer. The graph must only read the neighbourhood.
     """
     channels = len(graph.outputs)
     cells = wiring.NEIGHBOURHOODS[neighbourhood]

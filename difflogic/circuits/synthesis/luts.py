@@ -1,9 +1,9 @@
-"""Three-input look-up tables that a circuit needs: instructions of AVX-512 (vpternlog) and of NVIDIA cards (lop3).
+"""Mapping to three-input look-up tables, which are instructions of AVX-512 (vpternlog) and NVIDIA GPUs (lop3).
 
-A table computes any function of three bits, and so replaces all gates behind a cut, at most three nodes that decide
-another one. All cuts of each node are enumerated, and the mapping of least area is searched for by area flow, then by
-exact area: each node takes the cut that needs the fewest tables which nothing else needs. If the truth tables of all
-nodes are small, resubstitution then lets tables read other nodes.
+A table computes any function of three bits. So it replaces all gates between a node and a cut, a set of at most three
+nodes whose values determine that node. All cuts are enumerated. The mapping of least area is searched for by area flow,
+then by exact area: each node takes the cut that needs the fewest tables that no other node needs. If the truth tables
+of all nodes are small, resubstitution then lets tables read other nodes.
 Source: Mishchenko, Cho, Chatterjee and Brayton, *Combinational and Sequential Mapping with Priority Cuts*, ICCAD 2007.
 """
 
@@ -20,13 +20,13 @@ from difflogic.model.netlist import Netlist
 
 INPUTS = 3
 _MOST_CUTS = 24
-"""Number of cuts kept of a node, those of least area flow."""
+"""Maximum number of cuts of a node; those of least area flow are retained."""
 _PASSES = 4
 _MOST_INPUTS, _MOST_TABLES, _MOVES = 12, 24, 300
-"""Limits of resubstitution: inputs of the circuit, its tables, and tables that are tried to read other nodes."""
+"""Limits of resubstitution: inputs of the circuit, tables of the circuit, and changes of a table's inputs."""
 
 Cut = tuple[int, ...]
-"""Nodes that decide another one, ascending."""
+"""Nodes, in ascending order, whose values determine the value of another node."""
 
 
 def lut_count(netlist: Netlist) -> int:
@@ -42,7 +42,7 @@ def mapping(graph: XAG) -> dict[int, Cut]:
     roots = {literal >> 1 for literal in graph.outputs}
 
     def count(nodes: Iterable[int], change: int) -> int:
-        """Count one use of nodes more or fewer; return the number of tables that begin or cease to be needed."""
+        """Add `change`, 1 or -1, to the uses of nodes; return the number of tables that become needed or unneeded."""
         tables, waiting = 0, list(nodes)
         while waiting:
             node = waiting.pop()
@@ -70,7 +70,7 @@ def mapping(graph: XAG) -> dict[int, Cut]:
 
 
 def _cuts(graph: XAG) -> list[list[Cut]]:
-    """Return the cuts of each node, those of least area flow first; an input has none."""
+    """Return the cuts of each node, those of least area flow first; an input has no cuts."""
     readers = Counter(literal >> 1 for literal in chain(graph.outputs, *(gate[1:] for gate in graph.gates)))
     flow = [0.0] * graph.size
     cuts: list[list[Cut]] = [[] for _ in range(graph.first)]
@@ -84,7 +84,7 @@ def _cuts(graph: XAG) -> list[list[Cut]]:
 
 
 def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> dict[int, Cut]:
-    """Let one table after the other read the nodes with which the fewest tables are needed, as truth tables allow."""
+    """Change the inputs of random tables, as truth tables allow, such that the fewest are needed; return all tables."""
     words = graph.evaluate(all_patterns(graph.inputs))
     values = [int.from_bytes(row.tobytes(), "little") for row in words]
     ones = (1 << 8 * words[0].nbytes) - 1
@@ -102,7 +102,7 @@ def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> 
 
 
 def _needed(tables: Mapping[int, Cut], roots: Iterable[int]) -> set[int]:
-    """Return the tables on which nodes depend, their own included."""
+    """Return the tables on which the nodes `roots` depend, those of `roots` included."""
     needed: set[int] = set()
     waiting = list(roots)
     while waiting:

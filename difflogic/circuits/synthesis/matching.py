@@ -1,9 +1,9 @@
 """SAT sweeping of the miter of two large circuits: replace gates of the second by equal gates of the first.
 
-Gates are visited in topological order. If both operands are matched, structural hashing finds the gate in the first
-circuit. Otherwise the candidates are gates with the same values on samples, and equality is proved from the nearest
-gates in the cone of both, with free variables at its border: equality for all values of a border is equality. No query
-reaches the inputs, so that counters of thousands of bits take seconds.
+Gates are visited in topological order. If both operands of a gate are matched, structural hashing finds the equal gate
+of the first circuit. Otherwise the candidates are gates with the same values on samples. Equality is proved in a cone
+of nearby gates with free variables at its border: gates that are equal for all values at the border are equal. Queries
+need not reach the inputs, so that counters of thousands of bits take seconds.
 """
 
 from collections import defaultdict
@@ -15,20 +15,20 @@ from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, cut_out, mappe
 from difflogic.core.bits import Words
 
 NEAR = (50, 400, 2000)
-"""Numbers of gates of a cone above its border, tried in turn."""
+"""Maximum numbers of gates of a cone, tried in turn."""
 CONFLICTS = 200
-"""Limit of conflicts of a query."""
+"""Maximum number of conflicts of a solver query."""
 TRIES = 8
-"""Number of candidates that a gate is compared with."""
+"""Maximum number of candidates that a gate is compared with."""
 
 
 def matched(joint: XAG, words: Words) -> XAG:
     """Return a miter in which gates of the second circuit are replaced by equal gates of the first.
 
-    Gates of either circuit that are never 1, or always, are replaced by constants.
+    Gates of either circuit that are always 0 or always 1 are replaced by constants.
 
     Args:
-        joint: Graph of two circuits: the first half of its outputs is the first's.
+        joint: Graph of two circuits; the first half of its outputs are those of the first circuit.
         words: Samples of the inputs, uint64 `[inputs, N]`.
 
     Returns:
@@ -62,7 +62,7 @@ def matched(joint: XAG, words: Words) -> XAG:
 
 
 def _is_equal_above(graph: XAG, levels: Sequence[int], pair: tuple[int, int], most: int) -> bool:
-    """Return whether two literals are equal for all values of a border, at most `most` gates below them."""
+    """Return whether two literals are proved equal in a cone of at most `most` gates, for all values at its border."""
     nodes = {literal >> 1 for literal in pair}
     heap = [(-levels[node], node) for node in nodes]
     cone = list[int]()

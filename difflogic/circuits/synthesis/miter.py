@@ -17,10 +17,10 @@ class Miter:
     names: tuple[str, ...]
     """Names of the inputs."""
     outputs: tuple[str, ...]
-    """Names of the outputs that both have."""
+    """Names of the outputs that both circuits have."""
 
     def pairs(self) -> list[tuple[str, int, int]]:
-        """Return each output with its two literals in `joint`."""
+        """Return the name of each output with its two literals in `joint`."""
         count = len(self.outputs)
         literals = self.joint.outputs
         return list(zip(self.outputs, literals[:count], literals[count:], strict=True))
@@ -42,8 +42,8 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     common = set(other.output_names)
     outputs = tuple(name for name in one.output_names if name in common)
     names = tuple(dict.fromkeys((*one.input_names, *other.input_names)))
-    # One builder shares equal gates, which need no proof. If one has channels 0, 1, 2 and the other 0, 2, the inputs
-    # are those of 0, 1 and 2: a smaller one that is right for any channel 1 shows that 1 does not matter.
+    # One builder shares equal gates, which need no proof. If the circuits have channels 0, 1, 2 and 0, 2, the inputs
+    # are those of 0, 1 and 2: if the circuits are equal for all values of channel 1, it does not matter.
     builder = Builder(len(names))
     literals: list[int] = []
     for netlist in (one, other):

@@ -1,7 +1,7 @@
-"""Model checking by ABC's `pdr` of claims about every initial state: a grid and its claim are a circuit with latches.
+"""Model checking of claims about every initial state by ABC's `pdr`: a grid and its claim are a circuit with latches.
 
-It finds an inductive invariant, a set of states that contains every initial state, that no step leaves, and in which
-the claim holds, and verifies it. A counterexample is an initial state.
+ABC searches for an inductive invariant and verifies it: a set of states that contains every initial state, that no step
+leaves, and in which the claim holds. A counterexample is an initial state.
 Source: Een, Mishchenko, Brayton, *Efficient implementation of property directed reachability* (2011).
 """
 
@@ -19,14 +19,14 @@ from difflogic.model.grid import Grid
 
 METHOD = f"{tools.ABC} pdr"
 _GRACE = 30.0
-"""Seconds beyond its own limit after which it is stopped."""
+"""Seconds after ABC's time limit at which the ABC process is stopped."""
 
 
 def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
-    """Decide if every initial state shows the `target` of the grid's claim after its steps, and for ever.
+    """Decide if every initial state shows `target` after the number of steps in the grid's claim, and ever after.
 
-    A counterexample is confirmed by a rollout of the circuit. Raises ToolError, and CircuitError for a grid of more
-    gates than a file should have.
+    A rollout of the circuit confirms each counterexample. Raises ToolError, and CircuitError if the grid has too many
+    gates for a file.
     """
     machine = grid.with_cell(lean(grid.cell)).machine()
     starts, latches = machine.input_names[: machine.first_latch], machine.input_names[machine.first_latch :]
@@ -49,8 +49,8 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
 
 
 def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
-    # The image may be wrong only later than at the compared step, at `wrong_at`. The state `wrong_at - steps` steps
-    # after ABC's initial state is an initial state too, from which it is wrong at the compared step.
+    # The image may be wrong only after the compared step, at step `wrong_at`. The state `wrong_at - steps` steps after
+    # ABC's initial state is an initial state too, and from that state the image is wrong at the compared step.
     start = grid.cell.after(start, wrong_at - grid.steps)
     if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
         raise ToolError(f"{tools.ABC} gave a counterexample that shows the target.")

@@ -1,10 +1,10 @@
 """Rule induction: find the simplest local rule that explains all observed transitions.
 
-Samples of one step show a part of a truth table, mostly a tiny one: nine cells of three bits have 2^27 states. So for
-each state of the cell, and each bit of its next state, a few *features* are sought that decide the bit. A feature is
-the number of some neighbours that are in some states, such as all eight in state 1, or one neighbour's bit. A set of
-features costs what it leaves open and each combination that it tells apart (minimum description length, Rissanen 1978).
-It is changed by one feature, cell or state at a time while it gets cheaper.
+Samples of one step show only a part of a truth table, mostly a tiny part: nine cells of three bits have 2^27 states. So
+a few *features* are searched for that determine each bit of the next state, for each state of the cell. A feature is
+the number of certain neighbours in certain states, such as the number of all eight that are in state 1. The cost of a
+set of features is its description length (Rissanen 1978): the open bits, and the combinations of feature values. The
+search changes one feature, cell or state at a time while the cost falls.
 
 Example: for state 2 of a cyclic automaton of five states, the feature `cells at the four sides in state 3` has five
 combinations and leaves nothing open: a table of five entries explains all 13,000 samples.
@@ -25,25 +25,25 @@ from difflogic.core import wiring
 from difflogic.core.neighbourhoods import surroundings
 
 MOST_CHANNELS = 6
-"""Maximum number of bits of a cell: nine cells then are a number of 54 bits."""
+"""Maximum number of bits of a cell: nine cells are then an integer of 54 bits."""
 MOST_PATCHES = 1 << 17
-"""Number of different patches that are used, which takes seconds."""
+"""Maximum number of distinct patches that are used, which takes seconds."""
 MOST_CODES = 1 << 12
-"""Maximum number of combinations of features of a simple rule."""
+"""Maximum number of combinations of feature values of a simple rule."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
-"""Cost in bits of a combination, of a feature, and of one whose cells are not all, sides, diagonals or one."""
+"""Costs in bits of a combination, of a feature, and of irregular cells, which are not all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6
-"""Factor by which the cost of open bits grows until none is left, and its largest value."""
+"""Factor by which the weight of open bits grows until no bit is open, and maximum weight."""
 NEARLY_ALL = 0.9
-"""Share of all neighbourhoods whose rule may be longer than the samples."""
+"""Share of all neighbourhoods that samples must show for a rule that may be longer than the samples."""
 SIDES, DIAGONALS = (1, 3, 5, 7), (0, 2, 6, 8)
-"""Cells of a patch."""
+"""Places of the side and diagonal neighbours in a 3x3 patch."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 class Feature(NamedTuple):
-    """Number of cells that are in one of the states; cells are numbered within the neighbourhood."""
+    """Feature: the number of `cells` in one of `states`; cells are numbered within the neighbourhood."""
 
     cells: frozenset[int]
     states: frozenset[int]
@@ -53,9 +53,9 @@ Features = tuple[Feature, ...]
 
 
 def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None:
-    """Return a graph from the 9*C bits of a patch to the cell's next C bits, right on all samples.
+    """Return a graph from the 9*C bits of a patch to the cell's next C bits that is correct on all samples.
 
-    None if samples are not of single steps or complete states, contradict each other, or need too many features.
+    Return None if samples show no single steps, contradict each other, or have too many bits, or no simple rule exists.
     """
     pairs, cells = samples.single_steps(), wiring.NEIGHBOURHOODS[neighbourhood]
     channels = samples.x.shape[-1]
@@ -87,12 +87,12 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
             halves = zip(by_state[::2], by_state[1::2], strict=True)
             by_state = [_either(builder, mine, zero, one) for zero, one in halves]
         outputs.append(by_state[0] or 0)
-    # A rule that is not shorter than the samples is memorised, which is right only if they show nearly all.
+    # A rule that is longer than the samples memorises them, which is right only if they show nearly all neighbourhoods.
     return builder.finish(outputs) if saved >= 0 or shown >= NEARLY_ALL else None
 
 
 class _View:
-    """Neighbourhoods of the cells of one state, `[N, cells]`, and a bit of the next state of each."""
+    """Neighbourhoods `[N, cells]` of the cells in one state, and one bit of each cell's next state."""
 
     def __init__(self, seen: Numbers, after: Numbers, cells: Sequence[int], channels: int) -> None:
         self._seen, self._after, self._known = np.ascontiguousarray(seen.T), after, dict[Feature, Numbers]()
@@ -109,7 +109,7 @@ class _View:
         self._first = [Feature(group, states) for group in self._groups if group for states in kinds]
 
     def explained(self) -> Features | None:
-        """Return the cheapest features that leave nothing open; None if there are none."""
+        """Return the cheapest features found that leave no bit open, or None."""
         features: Features = ()
         strictness = 1.0
         while strictness <= STRICTEST:
@@ -127,14 +127,14 @@ class _View:
         while True:
             price, changed = cheapest(self._changed(features))
             if price >= best and self.open_bits(features)[0]:
-                # One input of a parity gives no information.
+                # Pairs are tried too, since a single input of a parity gives no information.
                 price, changed = cheapest(features + pair for pair in itertools.combinations(self._bits, 2))
             if price >= best:
                 return features
             best, features = price, changed
 
     def _changed(self, features: Features) -> Iterator[Features]:
-        """Yield features with one more or one less, or with one cell or state changed."""
+        """Yield all sets of features that differ from `features` by one feature, cell or state."""
         yield from ((*features, feature) for feature in self._first if feature not in features)
         for place, (cells, states) in enumerate(features):
             others = features[:place] + features[place + 1 :]
@@ -149,7 +149,7 @@ class _View:
         return strictness * bits + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
 
     def open_bits(self, features: Features) -> tuple[float, int]:
-        """Return the entropy in bits that the features leave, and the number of combinations."""
+        """Return the entropy in bits that the features leave open, and the number of combinations that occur."""
         size = math.prod(len(feature.cells) + 1 for feature in features)
         if size > MOST_CODES:
             return math.inf, 0
@@ -160,11 +160,11 @@ class _View:
         return float(-(counts * np.log2(shares, where=counts > 0, out=np.zeros_like(shares))).sum()), len(counts)
 
     def table(self, features: Features) -> npt.NDArray[np.int8]:
-        """Return the bit of each combination `[cells + 1, ...]`, of unseen ones that of the nearest."""
+        """Return the bit of each combination `[cells + 1, ...]`; an unseen one has the bit of the nearest seen one."""
         shape = [len(feature.cells) + 1 for feature in features]
         flat = np.full(math.prod(shape), -1, dtype=np.int8)
         flat[self._codes(features)] = self._after
-        # From 0 to 1 is farther than from 4 to 5: rules ask for none, some, or more than a few.
+        # The distance from 0 to 1 is larger than from 4 to 5, since rules distinguish none, some and many.
         where = np.log1p(np.indices(shape).reshape(len(shape), flat.size).T)
         seen = np.flatnonzero(flat >= 0)
         for code in np.flatnonzero(flat < 0):
@@ -199,7 +199,7 @@ def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], in
 
 
 def _either(builder: Builder, bit: int, zero: int | None, one: int | None) -> int | None:
-    """Return the literal of a choice by a bit; None, which was never seen, is a don't-care."""
+    """Return the literal of `one` if `bit` is 1, else of `zero`; None, for an unseen state, is a don't-care."""
     if zero is None or one is None:
         return one if zero is None else zero
     return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))

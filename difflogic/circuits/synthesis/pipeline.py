@@ -1,4 +1,4 @@
-"""Pipeline of `difflogic simplify`: simplification, then that for the initial state and for the task if requested."""
+"""Pipeline of `difflogic simplify`: general simplification, then, if requested, for the initial state and the task."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
-    """Circuit after each kind of simplification; None if it was not requested."""
+    """Results of all kinds of simplification; None for a kind that did not run."""
 
     simplified: Simplified[CellNetlist]
     reachable: Simplified[CellNetlist] | None
@@ -24,7 +24,7 @@ class PipelineResult:
 
     @property
     def netlist(self) -> CellNetlist:
-        """Smallest netlist."""
+        """Netlist of the last simplification that ran."""
         return (self.pruned or self.reachable or self.simplified).netlist
 
     @property
@@ -54,17 +54,17 @@ def simplify(
     """Simplify a netlist without changing its visible channels: see `difflogic.actions.simplify`.
 
     Args:
-        netlist: The netlist.
-        to_start: Keep only the states that follow from its own initial state.
-        task: Keep only the rollouts of this configuration.
+        netlist: The netlist to simplify.
+        to_start: Preserve the behaviour only in states that follow from the initial state of `netlist`.
+        task: Preserve the behaviour only in the rollouts of this configuration.
         on_pass: Callback after each pass.
         size: `(height, width)` of the only grid on which the circuit must stay the same.
-        effort: Factor of the attempts without a gain.
+        effort: Factor of the number of attempts without a gain that end a search.
 
     Raises:
         UsageError: The initial state is not known, cells fire at random on a grid of `size`, or `size` is given without
             `to_start` or with `task`.
-        LimitError: No state repeats on that grid within a million updates of cells.
+        LimitError: No state repeats on a grid of `size` within a million updates of cells.
     """
     if to_start:
         invariant.start_of(netlist)
@@ -73,8 +73,8 @@ def simplify(
             raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     first = simplified(netlist, on_pass, effort)
-    # From the strictest to the loosest: each part begins with the result of the part before, which is proved equal for
-    # all inputs that still count. So later proofs are of smaller circuits.
+    # The strictest simplification comes first. Each begins with the result of the previous one, which is proved equal
+    # for all inputs that still count. So later proofs compare smaller circuits.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
     reachable = on_its_states(first.netlist, on_pass) if to_start and not first.stopped else None
     last = reachable or first
