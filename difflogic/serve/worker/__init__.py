@@ -1,1 +1,1 @@
-"""The processes that train the jobs of a store."""
+"""Worker processes that train the jobs of a store."""

@@ -1,4 +1,4 @@
-"""Find the devices that get a worker: `auto` is each hardware GPU and the processor."""
+"""Find the devices that get a worker: `auto` means all hardware GPUs and the processor."""
 
 import json
 import re
@@ -13,19 +13,19 @@ DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
 GPU = "gpu"
 NONE = "none"
-"""No workers: jobs wait until the store is served with some."""
+"""Value of `--workers` for no workers: jobs wait until the store is served with workers."""
 FOLLOW_UPS = "follow-ups"
-"""Name in place of a device of a worker that simplifies, proves, exports and evaluates."""
+"""Device name of post-processing workers, which simplify, prove, export and evaluate."""
 PATIENCE_S = 20.0
-"""Seconds within which the GPUs must be listed."""
+"""Maximum seconds for listing the GPUs."""
 
 
 def parse(text: str) -> list[str]:
-    """Return the listed devices: `auto` alone, or such as `cpu,gpu:0`; none for `none`. Raises UsageError."""
+    """Return the devices in `text`, such as `cpu,gpu:0` or `auto`; an empty list for `none`. Raises UsageError."""
     devices = [device.strip() for device in text.split(",")]
     if devices == [NONE]:
         return []
-    # Two workers on one device would share its memory, and slow each other down.
+    # Two workers on one device would share the device's memory, and slow each other down.
     if devices != [AUTO] and (not all(map(DEVICE.fullmatch, devices)) or len(set(devices)) < len(devices)):
         raise UsageError(
             f"--workers must be auto, none, or a list such as cpu,gpu:0 with each device once, got {text!r}."
@@ -34,9 +34,9 @@ def parse(text: str) -> list[str]:
 
 
 def gpus() -> dict[str, str | None]:
-    """Return `gpu:INDEX` of each GPU, with the name of a software one. Raises DeviceError if they cannot be listed.
+    """Return the GPUs by `gpu:INDEX`, with the name of a software GPU or None. Raises DeviceError if listing fails.
 
-    A child process lists them, because drivers crash.
+    A child process lists the GPUs, because drivers may crash.
     """
     command = python_command("-m", "difflogic.serve.worker.devices")
     try:
@@ -47,9 +47,9 @@ def gpus() -> dict[str, str | None]:
 
 
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return this machine's devices among `devices`, and a warning if GPUs cannot be listed or one is software.
+    """Return this machine's devices among `devices`, and a warning if listing GPUs fails or a GPU is software.
 
-    `devices` are those of `parse`; `gpu` alone means the hardware GPUs.
+    `devices` is what `parse` returns, or `["gpu"]` for all hardware GPUs.
     """
     listed: dict[str, str | None] = {}
     warning = None
@@ -70,7 +70,7 @@ def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """Return the engines whose jobs a device's worker takes; `others` are the devices of the machine's workers.
 
-    Next to a GPU the processor does not offer `auto`, but takes the jobs that it finishes sooner: see `store.spare`.
+    If there is a GPU, the processor does not offer `auto`, but takes the jobs in `store.spare.sooner_here`.
     """
     if device != "cpu":
         return ["auto", "gpu", device]

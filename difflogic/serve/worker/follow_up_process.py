@@ -1,9 +1,9 @@
-"""Run a post-processing job or a sweep in a process of its own, which can be ended at any moment.
+"""Run a post-processing job or a sweep in a separate process, which can be ended at any time.
 
     python -m difflogic.serve.worker.follow_up_process STORE JOB
 
-A solver holds Python's lock for minutes, in which another thread could neither send heartbeats nor end it. Here the
-worker sends them, and takes the processor time of the process as the sign that it makes progress.
+A solver holds Python's global interpreter lock for minutes: a thread of the same process could neither send heartbeats
+nor end the solver. The worker sends the heartbeats, as long as the process uses processor time.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ COMMAND = python_command("-m", "difflogic.serve.worker.follow_up_process")
 
 
 class FollowUpProcess:
-    """Process of a post-processing job, for its worker; leaving the context kills it. Both write to one log."""
+    """Child process of a worker for a post-processing job; leaving the context kills it. Both write to one log."""
 
     def __init__(self, store: Path, job: str) -> None:
         """Start the process. Raises OSError."""
-        # A file and no pipe: a pipe that is not read would block a process with a long answer.
+        # The answer goes to a file: a pipe that is not read would block a process with a long answer.
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  it is closed with the context
-        # A group of its own: the signal that ends it ends its child processes too.
+        # In a separate process group, one signal ends the process and its child processes.
         self._process = subprocess.Popen(
             [*COMMAND, str(store), job], stdin=subprocess.PIPE, stdout=self._answer, process_group=0 if GROUPS else None
         )
@@ -62,12 +62,12 @@ class FollowUpProcess:
         return self._process.pid
 
     def is_over(self, seconds: float) -> bool:
-        """Return whether the process has ended, after waiting for that for at most `seconds`."""
+        """Wait at most `seconds` for the end of the process, and return whether it has ended."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             processor_s = processor_time(self.pid)
-            # Processor time and not output: a solver may compute for an hour and print nothing.
+            # Output would be no sign of progress: a solver may compute for an hour and print nothing.
             if processor_s is None or processor_s != self._processor_s:
                 self._processor_s, self._advanced = processor_s, time.monotonic()
             return False
@@ -79,11 +79,11 @@ class FollowUpProcess:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds for which the process received no processor time; about 0 if the system does not report that."""
+        """Seconds for which the process has used no processor time; about 0 if the system does not report it."""
         return time.monotonic() - self._advanced
 
     def progress(self) -> dict[str, Any]:
-        """Return the columns of the job that the process reported last, or none."""
+        """Return the columns of the job that the process reported last, or an empty dictionary."""
         reports = [line for line in self._lines() if "status" not in line]
         return reports[-1] if reports else {}
 
@@ -93,7 +93,7 @@ class FollowUpProcess:
         return [json.loads(line) for line in complete.splitlines()]
 
     def outcome(self) -> dict[str, Any] | str:
-        """Return `status`, `reason` and `result`, or if the process failed the beginning of a sentence about it."""
+        """Return `status`, `reason` and `result`; if the process failed, the beginning of a sentence about that."""
         status = self._process.returncode
         return how_it_ended(status, "its process") if status else self._lines()[-1]
 
@@ -101,8 +101,8 @@ class FollowUpProcess:
 def processor_time(process: int) -> float | None:
     """Return the processor seconds of a process and its descendants, or None if the system does not report them."""
     try:
-        # The name of the program stands in parentheses and may hold spaces: the fields are counted after the last one.
-        # Numbers 11 and 12 of the rest are the ticks in user and in system mode.
+        # The program's name is in parentheses and may contain spaces: the fields are those after the last parenthesis.
+        # Fields 11 and 12 of them are the ticks in user and in system mode.
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
         tasks = Path(f"/proc/{process}/task").iterdir()
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
@@ -113,9 +113,9 @@ def processor_time(process: int) -> float | None:
 
 
 def _end_with_worker() -> None:
-    """End this process once its worker is gone and no solver holds Python's lock.
+    """End this process once its worker has ended and no solver holds the global interpreter lock.
 
-    The next try may have begun by then: both write the same bytes, each file atomically, so that this does no harm.
+    The next try may have begun meanwhile. This is safe: both write the same bytes, each file atomically.
     """
     while os.read(0, 1):
         pass
@@ -125,7 +125,7 @@ def _end_with_worker() -> None:
 
 
 def _result(store: Store, job: JobRecord, report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    # Imported only for this kind: loading what a sweep needs takes as long as a short post-processing job.
+    # The import is only for sweeps: it takes as long as a short post-processing job.
     if job.kind == "sweep":
         from difflogic.serve.worker.sweeps import sweep
 
@@ -139,7 +139,7 @@ def main() -> None:
     """Run the post-processing job or sweep JOB of STORE, and write its outcome to standard output, as JSON."""
     folder, job = sys.argv[1:]
     threading.Thread(target=_end_with_worker, daemon=True).start()
-    # What libraries print goes to the log, and only the outcome to the original output.
+    # Only the outcome goes to the original output: what libraries print goes to the log.
     answer = os.dup(1)
     os.dup2(2, 1)
     store = Store.existing(Path(folder), durable=False)
@@ -148,7 +148,7 @@ def main() -> None:
         files.write_all(answer, json.dumps(line, allow_nan=False).encode() + b"\n")
 
     record = store.job(job)
-    # The next try continues a sweep from where it is.
+    # The next try continues the sweep.
     passing = (RunFolderError, StoreError, OSError) if record.kind == "sweep" else ()
     try:
         report({"status": "done", "reason": None, "result": _result(store, record, report)})

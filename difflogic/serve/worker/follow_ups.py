@@ -1,6 +1,6 @@
-"""Post-processing jobs: simplify, build, prove, export and evaluate, by `difflogic.actions`.
+"""Run post-processing jobs: simplify, build, prove, export and evaluate, by `difflogic.actions`.
 
-Files are stored in the job's folder `files/`, and a few numbers and texts in its `result`:
+A job stores files in the folder `files/` of its job folder, and numbers and short texts in `result`:
 
     simplify  options {"from_start": false, "size": null, "task": false}
               circuit.json or controller.json, simplify.json, circuit.svg, live.html  {"gates": {}, "equal": true, ...}
@@ -8,7 +8,7 @@ Files are stored in the job's folder `files/`, and a few numbers and texts in it
     prove     options {"every_start": false}
               proof.json; of a simplification verdicts.json                           {"proved": true, "text": ""}
     export    options {"formats": [...]}
-              what each format is made of                                             {"formats": {}, "left_out": {}}
+              the files of each format                                                {"formats": {}, "left_out": {}}
     evaluate  options {"quick": false}
               evaluation.json, report.html                                            {"measures": {}}
 """
@@ -40,7 +40,7 @@ def follow(store: Store, job: JobRecord) -> Result:
     folder = store.job_folder(source)
     circuit, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
     if job.kind == "prove" and source.source is not None and not circuit.is_dir():
-        # A simplified circuit is proved equal to the one before, by every checker that is installed.
+        # A simplified circuit is proved equal to the circuit before, by every checker that is installed.
         before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
     action, result = _KINDS[job.kind](job, circuit, before)
     store.job_folder(job.id).keep(action.files.items())
@@ -48,7 +48,7 @@ def follow(store: Store, job: JobRecord) -> Result:
 
 
 def _circuit_of(source: JobFolder) -> Path:
-    """Return the file of a job's simplified circuit, or else its run folder. Raises CheckpointError without any."""
+    """Return a job's simplified circuit file, or its run folder. Raises CheckpointError if there is neither."""
     for simplified in (source.files / name for name in (CIRCUIT, function_json.NAME, function_json.FUNCTION)):
         if simplified.exists():
             return simplified
@@ -105,7 +105,7 @@ def _evaluate(job: JobRecord, circuit: Path, _: Path | None) -> tuple[ActionResu
 
     if not circuit.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
-    # The report goes to the job's owner: the id of the job replaces the path of the store.
+    # The job's owner reads the report: the id of the job replaces the private path of the store.
     agents = is_of_agents(circuit)
     engine = None if agents else place("cpu").engine
     quick = bool(job.options.get("quick"))

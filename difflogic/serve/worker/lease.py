@@ -1,9 +1,9 @@
-"""Hold a worker's job under a lease, which heartbeats prolong for as long as the present phase may be silent.
+"""Hold a worker's job under a lease, which each heartbeat prolongs by the time limit of the present phase.
 
-A thread that compiles sends no heartbeat, and neither does one that hangs. So a phase may take `first` seconds when it
-is entered for the first time; meanwhile another thread prolongs the lease by `stopped` seconds at a time, so that a
-stopped process is noticed. In a warm phase the limit is 20 times the slowest of the last 20 heartbeats, and at least
-12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
+A thread that compiles sends no heartbeats, just like a thread that hangs. The first time in a phase may therefore take
+`first` seconds. Meanwhile another thread prolongs the lease by `stopped` seconds at a time, so that the lease of a
+stopped process ends. Then the phase is warm: its limit is 20 times the longest of the last 20 waits for a heartbeat,
+and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
 """
 
 import os
@@ -22,44 +22,44 @@ from difflogic.serve.worker.log import say, trim
 from difflogic.system.memory import resident_memory
 
 Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "finishing", "working"]
-"""Phase of a job. starting: loading what an engine needs; compiling: until the first epochs are done; evaluating: and
-saving; drawing: the first state frame; finishing: the results' images; working: post-processing."""
+"""Phase of a job. starting: load an engine; compiling: until the first epochs are done; evaluating: evaluate and save;
+drawing: draw the first state frame; finishing: draw the images of the results; working: post-processing."""
 HEARTBEAT_S = 0.2
-"""Seconds between two writes to the store while only the epoch changes: a write for every epoch would be too many."""
+"""Minimum seconds between two writes to the store while only the epoch changes, which may take a millisecond."""
 BEATS = 6
-"""Number of times the lease is prolonged while it lasts: all but one may come late."""
+"""Number of times that the lease is prolonged within its duration: all but one may fail."""
 RECENT = 20
-"""Number of heartbeats that set the limit of a warm phase."""
+"""Number of recent heartbeats that determine the time limit of a warm phase."""
 COLD_FACTOR = 1.5
-"""Multiple of the longest wait so far that is allowed until RECENT heartbeats have come; that wait had compiling."""
+"""Time limit until RECENT heartbeats were sent, as a multiple of the longest wait so far, which includes compiling."""
 EXIT_LEASE_LOST = 3
 """Exit status of a worker that lost its lease."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Time limits of a worker's silence; the first entry of a phase has the most, since it may compile."""
+    """Maximum times between a worker's heartbeats. The first time in a phase has the longest, since it may compile."""
 
     first: float = 300.0
-    """Seconds for starting, compiling, the first evaluation and frame, and the results' images."""
+    """Maximum seconds for starting, compiling, the first evaluation and frame, and the images of the results."""
     stopped: float = 30.0
-    """Seconds for which all threads of the process may be silent, as while a library is loaded from a slow disk."""
+    """Maximum seconds without a sign of any thread, such as while a library is loaded from a slow disk."""
     heartbeat: float = 12.0
-    """Minimum limit in seconds between two heartbeats of a warm phase: a hang is noticed a second later."""
+    """Lower bound, in seconds, of the time limit between two heartbeats of a warm phase."""
     factor: float = 20.0
-    """Multiple of the slowest recent heartbeat that is the limit, if that is longer than `heartbeat`."""
+    """Time limit of a warm phase as a multiple of its slowest recent heartbeat, if that exceeds `heartbeat`."""
     follow_up: float = 3600.0
-    """Seconds for a complete post-processing job, which has no checkpoints."""
+    """Maximum seconds for a complete post-processing job, which has no checkpoints."""
     stalled: float = 120.0
-    """Seconds for which a post-processing job may use no processor time."""
+    """Maximum seconds for which a post-processing job may use no processor time."""
     idle: float = 60.0
     """Seconds without a job after which a post-processing worker ends."""
     stop: float = 60.0
-    """Seconds to save and end, when asked to."""
+    """Maximum seconds to save and end after a request to stop."""
 
 
 class Lease:
-    """Lease on a job. The thread that trains sends the heartbeats, so that a hang of it is noticed."""
+    """Lease on a job. The training thread sends the heartbeats: if this thread hangs, the lease ends."""
 
     def __init__(self, store: Store, job: JobRecord, number: int, limits: WorkerLimits) -> None:
         self.store, self.job, self.number, self.limits = store, job, number, limits
@@ -67,30 +67,30 @@ class Lease:
         self.watched = False
         self.phase: Phase = "starting"
         self.progress: dict[str, Any] = {}
-        """Columns of the job that the next heartbeat writes, or `finish` if none follows."""
+        """Columns of the job that the next heartbeat writes, or `finish` if no heartbeat follows."""
         self._warm: dict[Phase, deque[float]] = {}
         """Seconds between the last heartbeats of each warm phase."""
         self._coldest = 0.0
         self._alive = self._reported = time.monotonic()
 
     def enter(self, phase: Phase, warm: bool = False) -> None:
-        """Begin a phase; if it is `warm`, nothing has to be compiled for it."""
+        """Begin a phase; `warm` means that nothing has to be compiled in it."""
         self._measure()
-        # The time until now belongs to the phase that ends, and is measured before the new one begins.
+        # The time until now belongs to the old phase: it is measured before the new phase begins.
         self.phase = phase
         if warm:
             self.warm()
         self._heartbeat(phase=phase)
 
     def warm(self) -> None:
-        """Mark the current phase as warm: from now on the measured times limit its heartbeats."""
+        """Mark the current phase as warm: from now on its time limit depends on the measured heartbeats."""
         self._warm.setdefault(self.phase, deque(maxlen=RECENT))
 
     def is_warm(self, phase: Phase) -> bool:
         return phase in self._warm
 
     def alive(self, **progress: Any) -> None:
-        """Record a heartbeat, and send it to the store if the last one was sent HEARTBEAT_S ago."""
+        """Record a heartbeat, and send it to the store unless one was sent within the last HEARTBEAT_S."""
         self._measure()
         self.progress |= progress
         # An epoch may take a millisecond: `progress` collects the changes since the last heartbeat.
@@ -104,7 +104,7 @@ class Lease:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Prolong the lease from a thread of its own while the present phase is not warm."""
+        """Run a thread within the context that prolongs the lease while the current phase is not warm."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep, args=(over,), name="lease", daemon=True)
         thread.start()
@@ -127,7 +127,7 @@ class Lease:
         self.store.close()
 
     def _heartbeat(self, **progress: Any) -> None:
-        """Send a heartbeat; end the process if the lease is lost, so that it does not disturb the job's next worker."""
+        """Send a heartbeat. If the lease is lost, end the process, which must not disturb the job's next worker."""
         self._reported = time.monotonic()
         self.progress |= progress
         try:
@@ -138,18 +138,18 @@ class Lease:
         except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
             say(str(error))
             return
-        # Only now: the next heartbeat writes what a failed one did not.
+        # This follows a success: the next heartbeat writes what a failed one did not.
         self.progress.clear()
         self.wanted, self.watched = answer.wanted, answer.watched
         # The log grows with every evaluation.
         trim(self.store.job_folder(self.job.id).log)
 
     def duration(self) -> float:
-        """Return the seconds for which this worker may now be silent: the length of the lease."""
+        """Return the duration of the lease: the maximum seconds until this worker's next heartbeat."""
         limits, usual = self.limits, self._warm.get(self.phase)
         if usual is None:
             return limits.stopped
-        # An example: compiling took 60 s, and epochs take 0.1 s. After one epoch, which is no measure yet, the limit is
+        # An example: compiling took 60 s, and epochs take 0.1 s. After one epoch the limit is
         # 1.5 * 60 = 90 s; after 20 epochs it is the larger of 12 s and 20 * 0.1 s.
         cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest
         return max(limits.heartbeat, limits.factor * max(usual, default=0.0), cold)

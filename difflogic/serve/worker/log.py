@@ -1,4 +1,4 @@
-"""Write a job's log: all that its worker's process prints to standard output and error."""
+"""Write a job's log: all output of the worker process to standard output and error."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from difflogic.system.files import PLAIN, append, tail
 from difflogic.system.words import visible
 
 MOST_BYTES = 1 << 20
-"""Size in bytes above which a log loses its older half."""
+"""Maximum size of a log in bytes: the older half of a larger log is removed."""
 STREAMS = (1, 2)
 
 
@@ -24,29 +24,29 @@ def say(text: str) -> None:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Append this process's output, that of drivers included, to a file; after an error also Python's traceback."""
+    """Append the output of this process and its drivers to a file, and the traceback of an exception."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
-    # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
+    # The descriptors are redirected, not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
     originals = [os.dup(stream) for stream in STREAMS]
-    # O_APPEND puts every write at the end, also those of a child process that has the same file open.
+    # O_APPEND puts every write at the end, also writes of a child process that has opened the same file.
     _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)] * len(STREAMS))
     yield
     _redirect(originals)
 
 
 def trim(path: Path) -> None:
-    """Cut the older half of a log that is too long, at a line's end."""
+    """Remove the older half of a log that is longer than MOST_BYTES, up to the end of a line."""
     if not path.exists() or path.stat().st_size <= MOST_BYTES:
         return
-    # Half, so that it is not cut again with the next line.
+    # Half is removed, so that the next line does not make the log too long again.
     half = tail(path, MOST_BYTES // 2)
     os.truncate(path, 0)  # not another file: this one is open for appending
     append(path, half)
 
 
 def last_words(path: Path) -> str:
-    """Return the log's last line, shortened to fit a sentence, or an empty text."""
+    """Return the last line of the log, shortened to fit into a sentence, or an empty text."""
     with suppress(OSError):
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
         return lines[-1][:200] if lines else ""
@@ -54,7 +54,7 @@ def last_words(path: Path) -> str:
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:
-    """Return the beginning of a sentence about the end of a process, from its exit status."""
+    """Return the beginning of a sentence that describes the exit status of a process."""
     if status >= 0:
         return f"{who} ended with exit status {status}"
     name = signal.Signals(-status).name
@@ -63,7 +63,7 @@ def how_it_ended(status: int, who: str = "its worker") -> str:
 
 
 def _redirect(descriptors: list[int]) -> None:
-    """Redirect standard output and error to these descriptors, and close the descriptors."""
+    """Redirect standard output and error to `descriptors`, and close the descriptors."""
     sys.stdout.flush()
     sys.stderr.flush()
     for stream, descriptor in zip(STREAMS, descriptors, strict=True):

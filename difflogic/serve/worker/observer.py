@@ -39,14 +39,14 @@ if TYPE_CHECKING:  # half of what it loads is for agents alone
 FRAME_S = 0.5
 """Minimum seconds between two state frames."""
 SHARE = 0.05
-"""Share of the time that making frames may take."""
+"""Maximum share of the training time that making frames may take."""
 UNTRAINED = {
     "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
     "score": None,
 }  # fmt: skip
-"""Columns of the job for an attempt that has just begun."""
+"""Values of the job's columns at the beginning of an attempt."""
 SPEED_S = 5.0
-"""Seconds over which epochs per second are measured."""
+"""Seconds over which the speed in epochs per second is measured."""
 SIGN_S = 1.0
 """Seconds between two heartbeats while an agent plays."""
 SIDE = 64
@@ -54,22 +54,22 @@ VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""Maximum number of values of a frame's rollout, which holds all its states; a larger one is not drawn."""
+"""Maximum number of values in all states of a frame's rollout; no frame is made of a larger rollout."""
 
 
 class ServiceObserver(Observer):
-    """Observer of one try at a training job. The thread that trains calls it, so that a hang of it is noticed."""
+    """Observer of one try at a training job. The training thread calls it: if the thread hangs, the lease ends."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """Draw state frames by `engine`, and end the training if the lease or `stopping` asks for it."""
+        """Draw state frames by `engine`, and end the training on a request of the lease or of `stopping`."""
         self._lease, self._engine, self._stopping = lease, engine, stopping
         self.stop = self._end = Stop()
         self._folder = lease.store.job_folder(lease.job)
         self.began_at: int | None = None
-        """Epoch from which this try continues; None before it does."""
+        """Epoch from which this try continues; None before training has begun."""
         self._pace: deque[tuple[float, int]] = deque()
         self._since = self._signed = time.monotonic()
-        """Times of the try's beginning and of its last heartbeat."""
+        """Start time of the try, and time of its last heartbeat."""
         self._epoch = self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
@@ -79,7 +79,7 @@ class ServiceObserver(Observer):
         """Report progress and speed, and check for a stop request."""
         now = time.monotonic()
         self._pace.append((now, epoch))
-        # Two entries stay, even old ones: slow epochs have a speed too.
+        # At least two entries stay, even old ones: slow epochs have a speed too.
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
@@ -88,14 +88,14 @@ class ServiceObserver(Observer):
         self._check_stop()
 
     def _check_stop(self) -> None:
-        # A user's request goes before the end of the worker, since it determines the status of the job.
+        # A user's request has precedence over the end of the worker, since it determines the status of the job.
         if self._lease.wanted is not None:
             self._end.ask(self._lease.wanted)
         elif self._stopping():
             self._end.ask("the worker ends")
 
     def _go_to(self, attempt: int, **progress: Any) -> None:
-        """Switch to the folder of an attempt, which begins or continues."""
+        """Switch to the folder of `attempt`, and report the columns in `progress`."""
         fresh = {} if self._folder.attempt == attempt else UNTRAINED
         self._folder = replace(self._folder, attempt=attempt)
         self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ class ServiceObserver(Observer):
 
     @property
     def trained_s(self) -> float:
-        """Seconds of training, over all tries."""
+        """Seconds of training over all tries at the job."""
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
     def attempted(self, attempt: Attempt) -> None:
@@ -135,7 +135,7 @@ class ServiceObserver(Observer):
         self._moved(epoch)
 
     def working(self) -> None:
-        # There may be thousands of steps in an iteration, and they would seem to hang.
+        # Without heartbeats, an iteration of thousands of steps would look like a hang.
         if time.monotonic() - self._signed >= SIGN_S:
             self._signed = time.monotonic()
             self._lease.alive(trained_s=self.trained_s)
@@ -151,7 +151,7 @@ class ServiceObserver(Observer):
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()
-        # A frame costs a rollout. It is made only while a page shows the job, as the heartbeat's reply reports.
+        # A frame costs a rollout. Frames are only made while a web page shows the job: see HeartbeatReply.
         return self._lease.watched and self._asked_at >= self._next_frame
 
     def shown(self, members: Sequence[Replica]) -> None:
@@ -161,7 +161,7 @@ class ServiceObserver(Observer):
         if self._lease.phase == "drawing":
             self._lease.warm()
         now = time.monotonic()
-        # A frame that took 0.1 s is followed by at least 2 s without one: making them slows training by a twentieth.
+        # After a frame that took 0.1 s, none is made for 2 s: frames slow training by at most a twentieth.
         self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
 
     def _draw(self, members: Sequence[Replica]) -> None:
@@ -181,10 +181,10 @@ class ServiceObserver(Observer):
 
     def _report(self, soft_loss: float, rows: Sequence[Row]) -> None:
         self._lease.progress["soft_loss"] = soft_loss if math.isfinite(soft_loss) else None
-        # Rows without an evaluation leave the job's last one in place.
+        # Rows without an evaluation do not change the job's last evaluation.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
-            # Solved means more than correct evaluation grids with `until_solved`: the end of an attempt decides.
+            # With `until_solved`, correct evaluation grids are not enough: the end of an attempt decides.
             solved = 0 if self._lease.job.asked.until_solved else wrong.count(0)
             self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
@@ -230,7 +230,7 @@ class ServiceObserver(Observer):
 
 
 class TrialObserver(ServiceObserver):
-    """Observer of a trial, of automata or of agents, which pauses it at the end of its rung."""
+    """Observer of a sweep's trial, of automata or agents, which pauses the trial at the end of its rung."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
@@ -238,7 +238,7 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Store the models for the last frame; of many trials, most shown as a row, no history of gates is needed."""
+        """Store the models for the last frame, but no history of gates, which pages show for few trials."""
         self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:
@@ -251,7 +251,7 @@ class TrialObserver(ServiceObserver):
 
 
 def result_of_attempts(record: Record) -> dict[str, Any]:
-    """Return the result of a job with restarts: its attempts so far."""
+    """Return the result of a job with restarts: the attempts so far."""
     return {"attempts": [asdict(attempt) for attempt in record.attempts]}
 
 
@@ -263,19 +263,19 @@ class GateHistory:
 
         {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
 
-    The numbers count gates by their most probable kind, in the order of `difflogic.core.gates.NAMES`; of a population
-    they are the best model's. Methods raise OSError.
+    `counts` has the number of gates by their most probable kind, in the order of `difflogic.core.gates.NAMES`. In a
+    population, the gates are those of the best model. Methods raise OSError.
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
-        """Continue after `epoch`: later lines, of a lost try beyond the checkpoint, are removed."""
+        """Continue after `epoch`, and remove later lines, which a lost try has written after its checkpoint."""
         self._path = path
         files.write_atomically(path, jsonl.until(path, epoch))
 
     def append(self, epoch: int, layers: Sequence[Layer]) -> None:
         counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
         line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
-        # One write for one line, so that a reader sees the complete line or nothing of it.
+        # Each line is one write, so that a reader sees a complete line or nothing.
         files.append(self._path, line.encode())
 
 
@@ -283,16 +283,16 @@ class GateHistory:
 
 
 def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
-    """Return a state frame, small enough to be sent twice a second, or None if its rollout would be too large.
+    """Return a state frame, small enough to be sent twice a second, or None if the rollout would be too large.
 
         {"epoch": 70, "seed": 23, "height": 16, "width": 16, "visible": 1,
          "film": {"steps": [0, 1, ..., 20], "bits": "..."},
          "tiles": {"step": 20, "channels": [0, 1, ...], "bits": "..."}}
 
-    It shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps, as uint8
-    `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, `[channels, height,
-    width]`. Bits are packed eight to a byte, the first the highest, in base64. Of a larger grid the middle SIDE x SIDE
-    cells are shown.
+    The frame shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps,
+    as uint8 `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, as `[channels,
+    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. A larger grid is cropped to its middle
+    SIDE x SIDE cells.
     """
     job, task = member.job, member.job.config.task
     if (task.steps + 1) * task.height * task.width * job.circuit.channels > MOST_VALUES:
@@ -300,7 +300,7 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
     damage = job.damage_of_probes(1)
     states = engine.rollout(member.circuit, job.probes[:1], task.steps, "hard", job.probe_masks, damage)
     shown = _middle(states[:, 0].astype(np.uint8)).transpose(0, 3, 1, 2)
-    # At most FILM steps, with the first and the last; all steps of short rollouts.
+    # At most FILM steps are shown, including the first and the last, or all steps of a short rollout.
     steps = np.unique(np.linspace(0, task.steps, min(FILM, task.steps + 1)).round().astype(int))
     visible, channels = min(task.loss_channels, VISIBLE), min(shown.shape[1], TILES)
     return {

@@ -5,9 +5,9 @@
     claim                                          <-    the job, and the files that it has so far
     heartbeat, finish, release, fail_try           ->    the files that have changed, then the call's arguments
 
-Leases are the same as on the server's machine, and only the holder writes: files are put in their places within a
-transaction that has checked the lease, and before the progress that refers to them. So a job whose machine is lost
-continues from a complete checkpoint. A call without an answer ends the worker, and its supervisor requeues the job.
+Leases work as on the server's machine. Files are replaced within a transaction that has checked the lease, and before
+the progress that refers to them is stored. If a machine is lost, its job continues from a complete checkpoint. A worker
+whose call gets no answer ends, and its supervisor requeues the job.
 """
 
 import os
@@ -31,26 +31,26 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between two searches for files to send, without a new checkpoint."""
+"""Seconds between two searches for files to send; after a new checkpoint files are sent at once."""
 GROWING = (".jsonl", ".csv", ".txt")
-"""Endings of files that grow by lines: only their new lines are sent."""
+"""Suffixes of files to which lines are appended: only the new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
-"""Files that are written last, in this order: a checkpoint needs all files that precede it."""
+"""Files that are sent last, in this order: a checkpoint refers to the other files."""
 
 
 class Part(NamedTuple):
-    """New content of a file."""
+    """New content of a file in a job's folder."""
 
     name: str
     """Path in the job's folder."""
     begin: int | None
-    """First byte of the content in the file; None: the content is the complete file."""
+    """Position of the content in the file; None if the content is the complete file."""
     content: bytes
 
 
 @dataclass
 class Claimed:
-    """Job under a lease, with its files, and its source with the files from which it begins."""
+    """Job under a lease with its files, and the job's source with the files from which the job begins."""
 
     job: JobRecord
     lease: int
@@ -64,11 +64,11 @@ class StoreActor:
 
     def __init__(self, folder: Path) -> None:
         self._store = Store.existing(folder, durable=False)
-        # This process holds the locks of the remote workers, which are alive for as long as Ray says so.
+        # This process holds the locks of remote workers while Ray reports the workers as alive.
         self._locks: dict[str, Presence] = {}
 
     def register(self, name: str, *about: Any) -> None:
-        """Add a worker to the list, and hold its lock."""
+        """Add a worker to the store, and acquire its lock."""
         self._locks[name] = Presence(self._store.folder, name)
         self._store.register_worker(name, *about)
 
@@ -78,11 +78,11 @@ class StoreActor:
             lock.close()
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of the store."""
+        """Call the method of the store with the name `method`."""
         return getattr(self._store, method)(*arguments, **options)
 
     def claim(self, worker: str, *arguments: Any) -> Claimed | None:
-        """Return the next job for a worker, with the files that it needs, or None."""
+        """Return the next job for a worker, with the files that the job needs, or None."""
         store = self._store
         if store.is_full() or (leased := store.claim(worker, *arguments)) is None:
             return None
@@ -125,15 +125,15 @@ class StoreActor:
 
 
 class RemoteStore(Store):
-    """Store of a worker on another machine than the server's; its folder here has the worker's present job."""
+    """Store of a worker on a remote machine; its local folder has the worker's present job."""
 
     def __init__(self, ask: Callable[..., Any], folder: Path, host: str) -> None:
-        """Call methods of the StoreActor by `ask` and their names; `host` is the name of this machine for people."""
+        """Set up the store: `ask` calls a method of the StoreActor by name; `host` is the displayed machine name."""
         super().__init__(folder, Database(folder / STORE))  # no such file: methods that are not overridden fail
         self._ask, self._host = ask, host
         self._source: JobRecord | None = None
         self._sent: dict[str, tuple[int, int, int]] = {}
-        """Inode, modification time and size of each file when it was sent last."""
+        """Inode, modification time and size of each file at the time when the file was last sent."""
         self._sent_at = 0.0
         for name in ("describe_worker", "mark_seen", "unregister_worker", "prolong"):
             setattr(self, name, partial(ask, "ask", name))
@@ -167,7 +167,7 @@ class RemoteStore(Store):
         return claimed.job, claimed.lease
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Return the source of the claimed job. Raises UnknownJobError for any other."""
+        """Return the source of the claimed job. Raises UnknownJobError for any other job."""
         if self._source is None or self._source.id != job:
             raise UnknownJobError(f"There is no job {job!r}.")
         return self._source
@@ -197,8 +197,8 @@ class RemoteStore(Store):
         return reply
 
     def _new(self, folder: Path) -> tuple[list[Part], dict[str, tuple[int, int, int]]]:
-        """Return the changes of a job's folder, and the states of all its files."""
-        # The thread that trains calls this: all that it has written is complete.
+        """Return the changes of a job's folder since the last call, and the states of all files in it."""
+        # The training thread calls this method: all files that it has written are complete.
         paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if _is_result(path)}
         states = {name: _state(path) for name, path in paths.items()}
         parts = []
@@ -226,7 +226,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _place(path: Path, part: Part, temporary: Path | None) -> None:
-    """Write a file's new content in its place. Raises OSError."""
+    """Replace a file by `temporary`, or append the content of `part`. Raises OSError."""
     if temporary is not None:
         temporary.replace(path)
         return
@@ -242,7 +242,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def _is_result(path: Path) -> bool:
-    """Return whether the worker owns a file of a job's folder: not the record, nor locks and temporary files."""
+    """Return whether a file in a job's folder is the worker's: not the record, a lock or a temporary file."""
     hidden = path.name.startswith((".", "job.json")) or path.suffix == TEMPORARY
     return not hidden and path.is_file() and not path.is_symlink()
 

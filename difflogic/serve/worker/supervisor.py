@@ -1,4 +1,4 @@
-"""Keep a worker process alive for each device, and up to LANES for post-processing jobs while there are any.
+"""Keep a worker process alive for each device, and start up to LANES for post-processing jobs when jobs wait.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
@@ -7,11 +7,11 @@
 What may go wrong, how it is noticed, and what follows:
 
     a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
-    a worker hangs                        its lease ends unprolonged      it is killed, then the same
+    a worker hangs                        its lease ends                  it is killed and expired as above
     the supervisor itself is killed       workers see their stdin end     they save and hand back their jobs
     supervisor and workers are killed     the locks of their Presence     another supervisor expires them
 
-It loads no engine: faults of engines are confined to child processes.
+The supervisor loads no engine: faults of engines only end child processes.
 """
 
 from __future__ import annotations
@@ -44,44 +44,44 @@ COMMAND = python_command("-m", "difflogic.serve.worker.worker")
 """Command of a worker; the store's folder and the worker's settings follow."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5
-"""Seconds between two checks for workers that hang."""
+"""Seconds between two checks for hanging workers."""
 DEAD_CHECK_S = 2.0
 """Seconds between two checks for workers that ended together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
 MOST_SWEEPS = 4
-"""Number of sweeps at once: more of them would only wait for each other's trials."""
+"""Maximum number of sweeps at once: more sweeps would only wait for each other's trials."""
 LANES = 3
-"""Number of post-processing jobs at once: an export of seconds must not wait for an hour of simplification."""
+"""Maximum number of post-processing jobs at once: a short export must not wait for a long simplification."""
 OFFER_KEPT_S = 45.0
-"""Seconds for which an engine counts as offered after its last worker was seen: it may be restarting."""
+"""Seconds for which an engine counts as offered after its last worker was seen, which may be restarting."""
 
 
 class Child(Protocol):
-    """Worker that a supervisor has started, and that ends with it."""
+    """Worker that a supervisor has started, and that ends with the supervisor."""
 
     name: str
     device: str
 
     @property
     def status(self) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Exit status of the worker, negative for a signal; None while the worker runs."""
 
     @property
     def how(self) -> str:
-        """Beginning of a sentence about how it ended."""
+        """Beginning of a sentence about how the worker ended."""
 
     def ask_to_stop(self) -> None:
-        """Ask it to save, hand back its job and end."""
+        """Ask the worker to save, release its job and end."""
 
     def kill(self) -> None:
-        """End it now, if it has not ended, and wait for that."""
+        """Kill the worker if it still runs, and wait for its end."""
 
     def close(self) -> None:
         """Release the resources of a worker that has ended."""
 
 
 class ChildProcess:
-    """Worker in a process of this machine, whose standard input ends with this process."""
+    """Worker in a child process, whose standard input is closed when this process ends."""
 
     def __init__(
         self,
@@ -130,25 +130,25 @@ class ChildProcess:
 
 @dataclass
 class Slot:
-    """Device, and the worker that has it."""
+    """Device and its worker."""
 
     device: str
     engines: list[str]
     node: str = ""
-    """Node of a cluster that has the device; empty for this machine."""
+    """Id of the cluster node with the device; empty for this machine."""
     child: Child | None = None
     failures: int = 0
-    """Number of workers in a row that did not start, or failed without a job: retries become less frequent."""
+    """Number of consecutive workers that did not start, or failed without a job."""
     due: float = 0.0
-    """Earliest start of the next worker, on the monotonic clock."""
+    """Earliest start time of the next worker, on the monotonic clock."""
 
     @property
     def is_lane(self) -> bool:
-        """True for jobs without a device, for which a worker runs only while there are any."""
+        """True if the slot is for jobs without a device, whose worker is only started when a job waits."""
         return self.device in (known.FOLLOW_UPS, SWEEPS)
 
     def back_off(self) -> float:
-        """Delay the next worker by the number of failures, and return the seconds."""
+        """Delay the next worker, longer with each failure, and return the delay in seconds."""
         # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
         # The exponent is bounded: a device may be broken for days.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
@@ -157,9 +157,9 @@ class Slot:
 
 
 class Supervisor:
-    """Supervisor of the workers on this machine's devices; several may share a store.
+    """Supervisor of the workers on this machine's devices. Several supervisors may share a store.
 
-    `difflogic.serve.cluster` has one for other machines.
+    `difflogic.serve.cluster` has a supervisor for other machines.
     """
 
     def __init__(
@@ -174,8 +174,8 @@ class Supervisor:
     ) -> None:
         """Open the store for workers on `devices`, as `devices.parse` returns them, or on `slots` in their place.
 
-        `max_memory`: bytes of device memory for a job. `command` starts a worker, with the variables `environment`
-        besides those of this process.
+        `max_memory` is the maximum device memory of a job in bytes. `command` starts a worker, with the variables
+        in `environment` in addition to those of this process.
         """
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
@@ -201,7 +201,7 @@ class Supervisor:
         self._thread.join()
 
     def stop(self) -> None:
-        """Ask `run` to end; may be called from any thread."""
+        """Ask `run` to end. Any thread may call this method."""
         self._over.set()
 
     def run(self) -> None:
@@ -234,16 +234,16 @@ class Supervisor:
         return ChildProcess(self._store.folder, *settings)
 
     def refresh(self) -> None:
-        """Update the devices; those of this machine stay the same."""
+        """Update the list of devices; the devices of this machine do not change."""
 
     def add(self, *slots: Slot) -> None:
-        """Start workers on these devices from now on."""
+        """Add devices, on which workers are started from now on."""
         self._slots += slots
         # An engine counts as offered before its worker is registered, so that no job is reported as waiting for one.
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Call `act`; a disk error must not end the supervision, and is logged once, not ten times a second."""
+        """Call `act`, and log a disk error once instead of ten times a second; the supervision continues."""
         try:
             act()
             self._trouble = ""
@@ -254,8 +254,8 @@ class Supervisor:
             self._trouble = str(error)
 
     def _reopen(self) -> None:
-        """Replace the lost database by the one that a server has put in its place, if there is one."""
-        # It is compared with the folders, so that no jobs of an old copy are run.
+        """Open the database that a server has put in the place of the lost one, if there is one."""
+        # Opening compares it with the folders, so that no jobs of an old copy are run.
         Store.existing(self._store.folder).close()
         self._store.close()
         self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
@@ -263,7 +263,7 @@ class Supervisor:
     def _check_slot(self, slot: Slot) -> None:
         """Start a missing worker, and expire one that has ended."""
         if slot.child is None:
-            # A post-processing worker loads much and works seldom: it is started when a job waits.
+            # A post-processing worker uses much memory and works seldom: it is started when a job waits.
             if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
@@ -271,7 +271,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Return whether a job waits for which none of our workers is free; one that starts counts as free."""
+        """Return whether a job waits and all of our workers for `device` are busy; one that starts counts as free."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}
@@ -295,7 +295,7 @@ class Supervisor:
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None
-        # A worker that had a job does not indicate a broken device: the job counts that try.
+        # The end of a worker with a job does not indicate a broken device: it counts as a try of the job.
         slot.failures = 0 if lost or status == 0 else slot.failures + 1
         level, wait = logging.WARNING if status else logging.INFO, slot.back_off()
         _log_lost(lost)
@@ -316,7 +316,7 @@ class Supervisor:
             self._guarded(self._explain_waiting)
 
     def _explain_waiting(self) -> None:
-        """Report which jobs no worker takes; a worker that ended a moment ago counts, since the next one follows."""
+        """Store why jobs are not taken; a worker that has just ended counts as present, since it is replaced."""
         now = time.monotonic()
         self._offered |= dict.fromkeys(self._store.offered_engines(), now)
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
@@ -326,15 +326,15 @@ class Supervisor:
         if (child := slot.child) is None or (job := self._store.overdue_job(child.name)) is None:
             return
         child.kill()
-        # Kill first, then queue the job again: no two workers may hold it.
+        # Kill the worker before the job is queued again: two workers may not hold the same job.
         self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was stopped")
 
     def _end(self) -> None:
-        """Let workers save and hand back their jobs; kill those that take longer than `WorkerLimits.stop`."""
+        """Let workers save and release their jobs; kill workers that take longer than `WorkerLimits.stop`."""
         children = [slot.child for slot in self._slots if slot.child is not None]
         for child in children:
             child.ask_to_stop()
-        # All have been asked: they save at the same time.
+        # All workers were asked before this loop, and save at the same time.
         deadline = time.monotonic() + self.limits.stop
         while time.monotonic() < deadline and any(child.status is None for child in children):
             time.sleep(POLL_S)

@@ -1,12 +1,12 @@
-"""Run a sweep as a job, in a process of its own: its trials are jobs in the queue, for the workers of all devices.
+"""Run a sweep as a job, in a separate process: its trials are jobs in the queue, for the workers of all devices.
 
 The sweep's folder is the job's run folder, in which an interrupted sweep continues.
 
     result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}},
              "solved": 5, "ended": 8, "nearest": {"wrong": 96, "values": {"optimizer.lr": 0.2}}}
 
-The drawing of all trials, and a row for each with its curve and the image that its circuit ends in, are written while
-it goes on, to `sweep.html` and `sweep.json` among the job's files.
+While the sweep runs, the job's files `sweep.html` and `sweep.json` are updated: the first has a drawing of all trials,
+the second a row for each trial, with its curve and the last image of its circuit.
 """
 
 import json
@@ -33,9 +33,9 @@ from difflogic.train.signals import Stop
 
 SWEEP_ROWS = "sweep.json"
 MOST_CURVES, MOST_POINTS = 200, 40
-"""Maximum number of trials with a curve and an image, and most points of the curve."""
+"""Maximum number of trials with a curve and an image, and maximum number of points of a curve."""
 SHARE = 0.05
-"""Share of the time that writing the page may take."""
+"""Maximum share of the time that writing the page may take."""
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -56,7 +56,7 @@ def sweep(store: Store, job: JobRecord, report: Report) -> dict[str, Any]:
 
 
 def result_of(done: Sweep) -> dict[str, Any]:
-    """Return the result of a sweep's trials so far, as the module describes it."""
+    """Return the `result` of a sweep so far: see the module's docstring."""
     best = done.best
     unsolved = [trial for trial in done.trials if trial.status == "complete" and not trial.outcome.solved]
     near = min(unsolved, key=lambda trial: trial.outcome.wrong or 0, default=None)
@@ -72,7 +72,7 @@ def result_of(done: Sweep) -> dict[str, Any]:
 
 
 def _course(trial: Path) -> dict[str, Any]:
-    """Return the wrong cells of a trial's last attempt at some evaluations, and the last image of its circuit."""
+    """Return the curve of wrong cells of a trial's last attempt, and the last image of its circuit."""
     rows, image = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS)), None
     with suppress(FileNotFoundError):  # agents have none
         frame = json.loads(trial.with_suffix(FRAME).read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ class _Reporter(SweepObserver):
         say(text)
 
     def draw(self, so_far: Sweep) -> None:
-        """Write the page and the rows, and set the time of the next writing by what this one took."""
+        """Write the page and the rows, and set the time of the next update in proportion to the time taken."""
         started = time.monotonic()
         self._folder.mkdir(parents=True, exist_ok=True)
         files.write_atomically(self._folder / SWEEP_PAGE, html(so_far, is_alone=True).encode())

@@ -45,20 +45,20 @@ class TrainingOutcome:
 def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
     """Train a job in its folder, from the newest readable checkpoint. Raises what `Trainer.run` raises.
 
-    Signals go to the worker, not to the training.
+    The worker handles signals, not the training.
     """
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = any_config(job.config)
-    # An environment `module:Name` would import the module, which no job of a server may. A trial may be of a sweep on
-    # this machine, which its user started.
+    # An environment `module:Name` would import the module, which a server's job may not. A trial may, since its sweep
+    # may have been started by a user of this machine.
     if job.parent is None and isinstance(config, AgentConfig) and ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
     while True:
         try:
             return _train(store, job, config, placement, observer)
-        # A damaged checkpoint is put aside, and the try begins again with the previous one. Once training has begun,
-        # an error is not one of reading the first checkpoint.
+        # A damaged checkpoint is put aside, and the try begins again with the previous one. An error after the
+        # beginning of the training has another cause.
         except CheckpointError as error:
             if observer.began_at is not None or not _set_aside(open_run(store.job_folder(job).whole), error):
                 raise
@@ -68,10 +68,10 @@ def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
-    # All attempts may be over although the job is not, if its worker was lost before it reported that.
+    # All attempts are over but the job is not if its worker was lost before the report.
     if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
         return _outcome_of_attempts(store, job, path)
-    # A folder without a checkpoint is left by a worker that was lost at the very beginning: a run needs a new one.
+    # A worker that was lost at the beginning has left a folder without a checkpoint: a run needs a new folder.
     is_new = not run_request.is_in(path)
     if is_new:
         clear_unsaved(path)
@@ -81,7 +81,7 @@ def _train(
     request = replace(
         job.asked,
         config=config,
-        # Earlier tries have used a part of the time; the attempts' record counts the epochs.
+        # Earlier tries have used a part of the time; the record of attempts counts the epochs.
         within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
         data=dataset.load(samples) if samples and tests is None else None,
@@ -101,7 +101,7 @@ def _train(
 
 
 def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a trial of a sweep, with the `Outcome` of the trial as the result."""
+    """Train a trial of a sweep; the result is the `Outcome` of the trial."""
     started = time.monotonic()
     outcome = trial.train(request, path, placement, observer)
     outcome = replace(outcome, seconds=round(time.monotonic() - started, 3))
@@ -114,11 +114,11 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
     record = attempts.read(path)
     if not record.is_over and not out_of_time:
         return TrainingOutcome(True, {"progress": record.attempts[-1].epoch})
-    # The job becomes its best attempt: the epochs, files and rows of that are shown from now on.
+    # From now on the job shows the epochs, files and rows of its best attempt.
     best = record.attempts[record.best]
     summary = {"attempt": best.number, "goal": best.epochs, "saved_progress": best.epoch}
     final = _final_progress(store, job, load_any(path / best.folder))
-    # With `until_solved` the test on fresh initial states decides, and not the evaluation grids.
+    # With `until_solved` the test on new initial states decides, not the evaluation grids.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
     return TrainingOutcome(False, summary | final | solved | {"result": result_of_attempts(record)})
 
@@ -143,7 +143,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         "progress": run.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
-        # A population counts its solved models; a single model also counts if its best circuit is correct.
+        # In a population the solved models count; a single model also counts if its best circuit is correct.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": live_gates(netlist),
         "compared": run.member.job.values,
@@ -159,7 +159,7 @@ def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterat
         yield from drawings(controller, name).items()
     try:
         frames = film.of_agent(run.best, FILM_STEPS, controller)
-    # An environment may draw nothing, or need packages to draw that are not installed: the agent is valid all the same.
+    # The agent is valid even if its environment draws nothing, or needs packages to draw that are not installed.
     except (UsageError, MissingPackagesError) as error:
         say(str(error))
     else:
@@ -167,18 +167,18 @@ def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterat
 
 
 def open_run(path: Path) -> Path:
-    """Return the run folder in which training continues: with restarts that of the last attempt."""
+    """Return the run folder in which training continues: with restarts, the folder of the last attempt."""
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Put the newest checkpoint aside, or with the last one the complete run; return False if there is none."""
+    """Rename the newest checkpoint, or the whole run if it is the only one; return False without any."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False
     newest = checkpoints[0]
     say(f"{newest.name} cannot be used: {error}")
-    # The previous one is intact, or is put aside in the next round.
+    # The previous checkpoint is valid, or is put aside in the next round.
     if len(checkpoints) > 1:
         newest.replace(newest.with_suffix(".unusable"))
         return True
@@ -190,7 +190,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
 
 
 def clear_unsaved(path: Path) -> None:
-    """Delete a run without a checkpoint, of a lost worker. Raises RunFolderError if another process holds it."""
+    """Delete a lost worker's run without a checkpoint. Raises RunFolderError if another process holds the run."""
     if path.exists():
         RunFolder(path).close()
         shutil.rmtree(path)

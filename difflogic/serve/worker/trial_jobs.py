@@ -1,7 +1,7 @@
 """Queue the trials of a sweep as jobs, for workers of this machine or of a cluster.
 
-A trial's job is a training with a parent. Its run is in the job's folder until the trial is over, and is then moved to
-the sweep's. A sweep that continues after an interruption finds its jobs in the queue.
+A trial's job is a training whose parent is the sweep. The run is in the job's folder until the trial is over, and then
+moved to the sweep's folder. After an interruption the sweep continues with the jobs in the queue.
 """
 
 import time
@@ -16,7 +16,7 @@ from difflogic.system import files
 
 POLL_S = 0.05
 FRAME = ".frame.json"
-"""Ending of the file with a trial's last state frame, such as `trials/00003.frame.json`."""
+"""Suffix of the file with a trial's last state frame, such as `trials/00003.frame.json`."""
 
 
 class TrialJobs:
@@ -32,7 +32,7 @@ class TrialJobs:
         priority: int = 0,
         size: int = 0,
     ) -> None:
-        """Take up the trials of the job `sweep` whose folder is `folder`; `size` is the least number of workers."""
+        """Manage the trials of the job `sweep` in `folder`; `size` is the minimum number of trials at once."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
@@ -45,7 +45,7 @@ class TrialJobs:
         return max(1, sum(self._engine in worker.engines for worker in self._store.workers()), self._size)
 
     def submit(self, rung: Rung) -> None:
-        """Queue a trial, or queue it again if it has reached its previous rung."""
+        """Queue a trial, or queue it again if it has ended its previous rung."""
         job = self._jobs.get(rung.trial)
         if job is None:
             try:
@@ -71,7 +71,7 @@ class TrialJobs:
         return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
-        """Return trials finished since the last call; block for at most `seconds`."""
+        """Return the trials that have ended since the last call; wait at most `seconds` for one."""
         deadline = time.monotonic() + seconds
         while True:
             finished, self._refused = self._refused, []
@@ -88,7 +88,7 @@ class TrialJobs:
         """Move the run of a trial that is over into the sweep's folder, and delete its job."""
         if (job := self._jobs.pop(trial, None)) is None:
             return
-        # The store knows the last attempt, whose frame it is.
+        # The record in the store has the last attempt, whose frame is moved.
         source, place = self._store.job_folder(self._store.job(job.id)), self._folder / folder_of(trial)
         if source.whole.exists():  # or it was moved before a kill
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,10 @@
 
 python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu", "engines": ["auto", "cpu"], ...}'
 
-With `follow-ups` in place of a device it simplifies, proves, exports and evaluates, at a lower priority than trainings.
+With the device `follow-ups` a worker simplifies, proves, exports and evaluates, at a lower priority than trainings.
 
-It runs while its standard input is open: the process that started it holds the other end. If that end is closed, or a
-signal arrives that stops a training, it saves, hands back its job and ends.
+A worker runs while its standard input is open: the process that started the worker holds the other end. If that end is
+closed, or a signal arrives that stops a training, the worker saves, releases its job and ends.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ EXIT_DEVICE_UNUSABLE = 4
 
 
 class WorkerProcess:
-    """Loop of a worker. It runs in the main thread, which receives the signals."""
+    """Worker whose loop runs in the main thread, which receives the signals."""
 
     def __init__(
         self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, max_memory: int | None
@@ -71,13 +71,13 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Run jobs until `stopping`; a worker without a device also ends after `WorkerLimits.idle` without any."""
+        """Run jobs until `stopping`; a worker without a device also ends if it has no job for `WorkerLimits.idle`."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = ABOUT.get(self.device, self.device)
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
-            # The loop sleeps between polls, but never between two jobs: the next one is taken at once.
+            # The loop sleeps between polls, but never between two jobs: it takes the next job at once.
             while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
                 if self._has_disk_space() and (claim := self._claim()) is not None:
                     self._run_job(*claim)
@@ -87,7 +87,7 @@ class WorkerProcess:
                     seen = time.monotonic()
                 else:
                     time.sleep(CLAIM_POLL_S)
-            # Not in `finally`: a worker that ends by an error stays in the table, where its supervisor finds its job.
+            # This is not in `finally`: after an error the worker stays in the table, and the supervisor finds its job.
             self.store.unregister_worker(self.name)
         finally:
             presence.close()
@@ -103,7 +103,7 @@ class WorkerProcess:
         return self._had_space
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """End after the present job's checkpoint, as the handler of a signal."""
+        """Handle a signal: end after the next checkpoint of the present job."""
         self.stopping = True
 
     def _run_job(self, job: JobRecord, number: int) -> None:
@@ -130,7 +130,7 @@ class WorkerProcess:
         except DeviceError as error:
             lease.store.fail_try(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
-            # Its supervisor starts another worker, with growing pauses if that fails too.
+            # The supervisor starts another worker, with growing pauses if that fails too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
         kind = watching.ServiceObserver if job.parent is None else watching.TrialObserver
         observer = kind(lease, placement.engine, lambda: self.stopping)
@@ -165,7 +165,7 @@ class WorkerProcess:
         return self._placements[selector]
 
     def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
-        # The same transaction stores the end, and what no heartbeat has sent yet.
+        # The same transaction stores the end of the job, and the progress that no heartbeat has sent yet.
         progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
         if not outcome.interrupted:
             self._finish(lease, "done", **progress)
@@ -183,7 +183,7 @@ class WorkerProcess:
         self.store.fail_try(lease.job.id, lease.number, reason)
 
     def _public(self, text: str) -> str:
-        """Return a text for the job's owner, without the private path of the store."""
+        """Return `text` for the job's owner, without the private path of the store."""
         return text.replace(f"{self.store.folder}{os.sep}", "")
 
     # post-processing and sweeps -----------------------------------------------------------------------
@@ -219,7 +219,7 @@ def _without_stop(error: Exception) -> str:
 
 
 def _why_not_saved(error: Exception) -> str:
-    """Return why a run could not be saved; an error that is not the system's is a locked folder."""
+    """Return why a run could not be saved: a system error, or else a locked folder."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if not isinstance(cause, OSError):
         return "another process holds its run folder"
@@ -227,10 +227,10 @@ def _why_not_saved(error: Exception) -> str:
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop when standard input ends, that is with the supervisor; kill after `WorkerLimits.stop`."""
+    """Stop this process when standard input is closed, as the supervisor ends; kill it after `WorkerLimits.stop`."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
-    # As SIGTERM does: the epochs under way are ended, and the run is saved.
+    # This has the effect of SIGTERM: the current epochs are completed, and the run is saved.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(limits.stop)
     os._exit(1)
@@ -238,7 +238,7 @@ def _end_with_parent(limits: WorkerLimits) -> None:
 
 def _lower_priority() -> None:
     """Lower the priority of this process and, on Linux, of its session."""
-    # A proof may take a processor for minutes, during a training that takes days.
+    # A proof may use a processor for minutes, while a training runs for days.
     os.nice(NICE)
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
