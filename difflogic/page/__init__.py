@@ -1,1 +1,1 @@
-"""Training in a web page: presets as data, the player, and the one file that holds both."""
+"""In-browser training: presets as data, the player, and the HTML file that contains both."""

@@ -1,4 +1,4 @@
-"""Bundles JavaScript modules: a server sends one file instead of fifty, and a page in a file cannot import others."""
+"""Bundle JavaScript modules into one: a server sends one file instead of fifty, and a local HTML file cannot import."""
 
 import json
 import posixpath
@@ -20,7 +20,7 @@ def joined(entry: str) -> str:
     texts: list[str] = []
 
     def collect(path: str) -> str:
-        """Return the text of a module, whose imports are the results of functions before it."""
+        """Return the text of a module, with each import replaced by the constant that has the imported exports."""
 
         def imported(statement: re.Match[str]) -> str:
             other = posixpath.normpath(posixpath.join(posixpath.dirname(path), statement[2]))
@@ -38,7 +38,7 @@ def joined(entry: str) -> str:
 
 
 def as_json(data: object) -> str:
-    """Return JSON that is safe in a script of a page."""
+    """Return JSON that is safe inside a `<script>` element."""
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 

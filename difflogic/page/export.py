@@ -1,4 +1,4 @@
-"""Exports in-browser training: one HTML file that trains presets on the visitor's graphics card, without a request."""
+"""Export in-browser training: one HTML file that trains presets on the visitor's GPU, without network requests."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
-"""Classic scripts in order, after the engines of the living page. The modules of the page begin with `face.js`."""
+"""Classic scripts, in order, which follow the engines of the living page. The page's entry module is `face.js`."""
 
 STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
@@ -29,20 +29,20 @@ def training_page(presets: Sequence[str] | None = None) -> str:
         False
 
     Args:
-        presets: Their names, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
-            image. The page opens on the first. By default all of them.
+        presets: Names of presets, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
+            image. The page opens on the first. By default the page has all of them.
 
     Returns:
-        The text of one HTML file. It holds everything that it needs.
+        The text of one HTML file, which needs no other files.
 
     Raises:
-        UsageError: There is no preset, a preset is repeated, or a page cannot hold one.
-        LimitError: A preset needs more than WebGPU grants everywhere.
+        UsageError: There is no preset, a preset is repeated, or a page does not support a preset.
+        LimitError: A preset exceeds the limits that every WebGPU device supports.
     """
     presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
-    # Without a time stamp, the same presets give the same file.
+    # There is no time stamp, so that the same presets give the same file.
     data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     marks = {
