@@ -25,7 +25,7 @@ Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "f
 """Phase of a job. starting: load an engine; compiling: until the first epochs are done; evaluating: evaluate and save;
 drawing: draw the first state frame; finishing: draw the images of the results; working: post-processing."""
 HEARTBEAT_S = 0.2
-"""Minimum seconds between two writes to the store while only the epoch changes, which may take a millisecond."""
+"""Minimum seconds between two writes to the store while only the epoch changes; an epoch may take 1 ms."""
 BEATS = 6
 """Number of times that the lease is prolonged within its duration: all but one may fail."""
 RECENT = 20
@@ -38,7 +38,7 @@ EXIT_LEASE_LOST = 3
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Maximum times between a worker's heartbeats. The first time in a phase has the longest, since it may compile."""
+    """Time limits between a worker's heartbeats. The first time in a phase is longest, since code is compiled."""
 
     first: float = 300.0
     """Maximum seconds for starting, compiling, the first evaluation and frame, and the images of the results."""

@@ -291,8 +291,8 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
 
     The frame shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps,
     as uint8 `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, as `[channels,
-    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. A larger grid is cropped to its middle
-    SIDE x SIDE cells.
+    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. Of a larger grid, only the middle
+    SIDE x SIDE cells are shown.
     """
     job, task = member.job, member.job.config.task
     if (task.steps + 1) * task.height * task.width * job.circuit.channels > MOST_VALUES:

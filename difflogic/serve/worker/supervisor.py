@@ -2,14 +2,14 @@
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
-                                         # after the block they have saved and handed back their jobs
+                                         # after the block, workers have saved and released their jobs
 
 What may go wrong, how it is noticed, and what follows:
 
     a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
     a worker hangs                        its lease ends                  it is killed and expired as above
-    the supervisor itself is killed       workers see their stdin end     they save and hand back their jobs
-    supervisor and workers are killed     the locks of their Presence     another supervisor expires them
+    the supervisor itself is killed       workers see their stdin end     they save and release their jobs
+    supervisor and workers are killed     the workers' locks are free     another supervisor expires them
 
 The supervisor loads no engine: faults of engines only end child processes.
 """
@@ -53,7 +53,7 @@ MOST_SWEEPS = 4
 LANES = 3
 """Maximum number of post-processing jobs at once: a short export must not wait for a long simplification."""
 OFFER_KEPT_S = 45.0
-"""Seconds for which an engine counts as offered after its last worker was seen, which may be restarting."""
+"""Seconds for which an engine counts as offered after its last worker was seen: the worker may restart."""
 
 
 class Child(Protocol):
@@ -261,7 +261,7 @@ class Supervisor:
         self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
 
     def _check_slot(self, slot: Slot) -> None:
-        """Start a missing worker, and expire one that has ended."""
+        """Start a missing worker, and expire a worker that has ended."""
         if slot.child is None:
             # A post-processing worker uses much memory and works seldom: it is started when a job waits.
             if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
@@ -271,7 +271,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Return whether a job waits and all of our workers for `device` are busy; one that starts counts as free."""
+        """Return whether a job waits and all our workers for `device` are busy; a starting worker counts as free."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}

@@ -172,7 +172,7 @@ def open_run(path: Path) -> Path:
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Rename the newest checkpoint, or the whole run if it is the only one; return False without any."""
+    """Put aside the newest checkpoint, or the run if it has only one; return False if there is no checkpoint."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False
