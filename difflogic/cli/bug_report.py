@@ -19,7 +19,7 @@ PACKAGES = (
 SHOWN = ("DIFFLOGIC_", "NUMBA_")
 SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
 _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
-"""Folders of an absolute path, without its last name."""
+"""Pattern of the folders of an absolute path, without the path's last name."""
 
 
 def lines() -> Iterator[str]:

@@ -58,7 +58,7 @@ GROUPS = {
 """Commands by purpose: each click command as `module:function` of `cli.commands`, and its line of help."""
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
-"""Commands that end when the reader of their output is gone; the others have work to complete."""
+"""Commands that end when the reader of their output is gone; other commands complete their work."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show an image.
 
   difflogic train checkerboard-small --until-solved   train a checkerboard

@@ -45,10 +45,10 @@ SECTIONS = {
 
 
 class TrainingCommand(click.Command):
-    """Command whose help has its options in SECTIONS."""
+    """Command whose help groups the options by SECTIONS."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by the title of their section; options without one, such as `--help`, in the last."""
+        """Return the options by the title of their section; other options, such as `--help`, are in the last."""
         rest = {option.name: option for option in self.get_params(ctx) if isinstance(option, click.Option)}
         groups = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
         groups[[*SECTIONS][-1]] += rest.values()
@@ -61,7 +61,7 @@ class TrainingCommand(click.Command):
 
 
 class _Path(click.Path):
-    """Type of a path that may be a rule instead."""
+    """Click type of a path, or of a rule in its place."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
@@ -69,7 +69,7 @@ class _Path(click.Path):
 
 PATH, POSITIVE = _Path(path_type=Path), click.FloatRange(min=0, min_open=True)
 GIVEN_OTHERWISE = ("preset", "config", "set")
-"""Options of a request that commands take as PRESET, `--config` and `--set`."""
+"""Options of a request that commands have as PRESET, `--config` and `--set`."""
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -103,7 +103,7 @@ def forced() -> bool:
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """Open an output file, or refuse it before the command begins: a callback of options and arguments."""
+    """Return an output file, or refuse it before the command begins; this is a callback of options and arguments."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
@@ -117,10 +117,10 @@ circuit_options = together(
     click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, else zero]."),
     click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the file's]."),
 )
-"""`--periodic/--zero` and `--visible`, None if a file decides."""
+"""Options `--periodic/--zero` and `--visible`; None if the file decides."""
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
 json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
-"""`--json` of commands that print one document, over several lines."""
+"""Option `--json` of commands that print one document of several lines."""
 
 placement_option = click.option(
     "--placement",
@@ -128,20 +128,20 @@ placement_option = click.option(
     help="How --engine auto chooses: auto [the default] times the first epochs on the hardware GPU and the CPU engine, "
     "and remembers the faster one; gpu or cpu are used without timing; sticky uses the engine of the last such run.",
 )
-"""`--placement`, which `checked_placement` reads."""
+"""Option `--placement`, which `checked_placement` reads."""
 
 agent_options = together(
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
     click.option("--policy", type=click.Choice(ACTORS), help="Gates, an automaton, or a network [the preset's]."),
     click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
-"""Options only for agents, which `cli.request.agents` reads."""
+"""Options for agents only, which `cli.request.agents` reads."""
 
 table_options = together(
     click.option("--label", metavar="COLUMN", help="Train a classifier of this column of --data, .csv, .npz or IDX."),
     click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set; all rows of --data are learned."),
 )
-"""Options only for classifiers."""
+"""Options for classifiers only."""
 
 
 def megabytes(text: str) -> int:
@@ -208,7 +208,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
 
 # Click makes a new option for each command from these values.
 gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.")
-"""`--gpu`, which `engine_selector` reads with `--engine`."""
+"""Option `--gpu`, which `engine_selector` reads with `--engine`."""
 
 engine_options = together(
     gpu_option,
@@ -243,7 +243,7 @@ recording_options = together(
         help="Use only the first N frames [all; of a pattern 50].",
     ),
 )
-"""Options of recordings. The names with `film` are older, and stay as aliases."""
+"""Options of recordings. The names with `film` are older, and remain as aliases."""
 
 target_options = together(
     options_of("target"),
@@ -257,7 +257,7 @@ target_options = together(
     ),
     recording_options,
 )
-"""`--target` and related options, which `cli.request` reads."""
+"""Option `--target` and related options, which `cli.request` reads."""
 
 field_options = together(
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
@@ -265,7 +265,7 @@ field_options = together(
     click.option("--batch", type=int, help="Samples per epoch."),
     click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
 )
-"""Fields with options of their own, which `cli.request` reads."""
+"""Options for single fields of the configuration, which `cli.request` reads."""
 sweep_options = options_of("sweep", request=SweepRequest)
 
 run_options = together(
@@ -279,7 +279,7 @@ run_options = together(
     click.option("--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device."),
     json_option,
 )
-"""Place and output of a training on this machine."""
+"""Options for the run folder and the output of a training on this machine."""
 
 train_options = together(
     engine_options,
@@ -293,11 +293,11 @@ train_options = together(
     click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory of the training (GPU)."),
     run_options,
 )
-"""Options of commands that train here, which `cli.training.run` reads."""
+"""Options of commands that train on this machine, which `cli.training.run` reads."""
 
 
 def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
-    """Return how the engine is chosen, by default `auto`. Raises UsageError if there is nothing to choose."""
+    """Return how to choose the engine, by default `auto`. Raises UsageError if there is nothing to choose."""
     if placement is not None and selector not in (None, "auto"):
         raise UsageError(f"--placement is for --engine auto, but --engine {selector} was given: give one of them.")
     if placement is not None and resume:

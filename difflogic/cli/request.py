@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 AnyRequest = TypeVar("AnyRequest", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
-"""Options of other commands that messages name."""
+"""Options of commands other than `train` that messages name."""
 OF_AGENTS = ("algorithm", "policy", "steps")
 """Options that automata do not have."""
 OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FIELDS)
 """Options that agents do not have, in addition to those that a request declares."""
 DEPTH = 3
-"""Maximum number of names of a field's path, as in model.update.widths."""
+"""Maximum number of names in the path of a field, such as model.update.widths."""
 _WRITTEN = {
     "preset": "PRESET",
     "environment": "ENVIRONMENT",
@@ -39,7 +39,7 @@ _WRITTEN = {
     "film_rule": "--recording-rule",
     "film_frames": "--frames",
 }
-"""Names of options and arguments that differ from those of their fields."""
+"""Names of options and arguments that differ from the names of their fields."""
 
 
 def written(name: str) -> str:
@@ -76,7 +76,7 @@ def requested(
 
 
 def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
-    """Return the given options of a command that belong to a request, or to a part of one."""
+    """Return the options of a command that belong to a request, or to a part of a request."""
     declared = {option.name: option for option in options(part)}
     return {name: int(value) if declared[name].kind is int else value for name, value in given.items()
             if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip
@@ -135,7 +135,7 @@ def agents(
 
 
 def changes(configured: Configured[Any]) -> str:
-    """Describe what another target or initial state changed in the configuration, and how images were converted."""
+    """Describe what a new target or initial state changed in the configuration, and how images were converted."""
     differences, notices = list(_differences(configured)), map(in_options, configured.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(differences)}"] if differences else []), *notices])
 
@@ -180,7 +180,7 @@ def _changed_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of `--set`, nested like fields; of a field that is set twice, the last. Raises UsageError."""
+    """Return the values of `--set`, nested like fields; the last value of a field counts. Raises UsageError."""
     from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 

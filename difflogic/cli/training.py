@@ -33,7 +33,7 @@ WITH_RESUME = (
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     """Train with `train_options`, or continue the run of `--resume`; return the exit code.
 
-    With `takes_environments` PRESET may be any environment. Raises the errors of `start`.
+    With `takes_environments` PRESET may be any environment. Raises what `start` raises.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
@@ -56,7 +56,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
 def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
     """Train a request, or continue the run in the folder `resume`; return the exit code.
 
-    `options` choose the devices and the reports. Raises the errors of `Trainer.run`, UsageError.
+    `options` choose the devices and the reports. Raises what `Trainer.run` raises, and UsageError.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -88,7 +88,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
         reporter.ended(trained)
     if isinstance(trained.run, Run):
-        # For `--placement sticky`.
+        # `--placement sticky` reads this.
         keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
     interrupted = trained.last.interrupted
     if isinstance(interrupted, int):
@@ -119,7 +119,7 @@ def policy(
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    """Return the table whose `--label` is learned, with `--test`; None without one. Raises DataError, UsageError."""
+    """Return the table whose `--label` is learned, with the rows of `--test`, or None. Raises DataError, UsageError."""
     from difflogic.config import table
 
     label, file, test = (options.get(name) for name in ("label", "data", "test"))
@@ -134,7 +134,7 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """Return the selected engine, or the one that `--placement` chooses; a resumed run stays on its own.
+    """Return the selected engine, or the engine that `--placement` chooses; a resumed run stays on its engine.
 
     Raises UsageError if options contradict each other.
     """

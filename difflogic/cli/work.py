@@ -1,4 +1,4 @@
-"""Read PRESET or RUN, a training that a command examines."""
+"""Read the arguments PRESET or RUN, which name a training that a command examines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ work_options = together(
     set_option,
     click.option("--batch", type=int, help="Samples per epoch [as configured]."),
 )
-"""Options PRESET or RUN, `--config`, `--set` and `--batch`, which `work` reads."""
+"""Argument PRESET or RUN, and options `--config`, `--set` and `--batch`, which `work` reads."""
 
 
 class Examined(NamedTuple):
@@ -40,7 +40,7 @@ def is_asked(options: Mapping[str, Any]) -> bool:
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return the training that `work_options` name: a preset, a run, a file or, by default, the checkerboard.
+    """Return the training that `work_options` select: a preset, a run, a file or, by default, the checkerboard.
 
     Raises UsageError, ConfigError; for a run that cannot be read RunFolderError, CheckpointError, DataError.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path, dir_okay=False)
 FAILED, INTERRUPTED = 1, 130
 SAMPLES = 8
-"""Number of logits that are checked by finite differences; each takes two rollouts in float64."""
+"""Number of logits to check by finite differences; each needs two rollouts in float64."""
 
 
 @click.command("bench")

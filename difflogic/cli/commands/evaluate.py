@@ -113,7 +113,7 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
 
 
 def _save(result: ActionResult, out: Output | None, name: str) -> list[Path]:
-    """Write the file of this name to `out`, if that is given, and the others to the run folder; return their paths."""
+    """Write the file `name` to `out`, unless `out` is None, and others to the run folder; return their paths."""
     content = result.files.pop(name, None)
     paths = save(result, "the results are")
     if out is not None and content is not None:

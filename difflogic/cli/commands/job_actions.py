@@ -55,7 +55,7 @@ def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, 
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return the command that queues a job based on another one; its options are those of the request, or these."""
+    """Return the command that queues a job based on another job; without `options` it has those of the request."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -104,7 +104,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
     Example: difflogic jobs delete abcdefghijklmnop
     """
     with client("jobs") as server:
-        # All are looked up first, so that a misspelled one removes nothing.
+        # All jobs are looked up first, so that a misspelled id deletes nothing.
         names = [server.job(job)["name"] for job in jobs]
         if not yes and not click.confirm(f"Delete {', '.join(names)} and all files?", err=True):
             raise UsageError("Nothing was deleted: confirm it, or give --yes.")

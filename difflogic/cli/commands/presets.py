@@ -109,7 +109,7 @@ def _row(name: str, about: str, config: Config) -> dict[str, Any]:
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """Return the largest number of restarts by each recipe of a preset."""
+    """Return the maximum number of restarts of a preset by each recipe."""
     from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest

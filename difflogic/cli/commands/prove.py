@@ -91,7 +91,7 @@ def command(
 
 
 def _write(result: ActionResult, out: Output) -> list[Path]:
-    """Write the proof to `out`, and a counterexample to files next to it whose names begin with the same stem."""
+    """Write the proof to `out`, and a counterexample to files next to `out` whose names begin with its stem."""
     proof, *others = result.files.items()
     out.write(str(proof[1]).encode())
     stem, paths = Path(proof[0]).stem, [out.path]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 ASYNCHRONOUS = 0.6
-"""Fire rate of the paper."""
+"""Default fire rate of asynchronous rollouts, as in the paper."""
 OF_EPISODES = ("steps", "seed", "frame_ms")
-"""Options that an episode has too."""
+"""Options that also apply to an episode."""
 FRAME_MS = 40
 
 

@@ -1,1 +1,1 @@
-"""Commands show lines, bars, tables and previews."""
+"""Output of commands: lines, progress bars, tables and previews."""

@@ -1,4 +1,4 @@
-"""Report jobs on a server like a training on this machine."""
+"""Report jobs on a server as if they were trained on this machine."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -25,7 +25,7 @@ from difflogic.train.observer import Beginning, Standing
 DETACHED = 130
 """Exit code if Ctrl-C stops the reports."""
 BEFORE = 10
-"""Number of lines on epochs before the reports begin."""
+"""Number of lines on earlier epochs to show first."""
 
 
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
@@ -134,7 +134,7 @@ class _Follower:
         self._reporter.began(Beginning(config, info, f"job {job['id']}", None, *progress))
 
     def _show_ended_attempts(self, job: JobJson) -> None:
-        """Show each ended attempt once; the job has all of them."""
+        """Show each ended attempt once, although the job lists all attempts each time."""
         for attempt in (Attempt(**values) for values in (job["result"] or {}).get("attempts", ())):
             if not attempt.is_open and attempt.number not in self._ended:
                 self._ended.add(attempt.number)
@@ -207,7 +207,7 @@ class _SweepFollower(_Follower):
             self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
-        """Ignore the rows, which are sent only at the end, for the best trial."""
+        """Ignore `rows`, which the server sends only at the end, for the best trial."""
 
 
 def _code(job: JobJson) -> int:

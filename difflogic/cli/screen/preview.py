@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Preview:
     """Target of a configuration as a sentence and, if it is the same for all initial states, as an image below it.
 
-    The image is drawn in characters of `core.text_picture`, or on a terminal in half blocks and its colours.
+    The image is drawn in characters of `core.text_picture`, or on a terminal in coloured half blocks.
     """
 
     def __init__(self, config: Config) -> None:

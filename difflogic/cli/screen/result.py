@@ -40,7 +40,7 @@ def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return lines with the commands that use a result in the file `path`, for `{0}`, and the purpose of each."""
+    """Return lines with commands, in which `path` replaces `{0}`, and the purpose of each command."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
     # With a long path the reasons are left out, since a command on one line is easy to copy.

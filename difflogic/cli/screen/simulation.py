@@ -34,14 +34,14 @@ REPORT_S = 0.5
 OFF = 48
 """Brightness of a cell that is off, which is visible on a black terminal."""
 SHAPES = " ▄▀█"
-"""Half blocks, indexed by the upper and lower cell as bits."""
+"""Half blocks, indexed by two bits: the upper cell, then the lower one."""
 
 
 class SimulationReporter:
     """Watcher of a simulation (`loop.Watcher`) that reports to a sink and writes the output file."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
-        """Report frames every `every` steps, or as the recording does."""
+        """Report a frame every `every` steps; None: at the interval of the recording."""
         self.sink = sink
         self._recording = recording
         self.every = every or (0 if recording is None else recording.every)
@@ -117,7 +117,7 @@ class SimulationReporter:
 
 
 class GridScreen(Lines):
-    """Lines, and below them the grid, two pixels in a character."""
+    """Sink of lines, with the grid below them, two pixels in a character."""
 
     def __init__(self) -> None:
         from rich.live import Live
@@ -171,7 +171,7 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
 
 
 def blocks(image: Picture, console: Console) -> Text:
-    """Draw an image by the abilities of a console: in coloured half blocks, half blocks, or a `#` for a cell."""
+    """Draw an image as a console allows: in coloured half blocks, in half blocks, or with a `#` for a cell."""
     from rich.text import Text
 
     is_plain = console.options.ascii_only
@@ -184,7 +184,7 @@ def blocks(image: Picture, console: Console) -> Text:
 
 
 def half_blocks(image: Picture) -> Text:
-    """Draw an image as text: of two pixels, the upper one is the colour of a half block, the lower its background."""
+    """Draw an image as half blocks: each has the colour of the upper pixel, its background that of the lower pixel."""
     from rich.text import Text
 
     colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)

@@ -1,6 +1,6 @@
-"""Show events as lines, as a progress bar with the last of them, or as JSON.
+"""Show events as lines, as a progress bar with the last line, or as JSON.
 
-A long command describes each event once, in fields for programs and in text for people, and passes it to a sink:
+A long command describes each event once, in machine-readable fields and in text, and passes the event to a sink:
 
     with choose(as_json, "epoch") as sink:
         sink.show(Event("saved", {"epoch": 50}, ["Saved after epoch 50"]))
@@ -29,17 +29,17 @@ IMAGE_S = 2.0
 
 @dataclass(frozen=True)
 class Event:
-    """Event of a command, for programs and for people."""
+    """Event of a command, with machine-readable fields and human-readable text."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields in JSON, in addition to the name."""
     text: Sequence[object] = ()
-    """Lines for people: text, or drawings of rich, which are text outside a terminal."""
+    """Lines of text, or drawings of rich, which are printed as text outside a terminal."""
     is_warning: bool = False
     """True if the text is printed on standard error."""
     brief: str = ""
-    """Text of a progress bar that replaces the lines; if it is empty, they are printed above the bar."""
+    """Text of a progress bar that replaces the lines; if it is empty, the lines are printed above the bar."""
 
 
 class Lines:
@@ -63,10 +63,10 @@ class Lines:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress, and the speed in words; lines do not show it."""
+        """Show the progress and the text of the speed; a sink of lines shows neither."""
 
     def show_image(self, draw: Callable[[], RenderableType]) -> None:
-        """Replace the last image, if the terminal has colours; lines do not show images."""
+        """Replace the last image, if the terminal has colours; a sink of lines shows no images."""
 
     def finish(self) -> None:
         """Release the screen at the end."""
@@ -147,7 +147,7 @@ class JsonLines(Lines):
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """Return a sink for JSON, or on a terminal a bar that counts units, such as epochs, or else lines."""
+    """Return a sink for JSON, or on a terminal a bar that counts a `unit`, such as epochs, or else a sink of lines."""
     if as_json:
         return JsonLines()
     # A bar redraws its line, which would fill a file with escape codes.

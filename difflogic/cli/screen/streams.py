@@ -18,9 +18,9 @@ class StandardStream(io.FileIO):
     """Standard output or error."""
 
     is_optional = False
-    """True if the command does more than print, so that text without a reader is dropped."""
+    """True if text without a reader is dropped, because the command does more than print."""
     has_failed = False
-    """True if an error was raised; it is raised once, though the interpreter writes the rest again when it ends."""
+    """True if an error was raised; later ones are ignored, since the interpreter writes the rest again at its end."""
 
     def write(self, data: Any, /) -> int:
         try:

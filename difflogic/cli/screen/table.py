@@ -22,7 +22,7 @@ NARROWEST = 24
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
-    """Print a table; the first column is left-aligned, like every column without a digit, or with `texts` all."""
+    """Print a table; the first column and columns without digits are left-aligned, or with `texts` all columns."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]

@@ -251,7 +251,7 @@ def _unit(config: Config | PolicyConfig) -> str:
 
 
 def interrupter(run: Run | AgentRun) -> str:
-    """Return the name of the signal that interrupted a run, or its program's reason."""
+    """Return the name of the signal that interrupted a run, or the reason of the program that did."""
     return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
 
 
