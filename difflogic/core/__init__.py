@@ -1,1 +1,1 @@
-"""Tables and numbers, on NumPy alone: gates, random numbers, bits, wiring, rules."""
+"""Tables and numbers that need only NumPy: gates, random numbers, bits, wiring, rules."""

@@ -2,7 +2,7 @@
 
 A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
 the lowest: `less = u_k' | less` if bit `k` of `p` is 1, else `u_k' & less`. `u_k'` is the complement of bit `k` of `u`,
-and as random as it. Bits of `p` below its lowest 1, bit `n`, change nothing and are not sampled. `u_n'` of word `j` of
+and equally random. Bits of `p` below its lowest 1, bit `n`, change nothing and are not sampled. `u_n'` of word `j` of
 row `y` of `words` is a block of threefry2x32 under the key, with the counter `(y*words + j, n)`; the block's first word
 is the lower half. Four more rounds turn each bit into the next one.
 
@@ -22,11 +22,11 @@ CERTAIN = 1 << BITS
 """Probability 1 in units of 2^-16."""
 
 _CHUNK = 1 << 16
-"""Number of words sampled at a time."""
+"""Maximum number of words that are sampled at once."""
 
 
 def probability(name: str, value: float, least: int = 1) -> int:
-    """Convert a probability to units of 2^-16, rounded. Raises UsageError below `least` units and above 1."""
+    """Convert a probability to units of 2^-16, rounded. Raises UsageError for less than `least` units or above 1."""
     units = round(value * CERTAIN) if 0 <= value <= 1 else -1
     if units < least:
         lowest = f"{least / CERTAIN:.2g}" if least else "0"
@@ -40,7 +40,7 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)
     for start in range(0, len(less) if units else 0, _CHUNK):
-        # In parts, since counters and words of a large grid need several times its memory.
+        # Sample in parts, since counters and words of a large grid need several times its memory.
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
         # For p = 0.75, which is 0b11 << 14, two bits are sampled, 14 and 15: `less` is u_14', then u_15' | u_14', which

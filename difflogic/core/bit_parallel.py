@@ -14,20 +14,20 @@ from difflogic.core.bits import Words
 Index = npt.NDArray[np.int32]
 
 # The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula serves all
-# sixteen gates, so that a level of different gates takes a handful of NumPy calls.
+# sixteen gates, so a level of any gates takes a handful of NumPy calls.
 MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
-"""Masks uint64 `[4, 16]`, all ones or all zeros: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
+"""Masks uint64 `[4, 16]`, all ones or all zeros; a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
 
 
 def evaluated(masks: Words, a: Words, b: Words) -> Words:
-    """Evaluate gates on words `a` and `b`, `[n, N]`; `masks`, uint64 `[4, n, 1]`, are the columns of MASKS by id."""
+    """Evaluate gates on words `a` and `b`, `[n, N]`; `masks` uint64 `[4, n, 1]` has the gates' columns of MASKS."""
     constant, of_a, of_b, of_both = masks
     values: Words = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
     return values
 
 
 class _Level(NamedTuple):
-    """Gates that read only earlier levels."""
+    """Gates whose inputs are all from earlier levels."""
 
     bits: Index
     a: Index
@@ -73,7 +73,7 @@ class BitProgram:
         return values
 
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return for every bit if it can be 0, and if it can be 1: two lists of `inputs + n` integers.
+        """Return whether each bit can be 0, and whether it can be 1, as two lists of `inputs + n` integers.
 
         `zero` and `one` state the same for the inputs. Each bit of an integer is a sample, and an input for which both
         are true is unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all

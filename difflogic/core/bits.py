@@ -24,7 +24,7 @@ WORD = 32
 LONG_WORD = 64
 """Number of samples in a word of `pack_bits`, and of cells in a word of `pack_planes`."""
 IGNORED = -(2.0**100)
-"""Target value that does not count: no task uses this float32, and compilers may optimize tests for NaN away."""
+"""Target value that does not count: no task uses this float32. NaN would fail, since compilers may remove its tests."""
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -63,8 +63,8 @@ def pack_bits(bits: Bits) -> Words:
     """Pack 0/1 samples `[n, samples]` into uint64 `[n, ceil(samples/64)]`; bit `i` of word `w` is sample `64*w + i`."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // LONG_WORD) * LONG_WORD), dtype=np.uint8)
     padded[:, : bits.shape[1]] = bits
-    # All rows at once: row by row takes ten times as long. Eight bytes in little-endian order are one word, whatever
-    # the machine's own order is.
+    # Packing row by row would take ten times as long. Eight bytes in little-endian order are one word, whatever the
+    # byte order of the machine is.
     packed = np.packbits(padded.reshape(-1), bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False).reshape(len(bits), -1)
 

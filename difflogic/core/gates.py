@@ -12,7 +12,7 @@ import numpy as np
 
 GATE_COUNT = 16
 PASS_THROUGH = 3
-"""Id of the gate `A`, as which every gate is initialized."""
+"""Id of the gate `A`, the initial function of every gate."""
 OR = 7
 
 NAMES = (

@@ -15,5 +15,5 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     # For 0 of 10 the normal approximation gives 0 to 0; this formula gives 0 to 28 %.
     centre = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
     half = Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
-    # Without successes the lower end is exactly 0, without failures the upper is 1; rounding would miss that slightly.
+    # Without successes the lower end is exactly 0, without failures the upper end is 1; rounding would miss them.
     return max(0.0, centre - half) if successes else 0.0, min(1.0, centre + half) if successes < trials else 1.0

@@ -1,4 +1,4 @@
-"""Extract the neighbourhoods of cells, and find equal ones with different next states."""
+"""Extract the neighbourhoods of cells, and find equal neighbourhoods with different next states."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
-    """Return the number of each cell's neighbourhood in `x [N, H, W, C]`, `[N*H*W]`; equal ones share a number."""
+    """Return the number of each cell's neighbourhood in `x [N, H, W, C]`, `[N*H*W]`; equal neighbourhoods share it."""
     packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
     # Each cell's row of bytes is viewed as one item, since `unique` numbers items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
@@ -60,7 +60,7 @@ def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
 def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
     """Return the patches of `state [B, H, W, C]` as `[9*C, B*H*W]`, in the order of `in[channel][patch]`.
 
-    Cells outside the grid are 0, or with `periodic` those of the other side.
+    Cells outside the grid are 0, or with `periodic` the cells of the opposite side.
     """
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))

@@ -1,7 +1,7 @@
 """Read pattern files of cellular automata: RLE, plain text (`.cells`), Life 1.05 and 1.06, and MacroCell.
 
 The content of a file decides its format, because suffixes differ. The size in the header of an RLE file is a hint,
-because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides its size.
+because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides the size.
 
 RLE is a sequence of counts and states: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1,
 `B` to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
@@ -29,7 +29,7 @@ MOST_CELLS = 1 << 30
 MOST_STATE = 255
 MOST_RUNS = 1 << 22
 _HEAD = 1 << 20
-"""Number of bytes at the beginning that decide the format of a file."""
+"""Number of bytes at the beginning of a file that decide its format."""
 
 _HEADER = re.compile(
     r"x[ \t]*=[ \t]*(\d{1,9})[ \t,]*y[ \t]*=[ \t]*(\d{1,9})(?:[ \t,]*rule[ \t]*=(.*))?.*", re.IGNORECASE
@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
     rule: str
     """Rule in the file's notation, without the size of a grid; empty if the file states none."""
     is_periodic: bool | None
-    """True if the rule bounds the grid to a torus, False if to a plane, None if it does not bound it."""
+    """True if the rule bounds the grid to a torus, False if to a plane, None if the grid is unbounded."""
 
 
 def is_pattern(path: Path) -> bool:
@@ -93,12 +93,12 @@ def read(path: Path, channels: int = 8) -> Pattern:
 
 
 def bits_of(states: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8]:
-    """Return states `[...]` as bits `[..., C]`, channel 0 the lowest, of at most `channels`."""
+    """Return states `[...]` as bits `[..., C]`, the lowest in channel 0; C is `channels`, at most 8."""
     return np.unpackbits(states[..., None], axis=-1, count=min(channels, 8), bitorder="little")
 
 
 def _text(data: bytes) -> str:
-    """Decode a file: only its comments may hold characters beyond ASCII, in any encoding."""
+    """Decode a file. Only comments may hold characters beyond ASCII, so their encoding does not matter."""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = data.decode("utf-16", "replace") if is_wide else data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; `corner` is the first cell's place from a bounded grid's centre."""
+    """Draw runs into a grid of at least `size`; `corner` is the first cell relative to a bounded grid's centre."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
@@ -268,7 +268,7 @@ _READERS: dict[str, Callable[[str], Pattern]] = {
     r"\s*!|\s*[.O*][.O*\s]*\Z": _plain_text,
     _LINES + r"[\dbo.A-Xp-y\s]*[$!]": _rle,
 }
-"""Readers by the beginning of the text."""
+"""Readers of formats, by patterns of the beginning of the text."""
 
 
 def _reader(text: str) -> Callable[[str], Pattern] | None:

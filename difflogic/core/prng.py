@@ -1,7 +1,7 @@
 """Generate random numbers with threefry2x32, twenty rounds, in JAX's original stream.
 
-The same bits as `jax.random` with `jax_threefry_partitionable=False`, which the authors' notebook
-used: seed 23 gives their wiring, grids and masks. Only 32-bit add, rotate and xor are needed, so
+The bits equal those of `jax.random` with `jax_threefry_partitionable=False`, which the authors' notebook
+used: seed 23 yields their wiring, grids and masks. Only 32-bit add, rotate and xor are needed, so
 `shaders/common/threefry.wgsl` produces the same words.
 Source: Salmon et al., *Parallel random numbers: as easy as 1, 2, 3* (2011).
 
@@ -82,8 +82,8 @@ def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """Sample float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
-    # In float64, since only the beginning of a run needs it, and no engine. `uniform` may be 0 and is never 1, so the
-    # logarithm is that of 1 minus it.
+    # Computed in float64, since only the beginning of a run needs it, not engines. `uniform` may be 0 and is never 1:
+    # the logarithm is that of 1 minus it.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
     samples: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
     return samples.astype(np.float32)

@@ -27,7 +27,7 @@ GRAMMAR = (
     "hexadecimal digits; a grid is written behind it, as :T30,20 or :P30,20"
 )
 SUFFIXES = {"": "moore", "V": "von-neumann", "H": "hex"}
-"""Neighbourhood whose cells are counted, by the letter behind a rule."""
+"""Neighbourhood whose cells a rule counts, by the letter at the end of the rule."""
 
 Table = npt.NDArray[np.uint8]
 
@@ -55,7 +55,7 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""One patch of each letter, by the number of neighbours; patches with 5 to 7 neighbours are inverted ones of 3 to 1."""
+"""One patch of each letter, by the number of neighbours; patches with 5 to 7 are inverted patches with 3 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def parse(rule: str) -> Rule:
 
 
 def refusal(rule: str) -> str:
-    """Return why difflogic does not read a notation of other programs, or an empty text."""
+    """Return the reason why difflogic refuses a notation of other programs, or an empty text."""
     text = "".join(rule.lower().split())
     for pattern, reason in _REFUSED.items():
         if match := re.fullmatch(pattern, text):
@@ -175,7 +175,7 @@ def patches() -> Table:
 
 @cache
 def _classes(suffix: str) -> npt.NDArray[np.int64]:
-    """Return the centre, the number of neighbours and the code of their letter, or 0, of all patches, `[512, 3]`."""
+    """Return the centre, number of neighbours, and code of Hensel's letter (0: none) of each patch, `[512, 3]`."""
     all_patches = patches().astype(np.int64)
     centres = all_patches[:, CENTRE]
     counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres
@@ -204,7 +204,7 @@ def table(rule: str) -> Table:
 
 
 def read_cells(entries: Table) -> list[int]:
-    """Return the cells of the patch that a rule depends on."""
+    """Return the indices of the cells of a patch that a rule depends on."""
     # A cell matters if the table's two halves, without it and with it, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
@@ -241,7 +241,7 @@ def _by_counts(entries: Table, suffix: str) -> str | None:
 
 
 def apply(entries: Table, grid: Table, periodic: bool) -> Table:
-    """Apply a rule once to `grid [..., H, W]`, 0 or 1; outside it there is 0, or with `periodic` its other side."""
+    """Apply a rule once to `grid [..., H, W]`, 0 or 1; cells outside are 0, or with `periodic` wrap around."""
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]

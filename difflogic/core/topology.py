@@ -18,7 +18,7 @@ def topological_sort(
     # By far the usual case: circuits that difflogic wrote are sorted, and must stay the same byte for byte.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):
         return list(range(len(wires))), list(wires), list(outputs)
-    # All gates are added before their wires, so that gates which are ready together keep their order.
+    # All gates are added before their wires, so gates that are ready together stay in order.
     sorter = TopologicalSorter(dict.fromkeys(range(len(wires)), ()))
     for gate, pair in enumerate(wires):
         sorter.add(gate, *(bit - inputs for bit in pair if bit >= inputs))

@@ -18,11 +18,11 @@ Array = npt.NDArray[Any]
 Wires = npt.NDArray[np.int64]
 
 CANDIDATES = (1, 2, 4, 8, 16)
-"""Allowed numbers of candidates of a wire, whose logits lie in one row of 16."""
+"""Allowed numbers of candidates of a wire, whose logits are within one row of 16."""
 CANDIDATE_STREAM = 0x77697265
 """Stream of the candidates for `fold_in` ("wire")."""
 BLOCK = 64
-"""Number of consecutive gates whose wires share candidates, so that these stay in the nearest cache."""
+"""Number of consecutive gates whose wires share candidates, which then fit into the nearest cache."""
 
 CENTRE = 4
 """Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
@@ -42,7 +42,7 @@ is half a cell to the left of the one above, so that a cell does not touch those
 
 
 def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Pair each neighbour with the centre, in random order; some twice if there are more gates than neighbours."""
+    """Pair each neighbour with the centre, in random order; with more gates than neighbours, some pairs repeat."""
     size = n_in if n_in in map(len, NEIGHBOURHOODS.values()) else PATCH
     if n_in != size or not size - 1 <= n_out < PATCH:
         most = "8" if size == PATCH else f"{size - 1} to 8"
@@ -104,11 +104,11 @@ def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequenc
 
 
 def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -> Wires:
-    """Sample further candidates for each wire of a layer, as evenly as its wiring reads its inputs.
+    """Sample further candidates for each wire of a layer, as evenly as the wiring reads the layer's inputs.
 
-    The candidates of a block of gates are the inputs that its wires read, and its share of the inputs that no wire
-    reads, dealt in one random order after another. They are distinct, unless a block has fewer inputs than candidates:
-    then the first one is repeated.
+    A block of gates shares the inputs that its wires read, and a part of the inputs that no wire reads. They are dealt
+    to its wires in one random order after another. Candidates of a wire are distinct; if a block has too few inputs,
+    the first candidate repeats.
 
     Args:
         key: The key of this layer.
@@ -129,7 +129,7 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
         words = prng.random_bits(sub, rounds * len(pool)).reshape(rounds, len(pool))
         dealt = pool[np.argsort(words, axis=1, kind="stable")].reshape(-1)
         for rank in range(1, count):
-            # A wire takes the input dealt to it, or the next one that it does not have yet.
+            # A wire takes the input dealt to it, or the next input that is not its candidate yet.
             missing, turn = np.arange(len(block)), (rank - 1) * len(block)
             while len(missing) and turn < (rank - 1) * len(block) + len(dealt):
                 block[missing, rank] = dealt[(missing + turn) % len(dealt)]
@@ -141,18 +141,18 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
 
 
 def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Reshape one number per candidate, `[G, 2, k]`, to rows of the length of a gate's logits, `[R, 16]`."""
+    """Reshape numbers of candidates, `[G, 2, k]`, to rows as long as a gate's logits, `[R, 16]`."""
     flat = logits.reshape(-1)
     return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
 
 
 def one_hot(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return 1 at the first largest of `logits [..., k]`, else 0."""
+    """Return 1 at the largest of `logits [..., k]`, of equals the first, and 0 elsewhere."""
     return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])
 
 
 def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates, int `[..., k]`, that repeat an earlier one of their wire."""
+    """Return a mask of the candidates, int `[..., k]`, that repeat an earlier candidate of their wire."""
     equal = candidates[..., :, None] == candidates[..., None, :]
     return np.asarray(np.tril(equal, -1).any(axis=-1))
 
@@ -172,7 +172,7 @@ def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
 ALL_ROUND_STREAM = 0x616C6C72
 """Stream of the rotation and the reflection of `begin_all_round` for `fold_in` ("allr")."""
 RING = (1, 2, 5, 8, 7, 6, 3, 0)
-"""Neighbours in a 3x3 patch clockwise, from the one above: sides have even places, diagonals odd ones."""
+"""Neighbours in a 3x3 patch, clockwise from the one above: sides have even indices, diagonals odd indices."""
 BEGINNINGS = {
     "moore": ((7,), (0, 1), (3,), (5,)),
     "von-neumann": ((0,), (1,), (2,), (3,)),
@@ -183,7 +183,7 @@ BEGINNINGS = {
 neighbourhood has only its own cells."""
 ALL_ROUND_KERNELS = 4
 STRAIGHT = 4
-"""Number of channels of a cycle, which pass a signal on to each other."""
+"""Number of channels of a cycle, in which each channel passes a signal on to the next."""
 
 
 def begin_all_round(
@@ -234,7 +234,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
         source = (STRAIGHT * cycle + (place + 1) % STRAIGHT) % channels
         target = channels + source * bits + cycle % ALL_ROUND_KERNELS
         gate = _passed_on(wires, channel)
-        # It takes the wires of the first gate that reads the bit, as A or as B, and that no other channel has taken.
+        # The gate takes the wires of the first gate that reads the bit and that no other channel has taken.
         reader = next((int(n) for n in np.flatnonzero((layer == target).any(axis=0)) if n not in taken), gate)
         layer[:, [gate, reader]] = layer[:, [reader, gate]]
         if layer[1, gate] == target:
@@ -243,7 +243,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
 
 
 def _passed_on(wires: Sequence[Array], bit: int) -> int:
-    """Return the gate of the first layer whose bit pass-through gates pass on to this bit of the last layer."""
+    """Return the first layer's gate whose output is bit `bit` of the last layer if all later gates pass A on."""
     for layer in reversed(wires[1:]):
         bit = int(layer[0, bit])
     return bit
