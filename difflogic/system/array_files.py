@@ -28,14 +28,14 @@ from difflogic.system.memory import physical_memory
 Array = npt.NDArray[Any]
 Opener = Callable[[], IO[bytes]]
 MEMORY_SHARE = 4
-"""Divisor: the arrays of a file may take this part of the machine's memory, since several copies of them are made."""
+"""Divisor of the machine's memory: the maximum size of a file's arrays, since several copies of them are made."""
 UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
               lzma.LZMAError, struct.error)  # fmt: skip
 """Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
 """Errors of NumPy's parser of headers; it raises MemoryError for a literal that is nested too deeply."""
 _AT_ONCE = 1 << 20
-"""Number of bytes of a compressed file that are read at once."""
+"""Maximum number of bytes of a compressed file to read at once."""
 _IDX_TYPES = {
     bytes((0, 0, code)): np.dtype(name)
     for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
@@ -61,7 +61,7 @@ def read_array(source: Path | bytes, what: str) -> Array:
 
     Args:
         source: The file, or its content.
-        what: A name of the file for messages.
+        what: Name of the file for messages.
 
     Raises:
         DataError: The file cannot be read, or holds no plain array.
@@ -77,7 +77,7 @@ def read_array(source: Path | bytes, what: str) -> Array:
 def numbers_in(path: Path, what: str, *shapes: str) -> Array:
     """Return the numbers or truth values of an .npy file, which are not read yet. Raises DataError.
 
-    `shapes` are the allowed ones, such as "[H, W, C]".
+    `shapes` are the allowed shapes, such as "[H, W, C]".
     """
     array = read_array(path, f"{what} {path}")
     if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:

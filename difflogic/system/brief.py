@@ -1,17 +1,17 @@
-"""Short representations of data, for the end of a notebook's cell."""
+"""Represent data in short texts, such as for the result of a notebook's cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 LONGEST, LONGEST_VALUE = 480, 100
-"""Maximum number of characters of a representation, and of a value in it."""
+"""Maximum numbers of characters of a representation, and of a value in a representation."""
 MOST = 8
-"""Maximum number of values of a collection that are shown; a longer one is shown by its length."""
+"""Maximum number of values of a collection to show; longer collections are shown by their length."""
 
 
 def brief(self: Any) -> str:
-    """Represent a dataclass without the fields that have their default, for its body: `__repr__ = brief`."""
+    """Represent a dataclass without the fields that have their default. In the class body: `__repr__ = brief`."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
     # Most of a configuration's forty fields have their defaults; a reader looks for those that differ.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]

@@ -2,8 +2,8 @@
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
-Compiled code and matplotlib's cache are in the folder too. Everything in it can be computed again, so a file that
-cannot be read or written costs one warning and nothing else.
+Compiled code and matplotlib's cache are in the folder too. All files in the folder can be computed again, so a
+file that cannot be read or written only causes one warning.
 """
 
 import atexit
@@ -43,7 +43,7 @@ def user_cache() -> Path:
 def usable(variable: str, folder: str) -> Path:
     """Make a cache folder; if nothing can be written there, warn and return a temporary folder instead.
 
-    The environment variable `variable` chooses the folder; child processes find a temporary one in it.
+    The environment variable `variable` selects the folder, and is set to a temporary one for child processes.
     """
     try:
         if folder.startswith("~"):
@@ -52,7 +52,7 @@ def usable(variable: str, folder: str) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return Path(folder)
     except OSError as error:
-        # Not a fixed name, since other users can plant files there: compiled code is executed.
+        # The name is random, since other users can plant files there: compiled code is executed.
         temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
         atexit.register(temporary.cleanup)
         os.environ[variable] = temporary.name
@@ -62,7 +62,7 @@ def usable(variable: str, folder: str) -> Path:
 
 
 def warn(text: str) -> None:
-    """Write one line to standard error, for code too deep for an observer; standard output may carry JSON."""
+    """Write a line to standard error, for code without an observer; standard output may hold JSON."""
     sys.stderr.write(f"difflogic: {visible(text)}\n")
     sys.stderr.flush()
 

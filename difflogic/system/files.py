@@ -1,4 +1,4 @@
-"""Write files atomically: to a temporary file in the same folder, which is flushed to the disk and renamed.
+"""Write files atomically, by a temporary file in the same folder that is flushed to disk and renamed.
 
 `write_atomically` is for files in folders of difflogic, `Output` for every file that a user named.
 """
@@ -24,13 +24,13 @@ if sys.platform != "win32":
 TEMPORARY = ".tmp"
 """Suffix of temporary files. A killed process may leave one; the next write of the same file removes it."""
 PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""Flags of every `os.open` that writes: a link in the file's place is an error. Windows has no such flag."""
+"""Flags of every `os.open` that writes: a link instead of the file is an error. Windows has no such flag."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of a file: after a crash at any moment it has the old bytes or the new ones.
 
-    Raises OSError, after removing the temporary file, so that a full disk gets its space back.
+    If this fails, the temporary file is removed to free its space. Raises OSError.
     """
     with written_beside(path, data) as temporary:
         temporary.replace(path)
@@ -84,7 +84,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file, or create it. Raises OSError, also if a link is in its place."""
+    """Append to a file, or create it. Raises OSError, also if the path is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
     try:
         write_all(descriptor, data)
@@ -104,7 +104,7 @@ def inside(path: Path, folder: Path) -> Path:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return the content of a file. Raises OSError, also if it has more than `most` bytes or, as a device, no end."""
+    """Return the content of a file. Raises OSError, also if the file has more than `most` bytes or is endless."""
     with path.open("rb") as file:
         # The size is checked first, to read nothing of a file that is too long; a device has no size.
         if os.fstat(file.fileno()).st_size <= most and len(data := file.read(most + 1)) <= most:
@@ -127,7 +127,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def replace_folder(finished: Path, place: Path) -> None:
-    """Move a finished folder to its place; the old one is deleted only after that. Raises OSError."""
+    """Move a finished folder to `place`; the old folder is deleted only after that. Raises OSError."""
     old = place.with_name(f"{place.name}.old{TEMPORARY}")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
@@ -137,7 +137,7 @@ def replace_folder(finished: Path, place: Path) -> None:
 
 
 def quoted(path: Path) -> str:
-    """Quote a path for the system's shell, in commands that are shown; it never looks like an option."""
+    """Quote a path for the system's shell, in commands for users; the path never looks like an option."""
     name = f".{os.sep}{path}" if str(path).startswith("-") else str(path)
     return shlex.quote(name) if os.name == "posix" else subprocess.list2cmdline([name])
 
@@ -169,15 +169,15 @@ class Output:
         return str(self.path)
 
     def write(self, data: bytes) -> None:
-        """Write the complete file; if that fails, the old one stays. Raises DifflogicError."""
+        """Write the complete file; if that fails, the old file stays. Raises DifflogicError."""
         with self.open() as file:
             file.write(data)
 
     @contextmanager
     def open(self, private: bool = False) -> Iterator[BinaryIO]:
-        """Open the file for writing; it takes its place when the block ends. Only the owner may read a `private` one.
+        """Open the file for writing; it is replaced when the block ends. Only the owner may read a `private` file.
 
-        Raises UsageError if another file has come there since, DifflogicError.
+        Raises UsageError if the file was created by someone else meanwhile, DifflogicError.
         """
         # Checked again, since a computation of hours must not replace a file that was created meanwhile.
         self.is_stream = self._check()

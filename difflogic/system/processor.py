@@ -8,7 +8,7 @@ from pathlib import Path
 
 @cache
 def processor_name() -> str:
-    """Return the processor's name, such as `AMD EPYC 7B13`; only Linux reports it in full."""
+    """Return the processor's name, such as `AMD EPYC 7B13`; only Linux reports the full name."""
     # Results are stored by this name, and `platform.processor()` is empty on many Linux systems.
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
