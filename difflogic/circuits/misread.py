@@ -1,6 +1,6 @@
 """Diagnosis of recordings that contradict themselves: find a common mistake, such as swapped axes, as the cause.
 
-A recording follows a rule if no two equal neighbourhoods have different successors. That is evidence only if several
+A recording follows a rule if no two equal neighbourhoods have distinct successors. This is evidence only if several
 neighbourhoods occur more than once.
 """
 

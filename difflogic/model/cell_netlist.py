@@ -191,7 +191,7 @@ class CellNetlist(Netlist):
             The states, uint8 `[T+1, ...]`, including the initial one, each with the shape of `x`.
 
         Raises:
-            DataError: `x` has another shape, or other values.
+            DataError: `x` has an unsuitable shape, or values other than 0 and 1.
         """
         bits = as_bits("x", x)
         has_channels = bits.shape[-1:] == (self.channels,) and bits.ndim > 2

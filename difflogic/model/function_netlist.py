@@ -187,7 +187,7 @@ class FunctionNetlist(Netlist):
             higher bits of the number.
 
         Raises:
-            CircuitError: The samples have another shape.
+            CircuitError: The samples have an unsuitable shape.
         """
         return self.decide(self.thermometer.code(samples))
 

@@ -159,7 +159,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 
 
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
-    """Raise CircuitError if a file has another format or version."""
+    """Raise CircuitError if the format or version of a file differs from `form` or `version`."""
     if data.get("format") != form or data.get("version") != version or data["version"] is True:
         writer = f", written by difflogic {data['difflogic']}" if "difflogic" in data else ""
         got = " ".join(f"{key} {data[key]}" for key in ("format", "version") if key in data) or "neither"

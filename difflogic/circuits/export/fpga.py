@@ -136,7 +136,7 @@ def of_function(
 
 
 def device_of(family: str, device: str | None) -> str:
-    """Return the device, by default the first one of its family. Raises UsageError if it is unknown."""
+    """Return `device`, by default the first one of `family`. Raises UsageError for an unknown device or family."""
     if family not in FAMILIES:
         raise UsageError(f"{family!r} is not an FPGA family: expected {', '.join(FAMILIES)}.")
     devices = FAMILIES[family].devices

@@ -188,7 +188,7 @@ def output_names(netlist: Netlist) -> list[str]:
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Return lines that describe the bits of a function; those of a cell are in the format's documentation."""
+    """Return lines that describe the bits of a function; none for a cell, whose bits the format documents."""
     if not isinstance(netlist, FunctionNetlist):
         return []
     pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))

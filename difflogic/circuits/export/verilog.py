@@ -72,7 +72,7 @@ def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) 
 
 
 def passed(output: str, program: str, vectors: Vectors) -> str:
-    """Return the sentence for a bench's last line. Raises ExportError if it is not PASS."""
+    """Return the proof by a bench as a sentence. Raises ExportError if the last line of `output` is not PASS."""
     line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
         raise ExportError(f"{program} finds a difference: {line}")

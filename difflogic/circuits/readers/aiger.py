@@ -1,4 +1,4 @@
-"""Reader of AIGER, ascii and binary: AND gates on literals, as ABC, model checkers and difflogic write them.
+"""Reader of AIGER, ascii and binary: files of AND gates, which ABC, model checkers and difflogic write.
 
 A literal is twice a variable, plus one if it is inverted; 0 is FALSE. A latch begins at 0 unless its line specifies 1.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljanko and Wieringa, *AIGER 1.9 and Beyond*

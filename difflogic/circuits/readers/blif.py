@@ -1,4 +1,4 @@
-"""Reader of BLIF: gates as tables of rows, as ABC, yosys, SIS and difflogic write them.
+"""Reader of BLIF: files of gates as tables of rows, which ABC, yosys, SIS and difflogic write.
 
 It reads one model: `.inputs`, `.outputs`, `.names` with any number of inputs, and `.latch` with an initial 0 or 1.
 Source: *Berkeley Logic Interchange Format (BLIF)*, University of California, Berkeley (1992).
