@@ -1,4 +1,4 @@
-"""Turn a request to train agents or a classifier into a job, within the limits of the server."""
+"""Convert a request to train agents or a classifier into a job, within the limits of the server."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 MOST_ITERATION_S = 60.0
-"""Maximum predicted seconds of an iteration: between two a job is saved, and checks for stop requests."""
+"""Maximum predicted seconds of an iteration; jobs are saved and stopped only between iterations."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:
-    """Return whether a request names a preset of agents or has a configuration of them."""
+    """Return whether a request has a preset or a configuration of agents."""
     return request.preset in PRESETS or isinstance(request.config, PolicyConfig)
 
 
 def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> Submission:
-    """Return the job of a request to train agents, as `submission.of_automata` does. Raises ApiError."""
+    """Return the job for a request to train agents. Raises ApiError if the server cannot run it."""
     try:
         if uploads:
             raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
@@ -53,7 +53,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
 
 
 def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """Return the job of a request to train a classifier on the table `data`. Raises ApiError."""
+    """Return the job for a request to train a classifier on the uploaded table `data`. Raises ApiError."""
     from difflogic.config import agent_presets, table
     from difflogic.policies import cost
 
@@ -82,7 +82,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """Return the request with a limit, by default the most that the caps allow. Raises UsageError, ApiError."""
+    """Return the request with a limit of training, by default the maximum of the caps. Raises UsageError, ApiError."""
     from difflogic.train import budget
 
     if request.population > 1 or request.stop_when_solved or request.init_from:
@@ -96,7 +96,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """Return the cost of a training. Raises ApiError, UsageError if agents may not or cannot be trained so."""
+    """Return the cost of training agents. Raises ApiError, UsageError if this is not allowed or not possible."""
     check_environment(config, settings)
     from difflogic.policies import cost
     from difflogic.policies.learner import check_stop, require_fit
@@ -115,7 +115,7 @@ def check_agents(config: AgentConfig, population: int, stop_when_solved: int, se
 
 
 def _check_iteration(seconds: float) -> None:
-    """Raise ApiError if a job would not be saved for long."""
+    """Raise ApiError if an iteration takes too long, since jobs are saved only between iterations."""
     if seconds > MOST_ITERATION_S:
         message = (
             f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
@@ -125,7 +125,7 @@ def _check_iteration(seconds: float) -> None:
 
 
 def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
-    """Raise ApiError if this server trains no agents, or none in this environment."""
+    """Raise ApiError if this server cannot train agents, or does not allow their environment."""
     if not isinstance(config, AgentConfig):
         return
     if find_spec("gymnasium") is None:
@@ -140,7 +140,7 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
-    """Return the cost of a training, as `devices.cost.cost_of` does. Raises MissingPackagesError."""
+    """Return the cost of training agents. Raises MissingPackagesError."""
     from difflogic.policies import cost
 
     return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
@@ -156,13 +156,13 @@ def _spaces(identifier: str) -> Spaces:
 
 
 def check_alike(source: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """Raise ApiError if an agent of the configuration cannot begin with the gates of the source's."""
+    """Raise ApiError if the agents of `config` and `source` have different shapes."""
     if (difference := agent_shape.difference(config, source)) is not None:
         raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
-    """Raise ApiError if a run has no controller, or if the options are for automata."""
+    """Raise ApiError if the run has no controller, or if the options only apply to automata."""
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(

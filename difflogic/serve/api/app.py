@@ -1,4 +1,4 @@
-"""Create the application: all routes, behind the middleware.
+"""Create the FastAPI application with all routes and the middleware.
 
 app = create_app(store, tokens, ServeSettings())
 """
@@ -41,7 +41,7 @@ from difflogic.serve.store.store import Store
 from difflogic.version import __version__
 
 THREADS = 8
-"""Number of requests that read the store or the disk at the same time; each is short."""
+"""Maximum number of requests that read the store or the disk at the same time."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
@@ -51,7 +51,7 @@ ABOUT = (
 
 
 def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI:
-    """Return the application of a store, whose feed of changes polls while it runs."""
+    """Return the application for a store. While the application runs, its change feed polls the store."""
     telemetry = Telemetry(store)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
     context = Context(
@@ -63,7 +63,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         # More threads would not read one disk or database faster; fewer make short requests wait for long ones.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
-        # One poll of the store for all listeners.
+        # One task polls the store for all listeners.
         task = asyncio.create_task(context.feed.run())
         yield
         task.cancel()
@@ -83,13 +83,13 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app.add_api_route("/", _page, include_in_schema=False)
     for kind in (ApiError, StoreError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
-    # Last, so that it encloses everything above: also what the framework itself refuses.
+    # The middleware is added last: it then also processes error answers of the framework.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
 
 
 class _Static(StaticFiles):
-    """Files of the page, which browsers cache and revalidate each time; its scripts are joined into one file."""
+    """Static files of the page. Browsers revalidate cached files each time; the scripts are joined into one file."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path != "main.js":
@@ -118,7 +118,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 def _refusal(error: Any) -> ApiError | None:
-    """Return the reply to an expected error, ours or the framework's, or else None."""
+    """Return the API error for an expected error of this package or the framework, or None for any other."""
     match error:
         case ApiError():
             return error

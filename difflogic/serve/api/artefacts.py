@@ -1,4 +1,4 @@
-"""Find the files of a job that can be downloaded: those of its run folder and of post-processing, and no others."""
+"""Find the downloadable files of a job: those of its run folder and of post-processing."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from difflogic.serve.store.files import SWEEP_PAGE, JobFolder
 from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
-"""Pattern of a file's name, without a separator, and without a dot at the beginning."""
+"""Pattern of valid file names, which have no path separator and no dot at the beginning."""
 MEDIA = {
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
@@ -26,17 +26,17 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 DRAWING = ".svg"
-"""Ending of files that open in a browser instead of being saved."""
+"""Extension of drawings, which browsers open instead of saving."""
 DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""Policy of drawings: they may come from users, and run and fetch nothing."""
+"""Content security policy of drawings, which may come from users: no scripts and no requests."""
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Headers of a page in a frame, a sweep's or a living page: its scripts have no access to the service."""
+"""Headers of HTML pages of jobs, which are shown in a frame: their scripts have no access to the service."""
 PAGES = (SWEEP_PAGE, SHOWN["html"])
-"""Names of those pages, which workers write and users cannot upload."""
+"""Names of the HTML pages of jobs, which workers write and users cannot upload."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 
@@ -48,16 +48,16 @@ class Artefact:
     name: str
     size: int
     modified: str
-    """ISO 8601 in UTC."""
+    """Time of the last change, in ISO 8601 and UTC."""
 
 
 def media_type(name: str) -> str:
-    """Return the media type for a name's ending; not HTML, since a page from this address could call the service."""
+    """Return the media type for a file's extension, but never HTML: a page from this address could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """Return the paths of the files by name, without links; results of post-processing replace files of the run."""
+    """Return a job's files by name, without links. Results of post-processing replace files of the run."""
     paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
@@ -70,7 +70,7 @@ def _paths(job: JobFolder) -> dict[str, Path]:
 
 
 def listed(job: JobFolder) -> list[Artefact]:
-    """Return the files, by name. Raises OSError."""
+    """Return the downloadable files of a job, sorted by name. Raises OSError."""
     entries = []
     for name, path in _paths(job).items():
         try:
@@ -83,12 +83,12 @@ def listed(job: JobFolder) -> list[Artefact]:
 
 
 def find(job: JobFolder, name: str) -> Path | None:
-    """Return the file of this name, or None."""
+    """Return the path of a job's file by its name, or None if it is missing."""
     return _paths(job).get(name)
 
 
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
-    """Yield the parts of an uncompressed zip with all files. Raises OSError."""
+    """Yield an uncompressed zip of all files of a job, in blocks. Raises OSError."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, path in _paths(job).items():
@@ -96,7 +96,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
                 source = path.open("rb")
             except FileNotFoundError:  # replaced just now
                 continue
-            # Images and checkpoints hardly shrink. Without a date the same files give the same archive.
+            # Images and checkpoints hardly compress. Without dates, equal files give equal archives.
             with source, archive.open(zipfile.ZipInfo(f"{folder}/{name}"), "w", force_zip64=True) as target:
                 while block := source.read(BLOCK):
                     target.write(block)
@@ -105,10 +105,10 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
 
 
 class _Sink(io.BytesIO):
-    """File that is read while it is written, and cannot seek."""
+    """Buffer that is emptied while an archive is written to it, and that cannot seek."""
 
     def tell(self) -> int:
-        """Raise OSError, by which the archive recognizes a stream."""
+        """Raise OSError, so that `zipfile` treats this buffer as a stream without seek."""
         raise OSError
 
     def taken(self) -> bytes:

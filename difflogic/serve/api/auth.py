@@ -1,7 +1,7 @@
-"""Authenticate requests by a token in the Authorization header, or by the session cookie of a page that signed in.
+"""Authenticate requests by a token in the Authorization header, or by the session cookie of a signed-in browser.
 
-A cookie is `OWNER.RANDOM`. The store has a signature of it by the owner's token: changing or withdrawing the token
-ends its sessions. The page's writes carry another signature of the cookie, which other sites cannot read.
+A cookie is `OWNER.RANDOM`. The store has its signature by the owner's token: changing or removing the token ends the
+owner's sessions. Requests that change something need a second signature, the CSRF token, which other sites cannot read.
 """
 
 import hmac
@@ -30,10 +30,10 @@ class Caller:
 
     owner: str
     csrf: str | None
-    """Value that writes with this cookie must carry; None if a token was sent."""
+    """CSRF token that requests with the session cookie need to change something; None for requests with a token."""
     roles: frozenset[str]
     secret: str = field(repr=False)
-    """Token or cookie."""
+    """Token or cookie of the request."""
 
     @property
     def sees(self) -> str | None:
@@ -42,7 +42,7 @@ class Caller:
 
     @property
     def may_hurry(self) -> bool:
-        """Permission to give a priority above 0."""
+        """True if the caller may set a priority above 0."""
         return bool(self.roles & {OPERATOR, PRIORITY})
 
 
@@ -53,7 +53,7 @@ class Authenticator:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
 
     async def caller(self, request: Request) -> Caller:
-        """Return the sender of a request. Raises ApiError for an unknown one."""
+        """Return the sender of a request. Raises ApiError for an invalid or missing token or cookie."""
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, token = header.partition(" ")
@@ -64,7 +64,7 @@ class Authenticator:
         caller = None if cookie is None else self._of_cookie(cookie)
         if caller is None:
             raise _unauthorized("Sign in, or send a token in the header `Authorization: Bearer TOKEN`.")
-        # Another site can make a browser send the cookie, but cannot read GET /session, which has the second value.
+        # Another site can make a browser send the cookie, but cannot read GET /session, which returns the CSRF token.
         if request.method not in SAFE:
             csrf = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), csrf.encode()):
@@ -81,14 +81,14 @@ class Authenticator:
     async def sign_in(self, request: Request, token: str, response: Response) -> None:
         """Open a session for the token's owner, and set its cookie. Raises ApiError."""
         owner = self._owner(token)
-        # The store gets a keyed hash, with which a reader of the database or a backup cannot sign in.
+        # The store gets only a keyed hash: a reader of the database or a backup cannot sign in with it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
         if signature is None:  # withdrawn just now
             raise _unauthorized(UNKNOWN)
         seconds = self._settings.session_s
         await to_thread.run_sync(self._store.open_session, signature, owner, seconds)
-        # The browser uses TLS with us, or with a proxy before us. A wrong claim only harms its sender.
+        # TLS ends at this server or at a proxy. A client that sends a false header only harms itself.
         is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, cookie, max_age=int(seconds), path=self._path, secure=is_encrypted, httponly=True,
@@ -105,7 +105,7 @@ class Authenticator:
 
     @property
     def _path(self) -> str:
-        # Another service behind the same proxy does not get the cookie.
+        # Other services behind the same proxy do not get the cookie.
         return self._settings.root_path or "/"
 
     def _owner(self, token: str) -> str:

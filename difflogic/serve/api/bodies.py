@@ -1,4 +1,4 @@
-"""Read the bodies of requests, strict JSON and forms with files, within limits, and describe them for OpenAPI."""
+"""Read request bodies, as strict JSON or as forms with files, and describe them for OpenAPI."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -21,13 +21,13 @@ from difflogic.serve.store.jobs import JobRequest
 
 R = TypeVar("R", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
-"""Job as JSON data, and the files sent with it."""
+"""Job as JSON data, and its uploaded files by field."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
 FILES = (*(option.name for option in options(TrainRequest) if option.is_file), "start_picture", "data", "labels")
-"""Fields of a form that are files: two images, a rule, samples or a recording or a table, and the labels of an IDX
-file of images."""
+"""Form fields that are files: two images, a rule, training data (samples, a recording or a table), and the labels of
+IDX images."""
 
 
 def media_type(headers: Headers) -> str:
@@ -37,7 +37,7 @@ def media_type(headers: Headers) -> str:
 
 async def read(request: Request) -> Any:
     """Return the data of a JSON body. Raises ApiError."""
-    # Another site's page can send text/plain without permission: JSON under that type is refused.
+    # Pages of other sites can send text/plain without permission: JSON of this type is refused.
     if media_type(request.headers) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())
@@ -45,7 +45,7 @@ async def read(request: Request) -> Any:
 
 @asynccontextmanager
 async def submission(request: Request) -> AsyncIterator[Submitted]:
-    """Yield a job as JSON, or as a form with files that are open within the context. Raises ApiError."""
+    """Yield a job, sent as JSON or as a form whose files are open within the context. Raises ApiError."""
     if media_type(request.headers) != FORM:
         yield await read(request), {}
         return
@@ -74,12 +74,12 @@ async def _read_form(form: FormData) -> Submitted:
 
 @contextmanager
 def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
-    """Yield the paths of the files in a temporary folder."""
+    """Write uploads to a temporary folder, and yield their paths."""
     if not uploads:
         yield {}
         return
     with TemporaryDirectory(prefix="difflogic-upload-") as folder:
-        # Names are among FILES, never a client's.
+        # Names come from FILES, never from a client.
         paths = {name: Path(folder) / name for name in uploads}
         for name, upload in uploads.items():
             upload.file.seek(0)
@@ -88,7 +88,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Return the data of standard JSON: no NaN, no lone surrogates, bounded nesting. Raises ApiError."""
+    """Parse standard JSON without NaN, lone surrogates and deep nesting. Raises ApiError."""
     try:
         data = json.loads(body, parse_constant=_refused)
         # A lone surrogate passes `loads`, and would fail much later, when the job is written.
@@ -103,7 +103,7 @@ def _refused(constant: str) -> Any:
 
 
 async def read_request(part: type[R], request: Request) -> R:
-    """Return the request in a body, or one of defaults without a body. Raises ApiError."""
+    """Return the request in a body, or the default request if there is no body. Raises ApiError."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     return request_of(part, await read(request) if has_body else {})
 
@@ -118,14 +118,14 @@ def request_of(part: type[R], data: Any) -> R:
         raise ApiError(422, "invalid_request", one_sentence(str(error))) from error
 
 
-# their schemas ------------------------------------------------------------------------------------------------------
+# OpenAPI schemas ----------------------------------------------------------------------------------------------------
 
 NO_LIMITS = Limits("anything", lambda _: True)
 _TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", object: "object", Table: "object"}
 
 
 def schema_of(part: type) -> dict[str, Any]:
-    """Return the JSON Schema of a request, or of a part of one."""
+    """Return the JSON Schema of a request, or of a part of a request."""
     properties, required = {}, []
     for option in options(part):
         if option.is_file or option.is_local:
@@ -161,5 +161,5 @@ def job_body() -> dict[str, Any]:
 
 
 def action_body(part: type) -> dict[str, Any]:
-    """Return `openapi_extra` of a route whose body may be left out."""
+    """Return `openapi_extra` of a route with an optional body."""
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}

@@ -1,8 +1,8 @@
-"""Notify the streams of events about changes in the store: one poll for all of them, and one feed for each job.
+"""Notify event streams about changes in the store, with one poll for all streams and one feed for each job.
 
-The feed never pushes data to a listener. It only notifies, and the listener, which stores its own position (the last
-epoch and version), fetches what is new when it can: rows from the job's file. So a slow listener delays no other: it
-gets more rows at once and fewer frames.
+A feed only notifies its listeners, and never pushes data to them. Each listener stores its position (the last epoch and
+version) and reads new rows from the job's file. So a slow listener does not delay the others: it gets more rows at once
+and fewer frames.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from difflogic.serve.store.store import Store
 POLL_S = 0.4
 """Seconds between two polls of the store and of the state frames, with few listeners."""
 FEW_LISTENERS = 20
-"""Number of listeners above which polls get rarer and batches larger, so that serving does not slow training."""
+"""Number of listeners above which polls become rarer, since serving must not slow training."""
 MAX_POLL_S = 3.0
 """Maximum seconds between two polls."""
 FRAMES_FOR_S = 15.0
-"""Seconds for which a worker makes frames after a request; longer than ASK_AGAIN_S."""
+"""Seconds for which a worker writes state frames after a request; longer than ASK_AGAIN_S."""
 ASK_AGAIN_S = 4.0
 """Seconds between two requests for state frames, while a running job has listeners."""
 BATCH_ROWS = 500
@@ -44,17 +44,17 @@ CHANGES_PER_POLL = 1000
 
 
 class Broadcast:
-    """Wakes all listeners, each of which then reads what is new.
+    """Notification of all listeners, which then read the changes.
 
-    A listener takes `next()` before it reads, and waits for that event afterwards: a change between the two has set the
-    event already, so that none is missed.
+    A listener calls `next()` before it reads, and then waits for this event. A change during the reading has already
+    set the event, so no change is missed.
     """
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Set the event that all listeners wait for, and begin another."""
+        """Set the event that all listeners wait for, and replace it by a new one."""
         event, self._event = self._event, asyncio.Event()
         event.set()
 
@@ -64,7 +64,7 @@ class Broadcast:
 
 
 async def arrived(event: asyncio.Event, seconds: float) -> bool:
-    """Return whether an event is set within `seconds`."""
+    """Wait up to `seconds` for an event, and return whether it is set."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(event.wait(), seconds)
     return False
@@ -72,23 +72,23 @@ async def arrived(event: asyncio.Event, seconds: float) -> bool:
 
 @dataclass
 class JobFeed:
-    """Newest state, epoch and state frame of a job, shared by all its listeners."""
+    """Latest record, epoch and state frame of a job, shared by all its listeners."""
 
     job: JobRecord
     text: str
-    """Job as JSON."""
+    """Record of the job as JSON."""
     epoch: int
-    """Epoch of the newest row."""
+    """Epoch of the newest row of metrics."""
     listeners: int = 0
     frame: str | None = None
     frame_mark: tuple[int, int] | None = None
-    """Time and inode of the frame's file: a new frame is a new file."""
+    """Modification time and inode of the frame's file, which identify the frame."""
     frames: int = 0
-    """Number of frames read so far; a listener that has sent fewer has a new one to send."""
+    """Number of frames read so far; a listener with a smaller number has a new frame to send."""
     reading: tuple[tuple[int, int, int], asyncio.Future[Excerpt]] | None = None
-    """Rows requested last, with their attempt, the epoch before them, and the newest epoch."""
+    """Latest reading of rows, with its attempt, the epoch before its rows, and the newest epoch."""
     is_gone: bool = False
-    """True once the job is deleted."""
+    """True if the job is deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
 
 
@@ -105,14 +105,14 @@ class ChangeFeed:
         self._began = datetime.fromtimestamp(store.clock(), UTC).isoformat(timespec="seconds")
         self._frames_asked = -ASK_AGAIN_S
         self.streams = Counter[str]()
-        """Number of streams by owner; they count themselves."""
+        """Number of open streams by owner, updated by each stream."""
         self.version = 0
         self.changed = Broadcast()
         """Notification of every change of any job."""
         self.closing = False
 
     async def start(self) -> None:
-        """Begin with the present version of the store."""
+        """Read the current version of the store, after which changes are reported."""
         self.version = await to_thread.run_sync(self._store.version)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class ChangeFeed:
         return min(MAX_POLL_S, POLL_S * max(1.0, self.listeners / FEW_LISTENERS))
 
     async def run(self) -> None:
-        """Poll until it is cancelled."""
+        """Poll the store until this task is cancelled."""
         while True:
             await asyncio.sleep(self.poll_s)
             try:
@@ -168,7 +168,7 @@ class ChangeFeed:
                 feed.changed.notify()
 
     def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
-        """Return the store's changes, and the feeds with a new frame; also request more frames from workers."""
+        """Return the changes of the store and the feeds with a new frame, and request more frames from workers."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
         # One request for all listeners of a job, renewed long before the worker would stop making frames.
@@ -185,7 +185,7 @@ class ChangeFeed:
             return [], [], version
         # The version is read before the jobs: `max` below covers a change between the two.
         jobs = self._store.changes(self.version, limit=CHANGES_PER_POLL)
-        # There may be more, which the next poll reads.
+        # The next poll reads the remaining changes.
         if len(jobs) == CHANGES_PER_POLL:
             version = jobs[-1].version
         deleted = [deletion for deletion in self._store.deletions(self.version) if deletion[0] <= version]
@@ -198,7 +198,7 @@ class ChangeFeed:
             self._telemetry.epochs.inc(max(0, job.progress - before) * job.asked.population)
         if job.is_over:
             self._epochs.pop(job.id, None)
-            # A job that is over changes again when it is renamed.
+            # Renaming also changes a job that is over: its end is counted only once.
             if (job.ended or "") >= self._began and (job.id, job.ended) not in self._ended:
                 self._ended.append((job.id, job.ended))
                 self._telemetry.ended.labels(job.status).inc()
@@ -212,7 +212,7 @@ class ChangeFeed:
         if job.attempt != feed.job.attempt:  # another run folder: its frames begin again
             await to_thread.run_sync(self._read_frame, feed, job)
         last = await to_thread.run_sync(self._last_epoch, job)
-        # All at once, after the reading: no listener may see the job's end before its rows.
+        # These are set together, after the reading: no listener may see the job's end before its rows.
         feed.job, feed.text, feed.epoch = job, text, last
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
@@ -221,7 +221,7 @@ class ChangeFeed:
     async def rows(self, feed: JobFeed, job: JobRecord, epoch: int) -> Excerpt:
         """Return rows of a job after an epoch, for one event; equal requests share one reading. Raises OSError."""
         key, last = (job.attempt, epoch, feed.epoch), feed.reading
-        # A failed reading is repeated, and an empty one, as a crash had just removed the rows.
+        # Failed and empty readings are repeated: a crash may have removed the rows.
         if last is None or last[0] != key or (last[1].done() and (last[1].exception() or not last[1].result())):
             path, epochs = self._store.job_folder(job).run / JSONL, jsonl.epochs_in(BATCH_ROWS, job.asked.population)
             read = to_thread.run_sync(jsonl.after, path, epoch, epochs, job.asked.population)
@@ -232,7 +232,7 @@ class ChangeFeed:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
 
     def _read_frame(self, feed: JobFeed, job: JobRecord | None = None) -> bool:
-        """Read the newest state frame of a job, by default the feed's, and return whether it is a new one."""
+        """Read the newest state frame of a job, by default the feed's job, and return whether the frame is new."""
         path = self._store.job_folder(job or feed.job).frame
         try:
             status = path.stat()
@@ -249,7 +249,7 @@ class ChangeFeed:
 
     @asynccontextmanager
     async def follow(self, job: JobRecord) -> AsyncIterator[JobFeed]:
-        """Yield the feed of a job, which all its listeners share; the last one closes it."""
+        """Yield the feed that all listeners of a job share; the last listener closes it."""
         feed = self._job_feeds.get(job.id) or self._open(job)
         feed.listeners += 1
         try:
@@ -260,15 +260,15 @@ class ChangeFeed:
             yield feed
         finally:
             feed.listeners -= 1
-            # Rows and frames of a job are only read while it has listeners. Later ones read the file.
+            # Rows and frames of a job are only read while it has listeners. Later listeners read the file.
             if feed.listeners == 0:
                 del self._job_feeds[job.id]
 
     def _open(self, earlier: JobRecord) -> JobFeed:
-        """Return a new feed of the job as it is now.
+        """Return a new feed with the current state of a job.
 
-        The job is read before its rows, and nothing is awaited between: later changes have a later version than the
-        job, so that `_publish` notifies of them.
+        The job is read before its rows, without `await` between. Any later change has a higher version than the job,
+        and `_publish` notifies about it.
         """
         try:
             job = self._store.job(earlier.id)

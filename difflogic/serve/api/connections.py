@@ -1,8 +1,8 @@
-"""End connections whose clients are late with a request or with reading the answer.
+"""End connections whose clients are too slow to send a request or to read the answer.
 
-uvicorn's own limit counts requests that have arrived: a client that sends half a head holds its connection without
-limit. Here each has time for what it still has to send or to read, and less of it the more connections are open: a
-normal client has sent all long before, and a flood ends itself.
+uvicorn only limits complete requests: a client that sends half of its headers could hold a connection forever. Here
+clients have limited time to send and to read, and the time to send becomes shorter the more connections are open.
+Normal clients finish long before, and a flood of connections ends soon.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
 LEAST_S = 0.25
-"""Minimum seconds for a request with any number of open connections."""
+"""Minimum time limit of a request in seconds, for any number of open connections."""
 
 
 class Connection(H11Protocol):
@@ -36,7 +36,7 @@ class Connection(H11Protocol):
         self._wait(None)
 
     def data_received(self, data: bytes) -> None:
-        # Single bytes extend the time hardly, and a large body by what it needs.
+        # Received bytes extend the time limit: single bytes hardly, a large body as much as it needs.
         self._until += len(data) / self.limits.rate
         super().data_received(data)
         self._update_timer()

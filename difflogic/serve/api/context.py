@@ -21,12 +21,12 @@ from difflogic.serve.store.queue import Turn
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
-"""Number of requests with images that are processed at the same time."""
+"""Maximum number of requests with images that are processed at the same time."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Parts of an application."""
+    """Objects that all routes of an application share."""
 
     store: Store
     settings: ServeSettings
@@ -34,7 +34,7 @@ class Context:
     feed: ChangeFeed
     telemetry: Telemetry
     turns: Throttled[dict[str, Turn]]
-    """Turns of the jobs in the queue, by id."""
+    """Positions of the waiting jobs in the queue, by id."""
     usage: Usage
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
@@ -45,7 +45,7 @@ async def context(request: Request) -> Context:
     return application_context
 
 
-# Endpoints declare what they need as a type: one that takes `OwnJob` cannot omit the check of the owner.
+# Routes declare what they need as a type: a route that takes `OwnJob` cannot omit the check of the owner.
 ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
@@ -62,7 +62,7 @@ async def caller(
 ) -> Caller:
     """Return the sender of the request. Raises ApiError.
 
-    It runs in no thread, of which there are few: reading the store takes less time than a thread's start.
+    This uses no thread, since reading the store takes less time than starting a thread.
     """
     sender = await context.authenticator.caller(request)
     request.state.owner = sender.owner
@@ -78,7 +78,7 @@ Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="The job's id.")
 
 
 async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> JobRecord:
-    """Return the job of this id. Raises UnknownJobError if the caller may not see it."""
+    """Return the job with the id `job`. Raises UnknownJobError if the caller may not see it."""
     return context.store.job(job, caller.sees)
 
 
@@ -116,6 +116,6 @@ DESCRIPTIONS = {
     503: "The store or the workers are not available at the moment.",
 }
 ALWAYS = (401, 421, 422, 503)
-"""Errors of all routes that need a token."""
+"""Error statuses of all routes that need a token."""
 WRITES = (400, 403, 413)
-"""Additional errors of all routes that change something."""
+"""Additional error statuses of all routes that change something."""

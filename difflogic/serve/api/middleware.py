@@ -1,4 +1,4 @@
-"""Wrap every request: check the host's name, limit the body, set security headers, log, count, and answer failures."""
+"""Process every request: check the host name, limit the body, set security headers, log, count, and answer failures."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Headers of an answer to a request that was not read to its end: the rest must not be read as another request."""
+"""Headers of the answer to a partly read request, whose rest must not be parsed as another request."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
-"""Methods that are counted by name, any other as `other`, so that clients cannot invent labels."""
+"""HTTP methods that are counted by name. All others count as `other`, since clients must not create labels."""
 
 
 class ServiceMiddleware:
@@ -47,8 +47,8 @@ class ServiceMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        # Host names that browsers may use, besides IP addresses; any other is a sign of DNS rebinding. A server that
-        # other machines reach takes any name, unless it was given names.
+        # Host names that browsers may use besides IP addresses, against DNS rebinding. A server that other machines
+        # can reach accepts any name, unless names are configured.
         checks = settings.is_local or bool(settings.names)
         self._names = {name.lower() for name in ("localhost", settings.host, *settings.names)} if checks else None
 
@@ -84,7 +84,7 @@ class ServiceMiddleware:
             self._note(scope, exchange)
 
     async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as a GET with the headers alone: the body, of a stream of events too, is cancelled."""
+        """Send the headers of the GET answer without its body, which may be an endless stream of events."""
         # A copy: the server must know from the original that the answer has no body.
         get_scope = {**scope, "method": "GET"}
         with CancelScope() as answer:
@@ -116,7 +116,7 @@ class ServiceMiddleware:
         return self._settings.caps.upload if is_form else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
-        # The pattern of the route and not the path, whose ids would make a counter for each job.
+        # Counters use the route's pattern: the path has ids, and would create a counter for each job.
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._telemetry.requests.labels(method, route, str(exchange.status)).inc()
@@ -134,7 +134,7 @@ class ServiceMiddleware:
 
 
 class _Exchange:
-    """Request with its answer, of which it has the status, and the seconds until it began."""
+    """Request and its answer, with the answer's status and the seconds until the answer begins."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -148,7 +148,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             headers = Headers(raw=message["headers"])
-            # The framework refuses a Range as plain text: its errors get the form of all others.
+            # The framework answers an invalid Range in plain text: it becomes JSON, like all other errors.
             if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
                 error = ApiError(message["status"], *REFUSALS[message["status"]])
                 ranges = {name: headers[name] for name in ("content-range",) if name in headers}
@@ -162,7 +162,7 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: ApiError) -> None:
-        """Answer with an error, unless an answer has begun, which then ends early."""
+        """Answer with an error. If another answer has already begun, it ends early instead."""
         if not self.status:
             await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 

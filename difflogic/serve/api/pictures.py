@@ -1,10 +1,10 @@
-"""Convert images, recordings, samples and tables that clients send into plain files, in a process of its own.
+"""Convert images, recordings, samples and tables that clients send into plain files, in a separate process.
 
     python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
-A malicious file of some megabytes can make its reader work for minutes or take gigabytes, while it holds Python's lock.
-So the server opens none: a child process does, with limits of time and memory, and replaces the file by a PNG of plain
-pixels, or for recordings and samples by a small `.npz`, whose reading takes time in proportion to its size.
+A malicious file of some megabytes can cost its reader minutes and gigabytes, while the reader holds Python's lock. So
+only a child process with limits of time and memory opens such files. It replaces images by a PNG of plain pixels, and
+other files by a small `.npz`, whose reading time is proportional to its size.
 """
 
 import contextlib
@@ -21,24 +21,24 @@ from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
-"""Processor seconds for an image; the largest allowed one needs less than one."""
+"""Maximum processor seconds for a file; the largest allowed image needs less than one second."""
 WALL_S = 60
-"""Seconds for an image on a busy machine."""
+"""Maximum seconds for a file, on a busy machine."""
 MEMORY = 1 << 30
-"""Bytes of address space for the child, besides the pixels."""
+"""Maximum address space of the child in bytes, besides the pixels."""
 BYTES_PER_PIXEL = 32
-"""Bytes of a pixel while it is unpacked, rotated and packed again."""
+"""Bytes per pixel while an image is unpacked, rotated and packed again."""
 SAMPLES = "data"
 """Name of a file with a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
-"""Maximum number of cells of all samples, and of bytes of their file in a job."""
+"""Maximum number of cells of all samples, and maximum size of their packed file in bytes."""
 MOST_TABLE = 1 << 20
-"""Maximum number of bytes of a table in a job."""
+"""Maximum size of a packed table in bytes."""
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Replace a file by the same image, upright and in RGBA, the samples, or the table of a label. Raises DataError."""
+    """Replace a file by its upright image in RGBA, its samples, or its table for `label`. Raises DataError."""
     advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
@@ -56,7 +56,7 @@ def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
 
 
 def _plain_samples(path: Path) -> None:
-    """Replace a file by its samples. Raises DataError, LimitError, UsageError if it has none or is too large."""
+    """Replace a file by its samples. Raises DataError, LimitError, UsageError if the file is invalid or too large."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -75,7 +75,7 @@ def _plain_samples(path: Path) -> None:
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Replace a file by its table. Raises DataError, LimitError if it has none of this label or is too large."""
+    """Replace a file by its table for `label`. Raises DataError, LimitError if the file is invalid or too large."""
     from difflogic.config import table
     from difflogic.system import array_files
 
@@ -110,7 +110,7 @@ def _limit(pixels: int) -> None:
 
 
 def main() -> None:
-    """Convert FILE, and write a refusal or else `null` to standard output, as JSON."""
+    """Convert FILE, and write an error message or `null` to standard output as JSON."""
     path, pixels, label = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _limit(pixels)
     refusal: str | None = None

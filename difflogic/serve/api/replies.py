@@ -12,20 +12,20 @@ from difflogic.serve.store.leases import Worker
 
 
 class ErrorWords(BaseModel):
-    """Error of a request, for programs and for people."""
+    """Error of a request, with a machine-readable code and a message."""
 
     code: Annotated[str, Field(description="A short name of the error, for programs.")]
     message: Annotated[str, Field(description="One sentence, for people.")]
 
 
 class ErrorBody(BaseModel):
-    """Body of every answer with a status of 400 and more."""
+    """Body of every answer with a status of 400 or more."""
 
     error: ErrorWords
 
 
 class SessionReply(BaseModel):
-    """Owner who is signed in, and the token for writes with the session."""
+    """Signed-in owner, and the CSRF token for requests that change something."""
 
     owner: str
     csrf: Annotated[
@@ -37,7 +37,7 @@ class SessionReply(BaseModel):
 
 
 class TargetPicture(BaseModel):
-    """Target as colours."""
+    """Colours of the target's cells."""
 
     width: int
     height: int
@@ -89,7 +89,7 @@ QueueReply = create_model(
 
 
 class TagCount(BaseModel):
-    """Tag of jobs."""
+    """Tag, and the number of jobs with it."""
 
     tag: str
     jobs: Annotated[int, Field(description="Number of jobs with it.")]
@@ -130,7 +130,7 @@ class AgentRow(BaseModel):
 
 
 class MetricRows(BaseModel):
-    """Rows by epoch, and within an epoch of a population by seed."""
+    """Rows sorted by epoch, and for a population by seed within each epoch."""
 
     rows: list[MetricRow | AgentRow]
     next: Annotated[int | None, Field(description="The value of `after` for the next request; null: no more rows yet.")]
@@ -143,7 +143,7 @@ class Comparison(BaseModel):
 
 
 class GateLayer(BaseModel):
-    """Numbers of gates of a layer by kind."""
+    """Number of gates of each kind in a layer."""
 
     name: str
     counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A number for each kind.")]
@@ -157,7 +157,7 @@ class GateEntry(BaseModel):
 
 
 class GateCounts(BaseModel):
-    """History of the gates over the evaluations."""
+    """History of the numbers of gates over the evaluations."""
 
     names: Annotated[list[str], Field(min_length=16, max_length=16)]
     history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
