@@ -1,7 +1,7 @@
 """Delete jobs that ended long ago, and the oldest ones if their files exceed a quota.
 
 The age of a job is the time for which the store was served since the job ended, because the system's clock may be
-wrong. The store counts this time once a minute, and only if the system's time advanced by the same number of seconds.
+wrong. The store counts this time once a minute, and leaves out minutes in which the system's clock was set.
 """
 
 import logging

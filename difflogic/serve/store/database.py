@@ -153,7 +153,7 @@ def _uri(path: Path) -> str:
 
 
 def create(path: Path) -> None:
-    """Create an empty private file; SQLite gives its logs the same mode. Raises OSError."""
+    """Create an empty file that other users cannot read; SQLite gives its logs the same mode. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
