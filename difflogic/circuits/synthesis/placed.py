@@ -1,11 +1,11 @@
-"""Lookup circuit of an image: each cell counts its row and column, and looks up its colour.
+"""Lookup circuit of an image: each cell computes its row and column, and looks up its colour.
 
-A row or column has a number: the state of a shift register with feedback, zeros until it is known. A neighbour to the
-right of a known cell shifts the register once, one to the left shifts it back. So numbers spread by one cell a step,
-from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
+Each row and column has a number: a state of a shift register with feedback, zeros until it is known. A cell to the
+right of a known one shifts that cell's number once, a cell to the left shifts it back. So numbers spread by one cell a
+step, from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
 
-Example: if `abc` becomes `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, those to the left 110,
-101 and 010.
+Example: if a shift turns `abc` into `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, and those to
+the left are 110, 101 and 010.
 """
 
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 MOST_CELLS = 1 << 12
-"""Largest image: the circuit of a larger one is slow, and has more gates than could be learned."""
+"""Maximum number of cells of an image: the circuit of a larger one is slow, with too many gates to be learned."""
 MORE_BITS = 2
-"""Additional bits of a register, which find feedback that works."""
+"""Maximum number of additional bits of a register, which are tried if no feedback works with fewer bits."""
 COLUMNS, ROWS = ((0, 3, 6), (1, 7), (2, 5, 8)), ((0, 1, 2), (3, 5), (6, 7, 8))
 """Cells of a patch before, in and after the column or row of its centre."""
 INSIDE = 0
-"""Channel that is 1 in the grid and 0 outside, after the first step from zeros."""
+"""Channel that is 1 inside the grid and 0 outside, from the first step on."""
 
 Cells = tuple[tuple[int, ...], ...]
 Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
-"""The bits that are fed back, and the number of each cell `[H, W]`."""
+"""Bits of a register that are fed back, and the number of each cell, `[H, W]`."""
 
 
 def placed(config: Config) -> XAG | None:
-    """Return a graph from the 9*C bits of a patch to the cell's next C bits; None if there are no `registers`."""
+    """Return a graph from the 9*C bits of a patch to the cell's next C bits; None if `registers` finds none."""
     task, bordered, both = config.task, config.task.start == "zeros", registers(config)
     if both is None:
         return None
@@ -54,7 +54,7 @@ def placed(config: Config) -> XAG | None:
     first = target.shape[-1] + bordered
     inside = first - 1 if bordered else None
     graphs = []
-    for axes in ((0, 1), (1, 0)):  # which of them is decided first makes a circuit smaller or larger
+    for axes in ((0, 1), (1, 0)):  # the size of the circuit depends on which of them is decided first
         builder = Builder(wiring.PATCH * (first + height + width))
         next_bits = _numbers(builder, first, row_taps, ROWS, inside)
         next_bits += _numbers(builder, first + height, column_taps, COLUMNS, inside)
@@ -67,9 +67,9 @@ def placed(config: Config) -> XAG | None:
 
 @lru_cache(maxsize=16)
 def registers(config: Config) -> tuple[Register, Register] | None:
-    """Return registers that give each cell its row and column before the last step; None if there are none.
+    """Return registers that number each cell's row and column before the last step; None if there are none.
 
-    They require one initial cell, or zeros within a border, all eight neighbours, and at most MOST_CELLS.
+    They require an initial state of one cell, or zeros within a border, all eight neighbours, and at most MOST_CELLS.
     """
     task, bordered = config.task, config.task.start == "zeros"
     if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):
@@ -126,7 +126,7 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
         told(cells[1]),
         told(cells[2], edges[1]),
     )
-    # Unknown registers are zeros, also when shifted, and known ones agree: so OR joins them.
+    # Unknown registers are zeros, even if shifted, and known ones agree, so that an OR combines them.
     shifted = [reduce(builder.xor, (behind[tap] for tap in taps)), *behind[:-1]]
     back = [*ahead[1:], reduce(builder.xor, (ahead[tap + 1] for tap in taps[:-1]), ahead[0])]
     unknown = reduce(builder.or_, own) ^ 1

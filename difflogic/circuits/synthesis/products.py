@@ -1,8 +1,8 @@
 """Refactoring of ANDs and ORs as sums of products, which share common prefixes.
 
-Each level of a multiplexer tree decides by one bit of the address. As a sum of products, `s t a OR s NOT t b ...`, four
-words take seven gates instead of nine, apart from the four products of `s` and `t`, which all such trees share.
-Resubstitution of single gates seldom leads there, since the first tree alone becomes larger.
+Example: each level of a multiplexer tree decides by one address bit. As a sum of products, `s t a OR s NOT t b ...`, a
+tree of four words takes seven gates instead of nine, and all such trees share four products of `s` and `t`.
+Resubstitution of single gates seldom finds that form, since it makes the first tree larger.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from difflogic.circuits.synthesis.truth_tables import input_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
 
 MOST_READ = range(3, 9)
-"""Limits on the nodes that a sum reads, all tried: three fit a multiplexer of two words, six one of four."""
+"""Maximum numbers of nodes that a sum reads, all tried: three suit a multiplexer of two words, six one of four."""
 
 Sum = list[frozenset[int]]
-"""Products, each a set of literals."""
+"""Products of a sum, each a set of literals."""
 
 
 def with_shared_products(graph: XAG) -> XAG:
-    """Return an equivalent graph whose ANDs are sums of products that share gates, if that saves some."""
+    """Return an equivalent graph whose ANDs are sums of products that share gates, if that saves gates."""
     graph = rebuilt(graph)
     return min([graph, *(_refactored(graph, most) for most in MOST_READ)], key=lambda other: len(other.gates))
 
@@ -31,7 +31,7 @@ def _refactored(graph: XAG, most: int) -> XAG:
     builder, literals = Builder(graph.inputs), graph.on_same_inputs()
 
     def build(product: frozenset[int]) -> int:
-        # The literals of most uses come first, since products with a common prefix share its gates.
+        # The most used literals come first, since products with a common prefix share the gates of the prefix.
         return reduce(builder.and_, (mapped(x, literals) for x in sorted(product, key=lambda x: (-uses[x], x))))
 
     for node, gate in zip(graph.nodes, graph.gates, strict=True):
@@ -44,7 +44,7 @@ def _refactored(graph: XAG, most: int) -> XAG:
 
 
 def _sums(graph: XAG, most: int) -> dict[int, tuple[Sum, bool]]:
-    """Return sums that cover all ANDs of the graph, by their root, each with whether it is inverted."""
+    """Return sums that cover all ANDs of the graph, by root node, each with True if it is inverted."""
     readers = Counter(literal >> 1 for _, a, b in graph.gates for literal in (a, b))
     roots = {node for node in graph.nodes if readers[node] != 1} | {output >> 1 for output in graph.outputs}
     sums = {}
@@ -59,10 +59,10 @@ def _sums(graph: XAG, most: int) -> dict[int, tuple[Sum, bool]]:
 
 
 def _and_cone(graph: XAG, root: int, roots: set[int], most: int) -> tuple[list[int], set[int]]:
-    """Return a cone of ANDs below a root in topological order, and its leaves, at most `most`."""
+    """Return a cone of ANDs below a root in topological order, and the at most `most` leaves of the cone."""
     cone, fitting, leaves = [], {root: _operands(graph, root)}, {root}
     while fitting:
-        # The highest level first, so that multiplexer trees on the same address are cut at the same bits.
+        # Nodes of the highest level come first, so that multiplexer trees on one address are cut at the same bits.
         node = max(fitting, key=lambda leaf: (graph.levels[leaf], leaf))
         cone.append(node)
         leaves = leaves - {node} | fitting[node]
@@ -72,13 +72,13 @@ def _and_cone(graph: XAG, root: int, roots: set[int], most: int) -> tuple[list[i
 
 
 def _operands(graph: XAG, node: int) -> set[int]:
-    """Return the nodes that an AND reads; of other nodes none."""
+    """Return the nodes that an AND reads; an empty set for any other node."""
     xor, a, b = graph.gates[node - graph.first] if node >= graph.first else (True, 0, 0)
     return set() if xor else {a >> 1, b >> 1}
 
 
 def _sum(graph: XAG, cone: list[int]) -> tuple[Sum, bool]:
-    """Return the sum of products of a cone's root or of its inverse, whichever is shorter, and whether inverted."""
+    """Return the shorter sum of products, of a cone's root or of its inverse, and True if of the inverse."""
     sums: dict[int, Sum] = {}
 
     def expanded(literal: int) -> Sum:

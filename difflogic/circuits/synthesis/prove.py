@@ -1,8 +1,8 @@
 """Combinational equivalence checking of two circuits by independent checkers.
 
-Outputs are compared as functions of the inputs, those of a cell as its next state for its neighbourhood. If one circuit
-lacks outputs and inputs of the other, the common outputs are compared for all values of all inputs of both. Two
-automata with equal cells and equal boundaries are equal in every step.
+Outputs are compared as functions of the inputs. For a cell, these are its next state and its neighbourhood. If one
+circuit lacks outputs and inputs of the other, the common outputs are compared for all values of all inputs of both.
+Two automata with equal cells and equal boundaries are equal in every step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""Limits of conflicts: of a query before SAT sweeping, and of one after it, which takes minutes."""
+"""Maximum numbers of conflicts of a query before and after SAT sweeping; the second takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Result of one checker: `equal` is None if it did not decide."""
+    """Result of one checker: `equal` is None if the checker did not decide."""
 
     judge: str
     equal: bool | None
     how: str
     counterexample: Counterexample | None = None
     proves: bool = True
-    """False if it compared samples only."""
+    """False if the checker compared only samples."""
 
 
 def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return the results of some of JUDGES, by default all, for the equivalence of two netlists.
+    """Return the results of the checkers `judges`, by default all, for the equivalence of two netlists.
 
-    If they differ, a result has a counterexample. Raises CircuitError if inputs or visible outputs differ.
+    If they differ, difflogic's result has a counterexample. Raises CircuitError if inputs or visible outputs differ.
     """
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
@@ -72,11 +72,11 @@ def together(verdicts: Sequence[Equivalence]) -> bool | None:
 
 
 def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
-    """Compare the trained network, hard in the NumPy reference, with the gates that were taken from it.
+    """Compare the trained network, run hard by the NumPy reference implementation, with its extracted gates.
 
-    The neighbourhood of the centre of a 3x3 grid is the grid, with either boundary.
+    Cells in the centre of 3x3 grids are compared: their neighbourhood is the grid, with either boundary.
     """
-    # One channel has 512 neighbourhoods, two have 2^18, too many for the reference: samples are compared then.
+    # One channel has 512 neighbourhoods. Two have 2^18, too many for the reference, so that samples are compared.
     exhaustive = circuit.channels == 1
     if exhaustive:
         grids = np.arange(1 << wiring.PATCH)[:, None] >> np.arange(wiring.PATCH) & 1
@@ -92,11 +92,11 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """Compare by all combinations of inputs, up to `truth_tables.MOST_EXHAUSTIVE`, else by SAT."""
+    """Compare by all combinations of at most `truth_tables.MOST_EXHAUSTIVE` inputs, else by SAT."""
     is_large = len(miter.joint.gates) > LARGE
     if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict
-    # SAT sweeping of the miter leaves easy queries of the outputs: counters and comparisons take a second, else hours.
+    # After SAT sweeping of the miter, queries of the outputs are easy: counters take a second instead of hours.
     if all(a == b for _, a, b in miter.pairs()):
         return _decided(miter, one, other, EASY, "by structure")
     joint = matched(miter.joint, biased_words(miter.joint.inputs)) if is_large else swept(miter.joint)
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output in turn by its cheapest way; `merged` names that by which two are one node of the miter."""
+    """Decide each output by its cheapest method; `merged` names the method for two that are one node of the miter."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:
@@ -129,7 +129,7 @@ def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged:
 
 
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
-    """Return the counterexample with these values of `miter.names`; None if the circuits do not differ on it."""
+    """Return the counterexample with the values `inputs` of `miter.names`; None if the circuits agree on them."""
     values = dict(zip(miter.names, inputs, strict=True))
     # The netlists are evaluated, not their graphs, so that the conversion is verified too.
     results = []

@@ -1,9 +1,9 @@
-"""Pruning of a trained circuit: replace active gates by wires if no channel that counts changes.
+"""Pruning of a trained circuit: replace active gates by wires if no channel that visible ones depend on changes.
 
-Training leaves many active gates that nothing depends on, or that equal one of their inputs. A layer keeps its size, so
-such a gate becomes a pass-through of A or B. From the outputs up, each active gate is tried as a wire on samples. Then
-each channel that counts is proved to be the same function. Counterexamples and inputs like them join the samples, and
-the wires are tried again, many at once.
+Training leaves many active gates that nothing depends on, or that equal one of their inputs. Layers retain their size,
+so such a gate becomes a pass-through of A or B. From the outputs backward, each active gate is tried as a wire on
+samples. SAT then proves that these channels, called seen, do not change. Counterexamples and similar inputs join the
+samples, and the wires are tried again, many together.
 
 Example: the output `g2 = g1 AND x` with `g1 = x OR y` is x, so g2 becomes its input B. Then nothing reads g1, which
 becomes A: of two active gates none is left.
@@ -27,17 +27,17 @@ from difflogic.model.layout import Layout, flat_layout
 from difflogic.model.statistics import WIRE_GATES
 
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
-"""Share of ones in each kind of samples: a gate of many inputs hardly changes on fair bits."""
+"""Shares of ones in the samples: with only fair bits, a gate that depends on many inputs hardly ever changes."""
 SAMPLES = 512
-"""Number of samples of each kind."""
+"""Number of samples for each of SHARES."""
 NEAR = 128
-"""Number of samples like each counterexample."""
+"""Number of samples similar to each counterexample, itself included."""
 FLIPPED = 0.05
-"""Share of inputs that are inverted in samples like a counterexample."""
+"""Share of inputs that are inverted in samples similar to a counterexample."""
 ROUNDS = 64
-"""Maximum number of rounds, after which the circuit stays as it was."""
+"""Maximum number of rounds; if these do not suffice, the circuit stays unchanged."""
 CONFLICTS = 20_000
-"""Limit of the solver, some seconds, after which the circuit stays as it was."""
+"""Maximum number of conflicts of a query, some seconds; if these do not suffice, the circuit stays unchanged."""
 
 _SEED = 5
 
@@ -45,9 +45,9 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return the automaton with at most as many active gates, whose first `visible` channels are the same in any state.
+    """Return the automaton with as many active gates or fewer, and the same first `visible` channels in all rollouts.
 
-    Other channels count if these depend on them. A gate that becomes a wire swaps two of its sixteen logits.
+    Channels on which these depend stay the same too. A gate that becomes a wire swaps two of its sixteen logits.
     """
     logits, before, layout = (
         circuit.gate_logits,
@@ -73,21 +73,21 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
 
 def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
-    """Return bits `[inputs, N]`: all neighbourhoods of one channel, else random ones."""
+    """Return samples, bits `[inputs, N]`: all neighbourhoods of a circuit of one channel, else random ones."""
     if inputs == wiring.PATCH:
         return (np.arange(1 << inputs) >> np.arange(inputs)[:, None] & 1).astype(np.uint8)
     return np.concatenate([random.random((inputs, SAMPLES)) < share for share in SHARES], axis=1).astype(np.uint8)
 
 
 def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
-    """Return bits `[inputs, NEAR]`: these inputs and similar ones, on which other wires are wrong too."""
+    """Return `inputs` and similar inputs, bits `[inputs, NEAR]`, which refute other wires too."""
     flipped = random.random((len(inputs), NEAR)) < FLIPPED
     flipped[:, 0] = False
     return (np.array(inputs)[:, None] ^ flipped).astype(np.uint8)
 
 
 def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[tuple[int, ...]] | None:
-    """Return a counterexample of each of these channels that differs; None if the solver did not decide."""
+    """Return a counterexample for each channel in `seen` that differs; None if the solver did not decide."""
     miter = make_miter(before, after)
     # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.
     with Solver(miter.joint, CONFLICTS) as solver:
@@ -96,7 +96,7 @@ def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[t
 
 
 class _Wired:
-    """Gates of a circuit and values of its nodes on samples, while gates become wires."""
+    """Gates of a circuit, of which some become wires, and the values of its nodes on samples."""
 
     def __init__(self, layout: Layout, hard: Indices, samples: Words, seen: list[int]) -> None:
         self.gates = hard.copy()
@@ -105,7 +105,7 @@ class _Wired:
         self._starts = [level.first_gate for level in layout.levels]
         self._seen = layout.nodes - layout.channels + np.array(seen)
         self._read_until = np.zeros(layout.nodes, dtype=np.int64)
-        """Last level that reads a node, `[nodes]`."""
+        """Last level that reads each node, `[nodes]`."""
         self._values = np.empty((layout.nodes, samples.shape[1]), dtype=np.uint64)
         self._values[: layout.patch_nodes] = samples
         for depth, level in enumerate(layout.levels):
@@ -114,13 +114,13 @@ class _Wired:
             self._read_until[layout.wires[instances]] = depth
 
     def wire(self, gates: Indices) -> None:
-        """Make each of these gates a wire in turn, if no channel that counts changes."""
+        """Replace each of `gates` in turn by a wire, if no seen channel changes."""
         for gate in gates[:, None]:
             if not self._becomes(gate, WIRE_GATES[0]):
                 self._becomes(gate, WIRE_GATES[1])
 
     def wire_again(self, gates: Indices, functions: Indices) -> None:
-        """Repeat the wires of fewer samples by bisection, since most still fit: some 20 trials if 1 of 700 is wrong."""
+        """Repeat the wires of the previous round by bisection, since most still fit: 20 trials if 1 of 700 is wrong."""
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:
@@ -131,7 +131,7 @@ class _Wired:
         self.wire_again(gates[half:], functions[half:])
 
     def _becomes(self, gates: Indices, functions: Indices | int) -> bool:
-        """Give gates these functions if no channel that counts changes; return whether they have them now."""
+        """Set the functions of `gates` if no seen channel changes; return whether they were set."""
         before = self.gates[gates]
         self.gates[gates] = functions
         is_unseen = self._is_unseen(gates)
@@ -140,7 +140,7 @@ class _Wired:
         return is_unseen
 
     def _is_unseen(self, gates: Indices) -> bool:
-        """Return whether these gates change no channel that counts; only then are the new values stored."""
+        """Return whether the functions of `gates` change no seen channel; if so, store the new values."""
         layout, values, undo = self._layout, self._values, []
         is_changed, is_first = np.zeros(layout.nodes, dtype=bool), np.zeros(layout.gates, dtype=bool)
         is_first[gates] = True

@@ -1,7 +1,7 @@
 """Simplification for the states that the initial state leads to, on any grid, whichever cells fire.
 
-Channels that an `invariant` proves constant, equal or opposite become one, and gates only have to be correct where it
-holds. From other initial states, and after damage, the circuit may differ.
+Channels that an `invariant` proves constant, equal or opposite are merged. Gates only have to be correct in states in
+which it holds. From other initial states, and after damage, the circuit may differ.
 """
 
 from difflogic.circuits.synthesis import invariant
@@ -19,13 +19,13 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
-    """Return the simplified netlist with its proof. Raises UsageError if initial states differ."""
+    """Return the simplified netlist with its proof. Raises UsageError if the initial state is unknown or random."""
     clauses = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
     cells = len(search.cell.cells)
     assumed, samples = clauses.on_inputs(cells), clauses.samples[search.cell.inputs]
-    # The invariant numbers channels, so none is removed before the last pass. Nodes that differ on a sample, a state
-    # that occurs, are not given to the solver.
+    # The invariant refers to channels by number, so none is removed before the last pass. Samples are states that
+    # occur, so the solver does not compare nodes that differ on a sample.
     passes: dict[str, Pass] = {
         "equivalent channels merged": lambda graph: _replaced(graph, clauses, cells),
         "SAT sweeping on reachable states": lambda graph: swept_by_proof(graph, samples, assumed),
@@ -37,7 +37,7 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
 
 
 def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
-    """Return the graph that reads each channel from its replacement; all outputs stay."""
+    """Return the graph that reads the replacement of each redundant channel instead; all outputs stay."""
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in clauses.replacements().items():
         for cell in range(cells):
@@ -47,7 +47,7 @@ def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> Equivalence:
-    """Prove that `smaller` shows the same as `netlist` from its initial state on, and the invariant again."""
+    """Prove the invariant again, and that `smaller` shows the same as `netlist` from the initial state on."""
     # Induction: each clause holds in the initial state, and if all hold, each holds after a step of a cell.
     judge, clauses = "difflogic", inductive.clauses
     if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):

@@ -1,12 +1,12 @@
 """Resubstitution: replace one gate at a time by a function of existing nodes that needs no more gates.
 
-The search is compiled (`difflogic.cpu.hard.resubstitution`). In a small graph a random walk makes replacements that are
-right for all inputs, also those that save nothing, since they lead to others. In a large graph a replacement agrees
-with its gate on samples on which an output depends on it; SAT then proves it for the gate and its fanout cone. Each
-counterexample joins the samples.
+The search is compiled (`difflogic.cpu.hard.resubstitution`). In a small graph, a random walk makes replacements that
+are correct for all inputs, even if they save nothing, since they enable others. In a large graph, a candidate agrees
+with its gate on all samples on which an output depends on the gate; SAT then proves the replacement for the gate and
+its fanout cone. Each counterexample joins the samples.
 
-Take f = (x AND y) XOR (x AND z). Its XOR may become x AND (y XOR z): two new gates, and three are freed, since nothing
-else reads the two ANDs.
+Example: the XOR of f = (x AND y) XOR (x AND z) may become x AND (y XOR z). That adds two gates and frees three, since
+nothing else reads the two ANDs.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
     from difflogic.cpu.hard.replacements import Nodes
 
 DIVISORS = 120
-"""Largest number of divisors, existing nodes of which a replacement may be a function."""
+"""Maximum number of divisors, the existing nodes that a replacement may read."""
 WORK = 1_000_000
-"""Words of gates evaluated in a walk without a gain: five thousand replacements in 25 gates on 512 samples."""
+"""Number of gate words evaluated in a walk without a gain: 5,000 replacements in 25 gates on 512 samples."""
 WALKS = 16
-"""Number of walks from the same graph without a gain: most gains come early in a walk (measured on Life)."""
+"""Number of walks without a gain that end a search: most gains come early in a walk (measured on Life)."""
 MOST_MOVES = 300
-"""Largest number of replacements that a walk tries for each gate: a small graph on few samples has no more."""
+"""Maximum number of replacements per gate that a walk tries: a small graph on few samples has no more."""
 AT_ONCE = 4
 """Number of long walks at the same time, each in a thread."""
 AT_A_TIME = 200
-"""Number of moves, some milliseconds, between which Ctrl-C is noticed, since compiled code ignores it."""
+"""Number of moves, some milliseconds, between two checks for Ctrl-C, which compiled code ignores."""
 LEAST_MOVES = 2
-"""Smallest number of replacements that a walk tries for each gate."""
+"""Minimum number of replacements per gate that a walk tries."""
 PROVED_MOVES = 1
-"""Number of random replacements per gate that SAT proves: after window resubstitution five gain nothing more."""
+"""Number of random replacements per gate that SAT proves: after window resubstitution more gain nothing."""
 ROUND_GAIN = 200
-"""Gates per saved gate up to which another round follows."""
+"""Inverse of the share of gates, 0.5 %, that a round must remove to be followed by another."""
 CONFLICTS = 1000
-"""Limit of conflicts of a query, after which the gate stays."""
+"""Maximum number of conflicts of a query; if these do not suffice, the gate stays."""
 WINDOWS = ((10, 40), (8, 24), (10, 60))
-"""Largest numbers of nodes that a window reads and of its gates, in turns: each finds what the others do not."""
+"""Maximum numbers of inputs and gates of a window, used in turn: each pair finds gains that the others miss."""
 WINDOW_ROUND, WINDOW_MOVES = 30, 4
-"""Mean number of windows of a round that a gate is in, and of replacements for a gate in each of them."""
+"""Mean numbers of windows per round that contain a gate, and of replacements for the gate in each window."""
 WINDOW_SLACK = 2
 """Gates by which a graph may grow within a round, because the first use of a shared gate pays for all."""
 MOST_WINDOWS = 10_000
-"""Limit of windows in all rounds, a minute: a round of a graph of 400 gates has 300."""
+"""Maximum number of windows in all rounds, which take a minute: a round of a graph of 400 gates has 300."""
 WINDOWS_AT_A_TIME = 8
-"""Number of windows between which Ctrl-C is noticed."""
+"""Number of windows between two checks for Ctrl-C."""
 PROVED_WORK = 300_000_000
-"""Limit of propagations of the solver, a minute or two: a limit of time would not give the same result each time."""
+"""Maximum number of solver propagations, a minute or two: with a time limit, results would not be reproducible."""
 TRIES = 12
 """Number of refuted replacements after which a gate stays."""
 
 
 class _State:
-    """Arrays of a graph, which the compiled search changes."""
+    """Graph as arrays, which the compiled search changes."""
 
     def __init__(self, graph: XAG, words: Words, seed: int = 0) -> None:
         from difflogic.cpu.hard import replacements, resubstitution
@@ -108,14 +108,14 @@ def walked_in_windows(
 ) -> XAG:
     """Return an equivalent graph of at most as many gates, by window resubstitution, which needs no proof.
 
-    It ends after `effort * rounds` rounds in a row without a gain, or `effort * most` windows. `shapes` are the largest
-    numbers of nodes that a window reads and of its gates, in turns. The result is deterministic. Raises Interrupted.
+    The search ends after `effort * rounds` rounds in a row without a gain, or `effort * most` windows. `shapes` are the
+    maximum numbers of inputs and gates of a window, used in turn. The result is deterministic. Raises Interrupted.
     """
     from difflogic.cpu.hard import windows
     from difflogic.cpu.hard.replacements import COUNT
 
-    # A round without a gain ends at another graph, as small or a little larger, where the next one begins. The result
-    # is the graph before all of these, so that another call with it gains nothing.
+    # A round without a gain ends with a different graph, as small or a little larger, from which the next one begins.
+    # The result is the graph before these rounds, so that another call with it gains nothing.
     graph = current = rebuilt(graph)
     idle, left = 0, effort * most
     while len(graph.gates) > 1 and idle < effort * rounds and left > 0:
@@ -143,9 +143,9 @@ def improved(
 ) -> XAG:
     """Return an equivalent graph of at most as many gates, for a graph of at most `MOST_INPUTS` inputs.
 
-    With `words`, uint64 `[inputs, N]`, it is equal on these samples only, and has any number of inputs. It ends after
-    `effort` times WALKS without a gain, each of `work`, by default WORK. Every second walk begins at `other`, another
-    graph of the same functions. The result is deterministic. Raises Interrupted.
+    With `words`, samples uint64 `[inputs, N]`, the result is equal only on these, and any number of inputs is allowed.
+    The search ends after `effort * WALKS` walks without a gain, each of `work`, by default WORK. Every second walk
+    begins at `other`, another graph of the same functions. The result is deterministic. Raises Interrupted.
     """
     graph = rebuilt(graph)
     bound = fewest(graph) if words is None else 0
@@ -156,7 +156,7 @@ def improved(
         gates = len(graph.gates)
         least = LEAST_MOVES * gates
         moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))
-        # Each walk has a seed of its own. Their number is the same on every machine, and so is the result.
+        # Each walk has a unique seed. The number of walks, and so the result, is the same on every machine.
         count = 1 if moves == least else AT_ONCE
         states = [_State(starts[number % 2], words, number) for number in range(seed, seed + count)]
         ends = _walked(states, moves, graph)
@@ -170,7 +170,7 @@ def improved(
 
 
 def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
-    """Return the graphs at the ends of walks, perhaps larger than `best`. Raises Interrupted with the smallest."""
+    """Run walks, and return their last graphs, perhaps larger than `best`. Raises Interrupted with the smallest."""
     from difflogic.cpu.codegen.threads import default_threads
 
     try:
@@ -183,8 +183,8 @@ def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
 
 
 def fewest(graph: XAG) -> int:
-    """Return a lower bound on the gates of any graph of these functions, below which no search is needed."""
-    # A gate has two operands, so a function of n inputs takes n - 1 gates; and a gate is one function, or its inverse.
+    """Return a lower bound on the number of gates of any graph of the same functions, at which a search may end."""
+    # A gate has two operands, so a function of n inputs takes n - 1 gates. A gate is only one function or its inverse.
     inputs, ones = graph.inputs, (1 << (1 << graph.inputs)) - 1
     tables = {min(table, table ^ ones) for table in output_tables(graph)}
     tables -= {min(table, table ^ ones) for table in (0, *input_tables(inputs))}
@@ -193,9 +193,9 @@ def fewest(graph: XAG) -> int:
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution on the inputs on which the clauses hold; `words` are samples of these.
+    """Return the graph after resubstitution, equal on all inputs on which `clauses` hold; `words` are samples of these.
 
-    Every replacement is proved before the next search, within PROVED_WORK. Raises Interrupted.
+    Every replacement is proved before the search goes on, within PROVED_WORK. Raises Interrupted.
     """
     graph, work = rebuilt(graph), PROVED_WORK
     while graph.gates and work > 0:
@@ -229,16 +229,16 @@ def _search(state: _State, prover: _ReplacementProver) -> None:
 
 
 def _descend(state: _State, prover: _ReplacementProver) -> None:
-    """Make replacements that save gates, once from the outputs backward."""
+    """Make replacements that save gates, in one pass from the outputs backward."""
     place, tries = state.count, 0
     while (gate := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
-        # After a refutation the search begins one place above the gate: proposed again, it is its next try.
+        # After a refutation the search begins one place above the gate, so that its next proposal is its next try.
         tries = tries + 1 if gate == place - 1 else 1
         answer = prover.holds()
         if answer:
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
-            # The order is a new one, since gates in front of it may be gone, and others new.
+            # The replacement changed the order: gates before this one may be removed, and others added.
             place, tries = min(gate + 1, state.count), 0
         elif answer is False and tries < TRIES:
             place = gate + 1  # again, with the counterexample among the samples
@@ -254,7 +254,7 @@ class _ReplacementProver:
     """
 
     def __init__(self, state: _State, solver: Solver, work: int, free: bool) -> None:
-        """Encode the gates. `free`: without clauses, inputs near a counterexample are samples too."""
+        """Encode the gates. If `free`, without clauses, inputs near a counterexample are samples too."""
         self._state = state
         self._solver = solver
         self._work = work
@@ -268,7 +268,7 @@ class _ReplacementProver:
             self._variables[node] = solver.variable(2 * node)
 
     def holds(self) -> bool | None:
-        """Return whether the replacement in `best` is right on all inputs; None if the solver did not decide."""
+        """Return whether the proposed replacement is correct on all inputs; None if the solver did not decide."""
         state, solver = self._state, self._solver
         if solver.work >= self._work:
             return None
@@ -282,8 +282,8 @@ class _ReplacementProver:
         answer = solver.solve([self._copy, differ])
         if answer:
             self._learn(solver.true())
-        # Every clause of the copy contains NOT `_copy`. If that is set to true, all of them are satisfied, so that a
-        # refuted copy costs later answers nothing; those of a proved copy hold from now on.
+        # Every clause of the copy contains NOT `_copy`. If a copy is refuted, NOT `_copy` is set to true, so that the
+        # clauses do not slow later queries. If a copy is proved, its clauses hold from now on.
         solver.add([-differ])
         solver.add([self._copy if answer is False else -self._copy])
         self._copied = copied
@@ -330,7 +330,7 @@ class _ReplacementProver:
         return variable
 
     def _learn(self, true: set[int]) -> None:
-        """Add the inputs that refuted a replacement, and near ones, to the samples in place of others."""
+        """Add inputs that refuted a replacement, and similar inputs, to the samples in place of earlier ones."""
         values = self._state.nodes.values
         inputs = values[1 : self._state.nodes.inputs + 1]
         # A row of 64 equal samples for each input: -1 is a word of ones.

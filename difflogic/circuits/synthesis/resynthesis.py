@@ -1,4 +1,4 @@
-"""Choice of resubstitution or resynthesis for a graph by its inputs: exhaustive for few, by SAT for many."""
+"""Choice between resubstitution and resynthesis of a graph: exhaustive for few inputs, by SAT for many."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_liter
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 600
-"""Largest number of gates of a graph of few inputs that is searched without windows, half with MOST_INPUTS."""
+"""Maximum number of gates of a graph searched without windows, half as many if it has MOST_INPUTS inputs."""
 WINDOW_ROUNDS = 30
 """Number of rounds of window resubstitution without a gain after which it ends."""
 MOST_GATES = 20_000
-"""Largest number of gates: a larger graph is left as it is, since it would take hours."""
+"""Maximum number of gates of a graph; a larger one stays unchanged, since a search would take hours."""
 
 
 def in_windows(graph: XAG, effort: int = 1) -> XAG:
-    """Return the graph after window resubstitution; a small one, or one above MOST_GATES, stays."""
+    """Return the graph after window resubstitution; a small graph, or one above MOST_GATES, stays unchanged."""
     graph = rebuilt(graph)
     if _is_small(graph, len(graph.support(graph.outputs))) or len(graph.gates) > MOST_GATES:
         return graph
@@ -33,7 +33,7 @@ def _is_small(graph: XAG, inputs: int) -> bool:
 
 
 def resynthesised(graph: XAG, effort: int = 1) -> XAG:
-    """Return an equivalent graph of at most as many gates; `effort` counts only for a graph of few inputs."""
+    """Return an equivalent graph of at most as many gates; `effort` affects only graphs of few inputs."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
@@ -46,9 +46,9 @@ def resynthesised(graph: XAG, effort: int = 1) -> XAG:
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution on the inputs on which the clauses hold; all others are don't cares.
+    """Return the graph after resubstitution for the inputs on which `clauses` hold; all others are don't cares.
 
-    `words` are samples of these inputs. A graph of more than MOST_GATES stays.
+    `words` are samples of these inputs. A graph of more than MOST_GATES gates stays unchanged.
     """
     return rebuilt(graph) if len(graph.gates) > MOST_GATES else resubstituted(graph, words, clauses)
 
@@ -56,7 +56,7 @@ def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()
 def by_channel(graph: XAG) -> XAG:
     """Return the graph with outputs of few inputs resynthesized one by one, each if that saves gates."""
     graph = rebuilt(graph)
-    # All outputs again after each gain: one that shares gates with another may pay later.
+    # All outputs are tried again after each gain, since an output may then share gates with another.
     index = idle = 0
     while idle < len(graph.outputs):
         smaller = _with_resynthesised_output(graph, index)
@@ -79,9 +79,9 @@ def _with_resynthesised_output(graph: XAG, index: int) -> XAG:
 
 
 def _exhaustive(graph: XAG) -> list[XAG]:
-    """Return the improved graph and one improved from its truth tables, the best first; none if both are large.
+    """Return the improved graph and a graph improved from its truth tables, the best first; empty if both are large.
 
-    The second is left out if it is larger by more than a gate, or the graph cannot be smaller.
+    The larger one is left out if it has at least two gates more, or if the graph cannot be smaller.
     """
     if len(graph.gates) <= fewest(graph):
         return [graph]

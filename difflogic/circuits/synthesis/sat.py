@@ -10,9 +10,9 @@ Clause = Sequence[int]
 
 
 class Solver(AbstractContextManager["Solver"]):
-    """Solver with the clauses of all gates queried so far; variable `node` is the node's value.
+    """SAT solver with the clauses of all gates queried so far; variable `node` is the node's value.
 
-    `conflicts` limits each query, None does not. All `clauses` hold.
+    `conflicts` is the maximum number of conflicts of a query, None for no limit. `clauses` hold in all queries.
     """
 
     def __init__(self, graph: XAG, conflicts: int | None = None, clauses: Iterable[Clause] = ()) -> None:
@@ -36,13 +36,13 @@ class Solver(AbstractContextManager["Solver"]):
         self.close()
 
     def close(self) -> None:
-        """Free its memory."""
+        """Free the memory of the solver."""
         self._engine.delete()
 
     def differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         """Return inputs on which two literals differ, False if there are none, None if undecided.
 
-        The equality of two that never differ is added to the clauses.
+        If the literals never differ, their equality is added to the clauses.
         """
         x, y = self.variable(one), self.variable(other)
         for assumptions in ([x, -y], [-x, y]):
@@ -58,12 +58,12 @@ class Solver(AbstractContextManager["Solver"]):
         return False
 
     def complete(self, nodes: Sequence[int], codes: set[int], most: int) -> bool:
-        """Add to `codes` all other values that the nodes can have, as numbers whose bit `i` is node `i`.
+        """Add to `codes` all other values that `nodes` can have, as integers whose bit `i` is the value of `nodes[i]`.
 
-        Return False if undecided, or if there are more than `most`.
+        Return False if undecided, or if there are more than `most` codes.
         """
         # Each known code is excluded, and the solver queried for another, until there is none. The clauses must not
-        # affect later queries: each contains NOT `active`, which is assumed only here, and set to false at the end.
+        # affect later queries: each contains NOT `active`. Only here `active` is assumed; at the end it becomes false.
         active, variables = self.new(), [self.variable(2 * node) for node in nodes]
 
         def exclude(code: int) -> None:
@@ -85,7 +85,7 @@ class Solver(AbstractContextManager["Solver"]):
         return self._of(literal)
 
     def new(self) -> int:
-        """Return a new variable that is no node."""
+        """Return a new variable that does not belong to a node."""
         self._last += 1
         return self._last
 
@@ -107,7 +107,7 @@ class Solver(AbstractContextManager["Solver"]):
             else:
                 self._engine.conf_budget(self._conflicts)
                 answer = self._engine.solve_limited(assumptions=assumptions)
-        except Exception as error:  # solvers raise their own for Ctrl-C
+        except Exception as error:  # solvers raise their own exception for Ctrl-C
             if "keyboard interrupt" in str(error):
                 raise KeyboardInterrupt from error
             raise
