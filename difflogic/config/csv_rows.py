@@ -44,7 +44,7 @@ def read(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
-    """Raise DataError unless columns have names of their own, but for the first, and rows as many values."""
+    """Raise DataError unless all columns but the first have unique names, and rows have one value per column."""
     if "" in names[1:]:
         raise DataError(f"Column {names.index('', 1) + 1} has no name in the first row: name it, or leave it out.")
     if len(names) - (not names[0]) < 2:

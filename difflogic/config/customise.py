@@ -43,7 +43,7 @@ class Configured(NamedTuple, Generic[Asked]):
     changes: Changes
     """Fields that another target or initial state set, unless the request sets them itself."""
     notices: tuple[str, ...] = ()
-    """Sentences on what the reading of images changed or lost."""
+    """Sentences about what was changed or lost when images were read."""
 
 
 def configure(request: Asked) -> Configured[Asked]:
@@ -235,7 +235,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
 
 
 def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
-    """Put an image into the middle of the grid. Raises ConfigError if it is larger than the grid."""
+    """Return an image in the middle of the grid. Raises ConfigError if it is larger than the grid."""
     # An odd cell is left below and at the right: 5 in 8 cells has 1 above and 2 below.
     (height, width), (rows, columns) = bits.shape[:2], grid
     if height > rows or width > columns:

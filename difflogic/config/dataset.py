@@ -30,11 +30,11 @@ from difflogic.system.brief import brief
 NAME = "data.npz"
 ARRAYS = ("x", "y", "mask", "steps", "frames")
 MOST_STEPS = 1 << 16
-"""Longest range of steps, which is a few bytes in a file whatever its length."""
+"""Maximum number of steps in a range, since a few bytes of a file could define a huge one."""
 MOST_CELLS = 1 << 21
-"""Cells whose neighbourhoods are compared: sorting them takes a second."""
+"""Maximum number of cells whose neighbourhoods are compared: sorting them takes a second."""
 Codes = npt.NDArray[np.int8]
-"""0, 1, or -1 for a value that does not count."""
+"""Array of 0, 1, or -1 for a value that does not count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class Dataset:
         return digest.hexdigest()
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
-        """Return the samples for training and those held out, the same for every seed; all in both if none is."""
+        """Return the training and held-out samples, the same for every seed; both are complete if none is held out."""
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
@@ -194,7 +194,7 @@ class Dataset:
 
 
 def held_out_samples(samples: int, share: float) -> int:
-    """Return the number held out: at least one, if any are, and at most all but one."""
+    """Return the number of held-out samples: 0 for a share of 0, else at least one and at most all but one."""
     return min(max(1, round(share * samples)), samples - 1) if share else 0
 
 
@@ -271,7 +271,7 @@ def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
-    """Return one step, a range, or one for each target; 1 if the file does not say."""
+    """Return one step, a range, or one step per target; step 1 if the file has no steps."""
     steps = arrays.get("steps", np.array(1))
     if steps.dtype.kind not in "iu" or steps.ndim > 1 or not steps.size:
         raise DataError(f"steps must be a whole number, or several, got {steps.dtype} of shape {list(steps.shape)}.")

@@ -1,4 +1,4 @@
-"""Documents: sections that are a whole TOML file."""
+"""Base class of configurations that are a complete TOML file."""
 
 import re
 import tomllib
@@ -77,7 +77,7 @@ class Document(Section):
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read a text. Raises ConfigError if it is not TOML or not a configuration."""
+        """Read a configuration from TOML. Raises ConfigError if the text is not TOML or not a configuration."""
         return cls.from_dict(parsed(text))
 
     @classmethod

@@ -22,7 +22,7 @@ from difflogic.system.brief import brief
 
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-"""Types in a reader's words."""
+"""Descriptions of types in error messages."""
 # A file may hold values of any length: an error message that quotes one must be short.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200

@@ -19,7 +19,7 @@ from difflogic.system.array_files import bits_in
 Grids = npt.NDArray[np.uint8]
 
 PLACES = 1024
-"""Smallest pool: random grids must return so seldom that the circuit cannot learn them one by one."""
+"""Minimum size of the pool: in a smaller one, a circuit would learn the random grids one by one."""
 
 
 def load(path: Path, config: Config) -> Grids:

@@ -1,4 +1,4 @@
-"""Limits of fields, in words and as a test."""
+"""Limits of fields, each with a description and a test."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ class Limits:
 
 
 def between(least: int, most: int) -> Limits:
-    """Return limits of whole numbers, both included."""
+    """Return the limits of whole numbers from `least` to `most`."""
     words = f"a whole number between {least} and {most}"
     is_between = lambda value: type(value) is int and least <= value <= most  # noqa: E731
     return Limits(words, is_between, schema={"minimum": least, "maximum": most})
 
 
 def one_of(names: Sequence[Any]) -> Limits:
-    """Return limits of some words or numbers."""
+    """Return limits that allow only some words or numbers."""
     return Limits(
         f"one of {', '.join(map(str, names))}", lambda value: value in names, tuple(names), {"enum": [*names]}
     )

@@ -44,7 +44,7 @@ SAMPLES, FEW = 2048, 2
 MEMORY_SHARE = 16
 """Divisor of the machine's memory for samples of a byte a value, since several copies exist while they are drawn."""
 MOST_PIXELS = 1 << 24
-"""Largest number of values of an image."""
+"""Maximum number of values of an image."""
 TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 

@@ -49,9 +49,9 @@ class Picture(NamedTuple):
     """Image as cells."""
 
     bits: Bits
-    """`[H, W, channels]`."""
+    """Bits of the cells, `[H, W, channels]`."""
     notices: tuple[str, ...] = ()
-    """Sentences on everything that the reading changed or lost."""
+    """Sentences about everything that was changed or lost when the image was read."""
 
 
 def load(
@@ -66,7 +66,7 @@ def load(
         size: Width and height into which the image is scaled down; None: as it is, beyond MAX_SIDE USUAL_SIZE.
         threshold: Brightness above which a cell is on; None: THRESHOLD.
         invert: Whether the lightness is inverted; None: if the image is dark on light.
-        channels: Most channels that `colors` may take by default.
+        channels: Maximum number of channels that the default of `colors` may need.
     """
     if threshold is not None and colors == COLORS[-1]:
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")

@@ -288,7 +288,7 @@ class PolicyConfig(Document):
 
     @property
     def gate_count(self) -> int:
-        """Number of the actor's gates; of an automaton those of a cell's rule."""
+        """Number of the actor's gates; for an automaton, of the gates of a cell's rule."""
         if self.policy == "mlp":
             return 0
         grid, gates = self.automaton, sum(self.gates.widths) + self.gates.memory
@@ -296,7 +296,7 @@ class PolicyConfig(Document):
 
     @property
     def made_of(self) -> str:
-        """Kind of the actor in words."""
+        """Description of the actor for users."""
         grid, widths = self.automaton, ", ".join(map(str, self.logic.widths))
         memory = f", {self.logic.memory} bits of memory" if self.logic.memory else ""
         return {

@@ -26,10 +26,10 @@ from difflogic.errors import ConfigError
 RESTARTS = frozenset({"robust"})
 """Recipes that restart by default: `train.run_request.resolved`."""
 HARDENED = 0.8
-"""Final share of hardened gates..."""
+"""Final share of hardened gates without a search."""
 SEARCHED = 0.4
-"""...and before a search: long training without it separates the hard from the soft circuit, and with 0.6 some images
-are hardly learned."""
+"""Final share of hardened gates before a search: long training without it separates the hard from the
+soft circuit, and with 0.6 some images are hardly learned."""
 LARGE = 2000
 """Number of values above which images need more training than the lizard's 400."""
 CELLS = 1152
@@ -48,7 +48,7 @@ class Recipe:
     """End, sides and CA steps of the smaller grids."""
     all_round: bool = False
     searched: float | None = None
-    """Begin of the search of the hard circuit."""
+    """Begin of the search of the hard circuit; None for no search."""
 
     def applied(self, config: Config) -> Config:
         sections: dict[str, dict[str, Any]] = {

@@ -35,50 +35,50 @@ class Option:
     """Option of a request as it was declared, for commands, the API, the form and the reference."""
 
     about: str
-    """Its meaning, in one sentence without its full stop."""
+    """Meaning of the option, in one sentence without its full stop."""
     limits: Limits | None
     group: str
-    """Part of a request that it belongs to."""
+    """Part of a request to which the option belongs."""
     metavar: str | None = None
-    """Name of its value in the help of a command."""
+    """Name of the option's value in the help of a command."""
     usual: str | None = None
-    """Its default in words; None: the value says it."""
+    """Description of the default; None: the value is clear."""
     flag: Any = None
-    """Its value if the command line has the option without one."""
+    """Value of the option if the command line has none."""
     of_agents: bool = True
-    """True if it applies to agents too."""
+    """True if the option applies to agents too."""
     of_trials: bool = False
-    """True if it is the same for all trials of a sweep, and an entry of its file."""
+    """True if the option is the same for all trials of a sweep, and an entry of its file."""
     is_file: bool = False
-    """True if it is a file, which a command reads on its machine and a form uploads."""
+    """True if the option is a file, which a command reads on its machine and a form uploads."""
     is_local: bool = False
-    """True if it is only for training on this machine, and never sent to a server."""
+    """True if the option is only for training on this machine, and never sent to a server."""
     sent: Limits | None = None
     """Limits in a request to a server, if others apply on this machine: no path is ever sent."""
     needs: str | None = None
-    """Option that it requires."""
+    """Name of an option that this option requires."""
     implies: str | None = None
-    """Flag that it sets."""
+    """Name of a flag that this option sets."""
     excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Options that contradict it, and why."""
+    """Names of options that contradict this option, with the reasons."""
     name: str = ""
     kind: Any = None
-    """Its type; of `int | None` it is `int`."""
+    """Type of the option; `int` if it is declared as `int | None`."""
     default: Any = None
 
     @property
     def usual_words(self) -> str | None:
-        """Its default in words; None if that is nothing."""
+        """Description of the default; None if the default is empty."""
         is_empty = self.default is False or self.default in (None, (), {}, dataclasses.MISSING)
         return self.usual or (None if is_empty else str(self.default))
 
     @property
     def words(self) -> str:
-        """Its meaning and its default, as the help of a command shows them."""
+        """Meaning and default of the option, as the help of a command shows them."""
         return f"{self.about}{f' [{self.usual_words}]' if self.usual_words else ''}."
 
     def is_in(self, request: Any) -> bool:
-        """Return whether a request sets it to another value than its default."""
+        """Return whether a request sets the option to another value than its default."""
         return bool(getattr(request, self.name) != self.default)
 
 

@@ -1,4 +1,4 @@
-"""Experiments on another grid than their own."""
+"""Configurations of an experiment on a grid of another size."""
 
 from dataclasses import replace
 

@@ -72,7 +72,7 @@ def effort(config: Config | PolicyConfig, epochs: int) -> float:
 
 
 def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
-    """Return the most epochs, up to those of the run, that cost at most `limit` epochs of the complete task."""
+    """Return the maximum number of epochs, at most the run's, that cost at most `limit` epochs of the complete task."""
     if isinstance(config, PolicyConfig):
         return min(int(limit), config.epochs)
     done = 0

@@ -28,9 +28,9 @@ LEAST_ROWS = 3
 """Minimum number of rows of a class: one each to learn from, to choose by, and to hold out."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
-"""Longest name of a column or class in a circuit."""
+"""Maximum length of the name of a column or class in a circuit."""
 LARGEST = float(np.finfo(np.float32).max)
-"""Largest size of a feature, as the mean and spread of columns are float32."""
+"""Maximum absolute value of a feature, as the mean and spread of columns are float32."""
 _HASHED = 4096
 """Number of rows that are hashed at once."""
 LEAST_COUNTED = 8
@@ -59,9 +59,9 @@ class LabelledTable:
     """
 
     x: Numbers
-    """uint8 or finite float64 `[N, D]`."""
+    """Features, uint8 or finite float64 `[N, D]`."""
     y: Integers
-    """`[N]`, indices of `classes`."""
+    """Labels `[N]`, as indices of `classes`."""
     features: tuple[str, ...]
     classes: tuple[str, ...]
     label: str

@@ -24,7 +24,7 @@ class Within:
     seconds: float | None = None
     epochs: int | None = None
     used: float = 0.0
-    """Number of seconds that are over already."""
+    """Number of seconds of the limit that have already passed."""
 
     @classmethod
     def parse(cls, text: str) -> Within:
