@@ -24,7 +24,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.system.brief import brief
 
 MOST_GATES = 50_000
-"""Limit after the structural passes, above which other passes would take hours and are left out."""
+"""Maximum number of gates after the structural passes; with more, other passes would take hours and are left out."""
 
 Pass = Callable[[XAG], XAG]
 """Function from a graph to an equivalent one with the same inputs and outputs and at most as many gates."""
@@ -35,7 +35,7 @@ FUNCTIONAL: dict[str, Pass] = {
     "window resubstitution": in_windows,
     "resubstitution": resynthesised,
 }
-"""Passes by name, in order; repeated until none gains. Each is repeated within itself until it gains nothing."""
+"""Passes by name, in order, which are repeated until none gains. Each pass itself runs until it gains nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class PassReport:
     channels: tuple[int, int]
     seconds: float
     stopped: bool = False
-    """True if Ctrl-C stopped it, so that the result is an intermediate one."""
+    """True if Ctrl-C stopped the pass, so that its result is an intermediate one."""
 
     @property
     def gained(self) -> bool:
@@ -56,7 +56,7 @@ class PassReport:
 
 
 OnPass = Callable[[PassReport], None]
-"""Callback after each pass. If Ctrl-C stopped the pass, it raises KeyboardInterrupt, or the result so far is used."""
+"""Callback after each pass. If Ctrl-C stopped a pass and this does not raise KeyboardInterrupt, its result is used."""
 
 
 def silent(step: PassReport) -> None:
@@ -91,8 +91,8 @@ class Simplified(Generic[N]):
 class Search(Generic[S]):
     """Cell or function to which passes are applied, and their reports.
 
-    After Ctrl-C stopped a pass, no other is applied. `size` is reported as that before the first pass, by default the
-    size of the graph.
+    After Ctrl-C stops a pass, no other pass is applied. `size` is reported as the size before the first pass; by
+    default it is the size of the graph.
     """
 
     def __init__(self, cell: S, on_pass: OnPass = silent, size: tuple[int, int] | None = None) -> None:
@@ -107,7 +107,7 @@ class Search(Generic[S]):
         return bool(self.steps) and self.steps[-1].stopped
 
     def run(self, name: str, change: Callable[[S], S]) -> None:
-        """Replace the cell by the result of `change`, an intermediate one if Ctrl-C stops it."""
+        """Replace the cell by the result of `change`, or by an intermediate result if Ctrl-C stops `change`."""
         if self.stopped:
             return
         # Ctrl-C in a search of hours loses nothing: a pass in small steps returns its graph so far, and any other pass
@@ -116,7 +116,7 @@ class Search(Generic[S]):
         try:
             self.cell, stopped = change(before), False
         except Interrupted as interrupted:
-            # A search within a pass may be on some of the outputs or inputs only, and its graph not that of a cell.
+            # A search within a pass may have only some of the outputs or inputs, so that its graph is not a cell's.
             ends = [(graph.inputs, len(graph.outputs)) for graph in (before.graph, interrupted.graph)]
             if ends[0] == ends[1]:
                 self.cell = replace(before, graph=interrupted.graph)
@@ -129,7 +129,7 @@ class Search(Generic[S]):
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
     def drop_unseen_channels(self: Search[Cell]) -> None:
-        """Remove channels that no visible one depends on, which any other pass may lead to."""
+        """Remove channels that no visible channel depends on, as any other pass may cause."""
         self.run("unseen channels removed", Cell.without_unseen_channels)
 
     def drop_structure(self: Search[Cell]) -> None:
@@ -139,7 +139,7 @@ class Search(Generic[S]):
         self.apply("structural hashing", rebuilt)
 
     def to_fixpoint(self, passes: dict[str, Pass], others: Sequence[Callable[[], None]] = ()) -> None:
-        """Apply passes, then others, in turns until all gain nothing. A pass is not applied to its own result."""
+        """Apply `passes`, then `others`, in turn until all gain nothing. A pass is not applied to its own result."""
         turns: list[Callable[[], None]] = [partial(self.apply, name, change) for name, change in passes.items()]
         turns += others
         idle = 0
@@ -150,7 +150,7 @@ class Search(Generic[S]):
                 break
 
     def simplify(self: Search[Cell], effort: int = 1) -> str:
-        """Apply all passes to a fixpoint; return which were left out and why, or an empty text."""
+        """Apply all passes to a fixpoint; return a text on which were left out and why, or an empty text."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
@@ -165,7 +165,7 @@ class Search(Generic[S]):
         return ""
 
     def proved(self, before: N, after: N, proof: Callable[[N, N], Equivalence], note: str = "") -> Simplified[N]:
-        """Return the simplified netlist `after` with its proof; if Ctrl-C stops that, it is reported as a pass."""
+        """Return the simplified netlist `after` with its proof; a proof that Ctrl-C stops is reported as a pass."""
         # Netlists are compared, not graphs, so that the proof includes the conversions.
         start = time.perf_counter()
         try:

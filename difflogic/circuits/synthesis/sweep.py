@@ -18,23 +18,23 @@ from difflogic.circuits.synthesis.xag import XAG, rebuilt
 from difflogic.core.bits import Words, pack_bits
 
 EXACT = 14
-"""Largest number of inputs of which all combinations are simulated."""
+"""Maximum number of inputs for all combinations to be simulated."""
 WORDS = 64
-"""Words of random samples of a graph with more inputs: 4096 samples."""
+"""Number of words of random samples for a graph with more inputs: 4096 samples."""
 CONFLICTS = 2000
-"""Limit of conflicts of a query, after which two nodes are not merged."""
+"""Maximum number of conflicts of a query; if these do not suffice, two nodes are not merged."""
 REFUTED = 64
-"""Number of counterexamples that are simulated together: the bits of a word."""
+"""Maximum number of counterexamples that are simulated together: the bits of a word."""
 LARGE = 3000
 """Number of gates above which a sweep has a budget."""
 LARGE_CONFLICTS, LARGE_WORK = 200, 60_000_000
-"""Conflicts of an answer, and propagations of all answers, in a sweep of a large graph: about 20 seconds."""
+"""Maximum conflicts of a query, and propagations of all queries, in a sweep of a large graph: about 20 seconds."""
 TRIES = 3
-"""Number of earlier nodes of its class that a node is compared with."""
+"""Maximum number of earlier nodes of its class that a node is compared with."""
 
 _SEED = 1
 _TINY = 8
-"""Number of inputs up to which all combinations are faster than the solver."""
+"""Maximum number of inputs for which simulating all combinations is faster than the solver."""
 
 
 def swept(graph: XAG) -> XAG:
@@ -59,7 +59,7 @@ def random_words(inputs: int) -> Words:
 
 
 def biased_words(inputs: int) -> Words:
-    """Return random samples of which a half, a quarter, an eighth or a sixteenth is 1, uint64 `[inputs, WORDS]`."""
+    """Return random samples in which 1/2, 1/4, 1/8 or 1/16 of the bits are 1, uint64 `[inputs, WORDS]`."""
     # Functions with thresholds are compared by chains of ORs, which are nearly always 1 on fair bits.
     random = np.random.default_rng(_SEED).integers(0, 2**64, (4, inputs, WORDS), dtype=np.uint64)
     parts = [np.bitwise_and.reduce(random[: 1 + k, :, k::4]) for k in range(4)]
@@ -67,7 +67,7 @@ def biased_words(inputs: int) -> Words:
 
 
 def swept_by_proof(graph: XAG, words: Words, clauses: Sequence[Clause] = (), effort: int = 1) -> XAG:
-    """Return the graph with nodes merged that are proved equal on all inputs on which the clauses hold.
+    """Merge nodes that are proved equal on all inputs on which `clauses` hold, and return the graph.
 
     Args:
         graph: The graph. More than LARGE gates are swept within a budget of work, not of time, so that the result is
@@ -89,7 +89,7 @@ def swept_by_proof(graph: XAG, words: Words, clauses: Sequence[Clause] = (), eff
 
 
 def swept_on(graph: XAG, words: Words) -> XAG:
-    """Return a graph of at most as many nodes that is equal on these samples, uint64 `[inputs, N]`."""
+    """Return a graph of at most as many nodes that is equal on the samples `words`, uint64 `[inputs, N]`."""
     # Of the class [6, 9, 10], node 4 is replaced by NOT node 3, and node 5 by node 3.
     classes = _classes(graph.evaluate(words))
     replaced = {literal >> 1: members[0] ^ (literal & 1) for members in classes for literal in members[1:]}
@@ -129,7 +129,7 @@ class _Prover:
     """Prover of merges within classes, which are stored in `replaced`."""
 
     def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool, work: int | None = None) -> None:
-        """Start without merges; `by_exhaustion` allows it for few inputs, `work` limits that of the solver."""
+        """Start without merges; `by_exhaustion` allows proofs by all inputs, `work` limits solver propagations."""
         self._work = work
         self.replaced: dict[int, int] = {}
         self._graph = graph

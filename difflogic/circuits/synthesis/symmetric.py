@@ -13,24 +13,24 @@ from difflogic.circuits.synthesis.truth_tables import cofactor, output_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
-"""Smallest group that is worth an adder."""
+"""Minimum number of inputs of a group that is worth an adder."""
 
 Entry = int | None
 """Entry of a truth table: 0, 1, or None for a don't care."""
 
 
 def rebuilt_symmetric(graph: XAG) -> XAG:
-    """Return an equivalent graph, made from truth tables: often larger, sometimes far smaller."""
+    """Return an equivalent graph built from truth tables, which is often larger, but sometimes far smaller."""
     builder = Builder(graph.inputs)
     return rebuilt(builder.finish(_output(builder, table, graph.inputs) for table in output_tables(graph)))
 
 
 class _Group(NamedTuple):
-    """Literals on which an output depends instead of some inputs: one input, or the count of several in binary."""
+    """Literals that replace some inputs of an output: a single input, or the binary count of ones in several."""
 
     bits: list[int]
     states: list[tuple[int, int]]
-    """Possible values of the bits, as numbers, each with a sample of the inputs for it."""
+    """Possible values of the bits as an integer, each with a sample of the inputs that has this value."""
 
 
 def _output(builder: Builder, table: int, inputs: int) -> int:
@@ -57,7 +57,7 @@ def _output(builder: Builder, table: int, inputs: int) -> int:
 
 
 def _exchangeable(table: int, inputs: int) -> list[list[int]]:
-    """Return the inputs that the table depends on in groups of symmetric ones, small groups first."""
+    """Return the inputs on which the table depends, in groups of symmetric inputs, small groups first."""
     groups: list[list[int]] = []
     for index in range(inputs):
         # Two inputs are symmetric if the cofactors for 01 and 10 are equal.
@@ -110,7 +110,7 @@ def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
 def decided(
     builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], cache: dict[tuple[Entry, ...], int]
 ) -> int:
-    """Return the literal of a truth table: `entries[s]` if bit `i` is bit `i` of `s`; the highest decides first."""
+    """Return the literal of a truth table: `entries[s]` if `bits[i]` is bit `i` of `s`; the highest decides first."""
     if 0 not in entries or 1 not in entries:
         return int(0 not in entries)
     if entries not in cache:

@@ -13,20 +13,20 @@ ABC, YOSYS = "berkeley-abc", "yosys"
 
 PACKAGES = {name: name for name in (ABC, YOSYS, "chromium", "gcc", "iverilog", "nextpnr-ice40", "verilator")}
 PACKAGES |= {"bgolly": "golly", "ghdl": "ghdl-mcode", "vvp": "iverilog"}
-"""Package of Debian and Ubuntu with each program."""
+"""Debian and Ubuntu package that contains each program."""
 YOWASP = (YOSYS, "nextpnr-ecp5", "nextpnr-ice40")
-"""Programs that `pip install yowasp-...` installs on any system, by that name."""
+"""Programs that `pip install yowasp-PROGRAM` installs on any system."""
 
 SECONDS = 120.0
-"""Time limit of a program."""
+"""Time limit of a program in seconds."""
 PATIENCE = 600.0
-"""Time limit of programs that compile or simulate an export."""
+"""Time limit in seconds of programs that compile or simulate an export."""
 
 _SHOWN = 300
 
 
 def missing(tool: str) -> str | None:
-    """Return how to install a tool; None if it is installed."""
+    """Return a sentence on how to install a tool; None if it is installed."""
     if _program(tool):
         return None
     ways = [f"on Debian and Ubuntu it is the package {PACKAGES[tool]}"] if tool in PACKAGES else []
@@ -35,13 +35,13 @@ def missing(tool: str) -> str | None:
 
 
 def _program(tool: str) -> str | None:
-    """Return the path of a program, or of its build by YoWASP; None if there is neither."""
+    """Return the path of a program, or of its YoWASP build; None if neither is installed."""
     return shutil.which(tool) or (shutil.which(f"yowasp-{tool}") if tool in YOWASP else None)
 
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
     """Return the output of a tool in a folder with `files`, whatever its exit code. Raises ToolError."""
-    # Exit codes are no result: yosys ends with 1 if a proof fails, and if a file is broken.
+    # The exit code is not the result: yosys ends with 1 both if a proof fails and if a file is broken.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
@@ -59,7 +59,7 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
 
 
 def _cause(output: str) -> str:
-    """Return the text from the first line with an error or a failure on, else its end."""
+    """Return the output from the first line that mentions an error or failure, else the end of the output."""
     match = re.search(r"^[^\n]*(error|fail).*", output, re.IGNORECASE | re.MULTILINE | re.DOTALL)
     return match[0][:_SHOWN] if match else output[-_SHOWN:]
 

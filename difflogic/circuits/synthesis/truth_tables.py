@@ -14,9 +14,9 @@ from difflogic.circuits.synthesis.xag import XAG
 from difflogic.core.bits import Words
 
 MOST_INPUTS = 12
-"""Largest number of inputs of an integer table, 4096 bits: an operation takes a tenth of a microsecond."""
+"""Maximum number of inputs of an integer table of 4096 bits: an operation takes a tenth of a microsecond."""
 MOST_EXHAUSTIVE = 20
-"""Largest number of inputs of which all combinations are tried: a million, 128 KB per node."""
+"""Maximum number of inputs for all combinations to be tried: a million, 128 KB per node."""
 
 
 @cache
@@ -35,7 +35,7 @@ def input_tables(inputs: int) -> tuple[int, ...]:
 
 
 def cofactor(table: int, index: int, value: int, inputs: int) -> int:
-    """Return the cofactor of a table for the value of an input, as a table of all inputs."""
+    """Return the cofactor of a table for `value` of input number `index`, as a table of all inputs."""
     # XOR of two inputs is 0110. Input 1 is 1 on the samples 1100, on which the table is 01; shifted by 2^1 these values
     # are copied to the other two samples: 0101, NOT input 0.
     column, shift = input_tables(inputs)[index], 1 << index
@@ -73,7 +73,7 @@ def all_patterns(inputs: int) -> Words:
 
 
 def first_one(words: Words) -> int:
-    """Return the number of the first sample that is 1; there must be one."""
+    """Return the number of the first sample that is 1; at least one must be."""
     word = int(np.flatnonzero(words)[0])
     value = int(words[word])
     return 64 * word + (value & -value).bit_length() - 1

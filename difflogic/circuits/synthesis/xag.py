@@ -32,7 +32,7 @@ FALSE, TRUE = 0, 1
 
 
 class Node(NamedTuple):
-    """A gate on two literals."""
+    """Gate on two literals: an XOR if `xor`, else an AND."""
 
     xor: bool
     a: int
@@ -40,7 +40,7 @@ class Node(NamedTuple):
 
     @property
     def gate(self) -> int:
-        """Id of the gate on the two nodes, inverted edges included."""
+        """Id, one of sixteen, of the gate on the two nodes with its inverted edges."""
         # The id of a gate is its truth table: bit 3 is the value for the inputs 00, bit 0 that for 11. An AND is 1 in
         # one row, in which each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for 01,
         # which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it XNOR.
@@ -112,7 +112,7 @@ class XAG:
         return [index for index in range(self.inputs) if union >> index & 1]
 
     def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
-        """Return the gates that some nodes depend on, themselves included, in topological order."""
+        """Return the gates that `nodes` depend on, gates in `nodes` included, in topological order."""
         # Depth first with an explicit stack, since a circuit may be deeper than Python's recursion limit. Every gate
         # comes after those it reads, so that sorted numbers are a topological order.
         seen = set()
@@ -185,7 +185,7 @@ class Builder:
     def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int] | dict[int, int]) -> None:
         """Build gates of another graph, in topological order, and enter their literals in `literals`.
 
-        `literals[node]` is the literal here of a node there; those of all nodes that the gates read must be known.
+        `literals[node]` is this graph's literal for a node of `graph`; all nodes that the gates read must have one.
         """
         # Every pass that makes a new graph from an old one uses this map. If old node 5 became literal 13, NOT node 6,
         # then an edge 11, NOT node 5, becomes 13 ^ 1 = 12, plain node 6.
@@ -197,7 +197,7 @@ class Builder:
     def embed(self, graph: XAG, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> list[int]:
         """Build the cone of some outputs of another graph, by default all, and return their literals here.
 
-        `inputs` are literals here that replace the inputs there: other inputs, constants, or gates.
+        `inputs` are literals of this graph that replace the inputs of `graph`: other inputs, constants, or gates.
         """
         outputs = graph.outputs if outputs is None else outputs
         literals = [FALSE, *inputs, *[FALSE] * len(graph.gates)]
@@ -234,7 +234,7 @@ class Builder:
 
 
 class Piece(NamedTuple):
-    """Part of a graph as a graph of its own, whose outputs are some literals of the complete one."""
+    """Part of a graph as a separate graph, whose outputs are some literals of the complete graph."""
 
     graph: XAG
     reads: list[int]
@@ -288,7 +288,7 @@ def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = No
 
 
 def _live(graph: XAG, replaced: dict[int, int]) -> list[int]:
-    """Return the live gates in topological order, those that only replaced nodes read left out."""
+    """Return the live gates in topological order, without gates that only replaced nodes read."""
     is_live = bytearray(graph.size)
     for output in graph.outputs:
         is_live[output >> 1] = 1
