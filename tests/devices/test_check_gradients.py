@@ -78,16 +78,16 @@ def test_what_is_not_finite_fails() -> None:
     assert [pair.error for pair in pairs if not pair.passed] == [np.inf, np.inf]
 
 
-def test_nobody_is_held_to_more_than_float32_has_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layer that float32 cannot tell is not held to the tolerance; the others are."""
+def test_tolerance_is_the_float32_error_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer that float32 cannot resolve has a larger tolerance; the others have the usual one."""
     exact = {"perceive 0": np.array([1.0, 0.5]), "update 0": np.array([2.0, 1.0]), "update 1": np.array([1.0, 0.0])}
     single = exact | {"update 1": np.array([1.0, 1e-3])}
-    judge = check_gradients._Judge(exact, single)
+    tolerances = check_gradients._Tolerances(exact, single)
     far = exact | {"update 1": np.array([1.0, 1e-2])}
     farther = exact | {"update 1": np.array([1.0, 2e-2])}
-    assert judge.pair("one", "other", exact, far).passed
-    assert not judge.pair("one", "other", exact, farther).passed
-    assert not judge.pair("one", "other", exact, exact | {"update 0": np.array([2.0, 1.001])}).passed
+    assert tolerances.pair("one", "other", exact, far).passed
+    assert not tolerances.pair("one", "other", exact, farther).passed
+    assert not tolerances.pair("one", "other", exact, exact | {"update 0": np.array([2.0, 1.001])}).passed
 
 
 def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:

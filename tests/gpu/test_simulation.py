@@ -124,7 +124,7 @@ def test_the_shader_binds_what_its_table_says() -> None:
         assert overrides == ({"WG"} if kernel == KERNEL else set(Tile(64, 8).constants(1)))
     arguments = simulate.__code__.co_varnames[: simulate.__code__.co_argcount]
     assert arguments == ("spec", "netlist", "masks", "before", "after"), "the reference's"
-    assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()
+    assert "Reference: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()
 
 
 def test_a_generated_error_names_the_generated_file() -> None:

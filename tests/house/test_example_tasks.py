@@ -64,17 +64,17 @@ def test_rings_are_evaluated_by_the_asked_ring(name: str) -> None:
     settings = {"size": 9, "time": 14} | ({"starts": "fair"} if name == "density" else {})
     own = registered.find(f"difflogic-tasks:{name}", settings)
     samples = own.drawn(64)
-    assert list(own.judged(samples.y.astype(np.uint8), samples).values()) == [1.0]
+    assert list(own.evaluated(samples.y.astype(np.uint8), samples).values()) == [1.0]
     last = samples.y[:, -1, 0, :, 0]
     assert (last == last[:, :1]).all()
     shown = samples.y.astype(np.uint8)
     shown[:32, -1, 0, 0] ^= 1
-    assert list(own.judged(shown, samples).values()) == [0.5]
+    assert list(own.evaluated(shown, samples).values()) == [0.5]
     if name == "density":
         assert (last[:, 0] == (samples.x[:, 0, :, 0].sum(axis=1) > 4)).all()
-        assert list(own.judged(1 - samples.y.astype(np.uint8), samples).values()) == [0.0]
+        assert list(own.evaluated(1 - samples.y.astype(np.uint8), samples).values()) == [0.0]
     else:
-        assert list(own.judged(1 - samples.y.astype(np.uint8), samples).values()) == [1.0]  # any beat will do
+        assert list(own.evaluated(1 - samples.y.astype(np.uint8), samples).values()) == [1.0]  # any beat will do
 
 
 def test_traffic_sends_the_majority_to_every_cell() -> None:

@@ -81,6 +81,6 @@ def test_the_command_writes_it_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     file = tmp_path / "page.html"
     assert main(["export-page", "draw-small", "--out", str(file)]) == 0
     assert file.read_text() == training_page(["draw-small"])
-    assert re.search(r"page\.html: \d+ kB, \d+ kB as servers send it", capsys.readouterr().out)
+    assert re.search(r"page\.html: \d+ kB, \d+ kB compressed", capsys.readouterr().out)
     assert main(["export-page", "game-of-life", "--out", str(file)]) == 2
     assert "--force" in capsys.readouterr().err

@@ -233,9 +233,9 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
     ("options", "words"),
     [
         (["--trusted-proxy", "lab.example"], "'lab.example' is not an IP address or a network"),
-        (["--root-path", "difflogic"], "'difflogic' is not a path"),
-        (["--root-path", "/a/../b"], "is not a path"),
-        (["--root-path", "/api"], "that is free"),
+        (["--root-path", "difflogic"], "'difflogic' is not a free path"),
+        (["--root-path", "/a/../b"], "is not a free path"),
+        (["--root-path", "/api"], "is not a free path"),
         (["--max-jobs", "0"], "0 is not in the range"),
         (["--tls-cert", str(PEM)], "--tls-cert and --tls-key belong together"),
         (["--tls-cert", str(PEM), "--tls-key", "/nowhere"], "Cannot read /nowhere"),

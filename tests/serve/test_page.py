@@ -234,7 +234,7 @@ def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smil
     no_picture = tmp_path / "note.png"
     no_picture.write_text("no picture")
     page.drop(no_picture, ".own .drop")
-    page.see("is not a picture", ".preview .error")
+    page.see("is not an image", ".preview .error")
     page.drop(smile, ".own .drop")
     page.wait("document.querySelector('.preview .error').hidden")
     say(page, {"name": "a square", "priority": "-10"})

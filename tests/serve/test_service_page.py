@@ -30,12 +30,12 @@ def test_its_limits_are_the_servers():
     limits, caps = ConnectionLimits(), Caps()
     for words in (
         f"a request, or the TLS handshake | {limits.request_s:g} seconds",
-        f"for a body one more for every {limits.rate >> 10} KiB",
+        f"one more for every {limits.rate >> 10} KiB received of a body",
         f"does not read its answer | {limits.write_s:g} seconds",
         f"{caps.pixels >> 20} megapixels, {pictures.PROCESSOR_S} seconds",
         f"{pictures.MEMORY >> 30} GiB of memory",
-        f"the same, {pictures.MOST_CELLS:,} cells, {pictures.MOST_BYTES:,} bytes once packed",
-        f"the same, {pictures.MOST_TABLE:,} bytes once packed",
+        f"the same, {pictures.MOST_CELLS:,} cells, {pictures.MOST_BYTES:,} bytes compressed",
+        f"the same, {pictures.MOST_TABLE:,} bytes compressed",
         f"at most {log.MOST_LINES} lines of the same event in {log.WINDOW_S:g} seconds",
         f"until the other machine has been silent for {machine.GONE_S:.0f} seconds",
         f"less than {records.MIN_FREE_BYTES >> 20} MiB are free",
