@@ -44,7 +44,7 @@ class Option:
     usual: str | None = None
     """Description of the default; None: the value is clear."""
     flag: Any = None
-    """Value of the option if the command line has none."""
+    """Value of the option if the command line has the option without a value."""
     of_agents: bool = True
     """True if the option applies to agents too."""
     of_trials: bool = False

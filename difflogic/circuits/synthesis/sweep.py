@@ -1,7 +1,7 @@
 """SAT sweeping: merge nodes that are equal or opposite for all inputs, after simulation and a proof.
 
 If a graph reads at most `EXACT` inputs, all their combinations are simulated, which is a proof. Otherwise random
-samples partition the nodes into classes, and each merge is proved on its own: by all combinations of the inputs in
+samples partition the nodes into classes, and each merge is proved separately: by all combinations of the inputs in
 the support of both, up to `truth_tables.MOST_EXHAUSTIVE`, else by SAT. Counterexamples join the samples.
 Source: Mishchenko, Chatterjee, Jiang and Brayton, *FRAIGs: a unifying representation for logic synthesis and
 verification* (2005).
