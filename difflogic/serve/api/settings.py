@@ -40,7 +40,7 @@ class Caps:
 
 
 def _connections() -> int:
-    """Return the most connections: the limit of open files less those of store, images and workers, at most 2000."""
+    """Return the maximum number of connections: the limit of open files minus a reserve, at most 2000."""
     try:
         import resource  # not on Windows
     except ImportError:

@@ -42,7 +42,7 @@ def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeS
 def _of_sweep(
     request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
 ) -> Submission:
-    """Return the job of a sweep, with the most that all its trials cost."""
+    """Return the job of a sweep, with an upper limit of the cost of all trials."""
     defaults = {option.name: option.default for option in options(JobRequest) if option.of_trials}
     own = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
     try:

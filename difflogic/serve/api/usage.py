@@ -13,7 +13,7 @@ from difflogic.serve.store.store import Store
 FRESH_S = 10.0
 """Minimum seconds for which the measured disk space is cached."""
 SHARE = 20
-"""Ratio of the seconds for which a value is cached to those of its measurement: it takes 5 % of a processor at most."""
+"""Ratio of caching time to measuring time: measurements take at most 5 % of a processor."""
 
 Value = TypeVar("Value")
 

@@ -186,7 +186,7 @@ def _attempts(job: JobRecord) -> list[dict[str, Any]]:
 
 
 def _attempt(job: JobRecord) -> list[str]:
-    """Return the attempt in words, at the end the best one, for a list of words that it begins."""
+    """Return the current attempt, or the best one of a finished job, as a list of at most one text."""
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):
@@ -226,7 +226,7 @@ def _pace(job: JobRecord) -> Iterator[str]:
 
 
 def _left(job: JobRecord) -> float:
-    """Return the most seconds that a job still runs at its present speed, with all its attempts."""
+    """Return the maximum remaining seconds of a job with all its attempts, at its current speed."""
     within, pace = job.asked.within or Within(), job.progress_per_s or 1.0
     limits = [] if within.seconds is None else [within.seconds - job.trained_s]
     if within.epochs is not None:

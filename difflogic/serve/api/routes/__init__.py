@@ -1,1 +1,1 @@
-"""The addresses of the service, by what they are about."""
+"""Provide the routes of the HTTP API, one module per topic."""
