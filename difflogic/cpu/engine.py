@@ -182,7 +182,7 @@ def warm_up_soft() -> None:
 
 
 def _second_compiler() -> contextlib.AbstractContextManager[object]:
-    """Start a process that compiles the entry point of hard rollouts meanwhile, if there is a second processor.
+    """Start a process that compiles the entry point of hard rollouts in parallel, if there is a second processor.
 
     Numba compiles only in one thread at a time. This process loads the code from the cache afterwards.
     """

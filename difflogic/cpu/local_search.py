@@ -41,9 +41,9 @@ class Searched(NamedTuple):
     depth: int
     """Number of layers of the update network."""
     changed: Array
-    """int64 `[LANES]`: the gate that each candidate changes..."""
+    """int64 `[LANES]`: gate that each candidate changes."""
     new: Array
-    """int64 `[LANES]`: ...and its function there."""
+    """int64 `[LANES]`: new function of the gate in `changed`."""
     scores: Array
     """int64 `[LANES]`: cost of the mismatches of each circuit."""
     live: Array
@@ -55,7 +55,7 @@ class Searched(NamedTuple):
 
 
 LIVE, LANE, OVER, BEFORE = range(4)
-"""Indices in `Searched.numbers`: number of live gates, lane of the current circuit, 1 if no value is wrong any more,
+"""Indices in `Searched.numbers`: number of live gates, lane of the current circuit, 1 if there are no mismatches,
 and number of mismatches when the epoch began."""
 
 
@@ -68,7 +68,7 @@ class CpuLocalSearch:
         self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
         start = _spread(job.probes)
         if masks is None:
-            # In asynchronous automata equal neighbours become different at once, so that columns cannot be shared.
+            # In asynchronous automata equal neighbours soon differ, so that columns cannot be shared.
             start = _share_columns(self._hard, start)
         else:
             self._hard.set_masks(masks)
@@ -112,7 +112,7 @@ class CpuLocalSearch:
 
     @cached_property
     def _soft(self) -> SoftWorkspace:
-        """Workspace that computes derivatives; outputs without a loss have no adjoint of their own."""
+        """Workspace that computes derivatives; outputs without a loss get no adjoint from it."""
         job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None
@@ -150,7 +150,7 @@ def _share_columns(hard: HardWorkspace, start: Array) -> Array:
     _, firsts, kinds = np.unique(start, axis=1, return_index=True, return_inverse=True)
     start = start[:, firsts]
     for step in range(hard.shape.steps):
-        # The next state of a cell depends on its kind and those of its neighbours; outside the grid is another kind.
+        # The next state of a cell depends on its kind and those of its neighbours, of which outside is one more kind.
         patches = np.append(kinds.ravel(), columns)[np.minimum(around, cells)]
         firsts, kinds = np.arange(cells), np.arange(cells)
         if step + 1 not in hard.shape.judged_steps:
@@ -248,7 +248,7 @@ def _take_best(
 
 @inlined
 def _set(program: Program, gate: int, function: int, words: Array, present: HardPlan) -> None:
-    """Give a gate this function in all lanes."""
+    """Set the function of a gate in all lanes."""
     write_function(words[gate], function)
     for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
         write_function(present.forms[instance], function)
@@ -284,7 +284,7 @@ def _choose(program: Program, searched: Searched, gates: Array, draws: Array) ->
 
 @inlined
 def _put(words: Array, function: int, lane: int) -> None:
-    """Give the gate with these coefficients another function in one lane."""
+    """Set the function of the gate with coefficients `words` in one lane."""
     bit = np.int64(1) << lane
     for index in range(4):
         words[index] = words[index] | bit if GATE_BITS[function, index] else words[index] & ~bit

@@ -41,7 +41,7 @@ COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
 
 
 def forward(shape: Shape) -> Array:
-    """Return the phases of the steps alone, without coefficients."""
+    """Return the phases of the steps only, without coefficients."""
     return _list([], shape)
 
 

@@ -63,10 +63,10 @@ class Program(NamedTuple):
     """Number of slots."""
     gates: int
     candidates: int
-    """Candidates of each input, k; 1 if wiring is fixed."""
+    """Number of candidates of each input, k; 1 if wiring is fixed."""
     choices: Array
     """uint32 `[2 * I * 2k]`: the rows of each instance's candidates, for input a and then b, then their slots; or
-    `[0]`. With candidates, inputs have rows of their own after those of the nodes, two per instance, which the records
+    `[0]`. With candidates, inputs have separate rows after those of the nodes, two per instance, which the records
     name."""
     wire_moments: int
     """Index of the first moment of a candidate, after those of the gates."""

@@ -47,9 +47,9 @@ class TileGrid(NamedTuple):
     stride: int
     """Floats from channel to channel, an odd number of cache lines, so that channels do not share cache sets."""
     shifts: Array
-    """int64 `[9]`, or `[1]` without perception: the neighbour at position `f` is `shifts[f]` cells away..."""
+    """int64 `[9]`, or `[1]` without perception: distance in cells to the neighbour at position `f`, see `lanes`."""
     lanes: Array
-    """uint64 `[9, tiles]`: ...if the lane's bit is 1. Otherwise it is outside the grid, or in `wrapped`."""
+    """uint64 `[9, tiles]`: lanes in which `shifts[f]` applies; other neighbours are outside or in `wrapped`."""
     wrapped_starts: Array
     """int64 `[9 * tiles + 1]`: first index in `wrapped` for position `f` and a tile, at `f * tiles + tile`."""
     wrapped: Array
@@ -100,15 +100,15 @@ class StepGrids(NamedTuple):
     """Smaller grids for the first steps, on which cells that are equal for every circuit are computed only once."""
 
     # Example: a torus of 6x6 zeros, except for one cell in row 3. The result of step 0 may differ in rows 2, 3 and 4;
-    # all other rows equal row 0. So step 0 is computed on rows 0, 2, 3 and 4, as a torus of their own: there row 0 lies
+    # all other rows equal row 0. So step 0 is computed on rows 0, 2, 3 and 4, as a separate torus: there row 0 lies
     # above row 2, and it equals row 1. The result of step 1 may differ in all rows, so that step 1 is computed on all
     # six. It reads the result of row 0 as rows 0, 1 and 5: the state is spread out. Columns are treated alike. In the
     # backward pass the adjoint of a cell of step 0 is the sum over the cells that it was spread to.
 
     of_step: Array
-    """int64 `[T]`: index of each step's grid in `grids`, or -1 for the complete grid..."""
+    """int64 `[T]`: index of each step's grid in `grids`, or -1 for the complete grid."""
     spread: Array
-    """bool `[T]`: ...and True if the result of the step is spread out."""
+    """bool `[T]`: True if the result of the step is spread out."""
     grids: Any
     """TileGrid whose fields have an additional first axis, padded to the largest grid."""
     copy_starts: Array
@@ -161,7 +161,7 @@ def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Ar
         around = _around(kinds, periodic)
         _, firsts, after = np.unique(around, axis=1, return_index=True, return_inverse=True)
         rows, like = np.sort(firsts), np.searchsorted(np.sort(firsts), firsts[after.ravel()])
-        # They form a grid of their own only if the neighbours of each there are of the same kinds as on the complete
+        # They form a separate grid only if the neighbours of each there are of the same kinds as on the complete
         # grid.
         if step == steps - 1 or (_around(kinds[rows], periodic) != around[:, rows]).any():
             rows, like = everything, everything

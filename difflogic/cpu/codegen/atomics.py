@@ -12,7 +12,7 @@ from difflogic.cpu.codegen.compiled import inlined, intrinsic
 SPINS = 200
 """Loads of a counter before a waiting thread yields its core: about a microsecond."""
 NO_END = 1 << 62
-"""Number of yields before sleeping that stands for never."""
+"""Number of yields for a wait that never sleeps."""
 TAKEN, DONE = 0, 8
 """Indices of the two counters of `take`, on separate cache lines."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
@@ -34,7 +34,7 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element(context, builder, signature, arguments)
-        # The strongest order: it costs nothing more here, and needs no proof that a weaker one would do.
+        # The strongest memory order: a weaker one would not be faster here, and would need a proof.
         return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), build
@@ -46,7 +46,7 @@ def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]
-        # Compare and exchange in one instruction: of two threads that saw the same number one gets it, and the other
+        # Compare and exchange in one instruction: of two threads that saw the same number one succeeds, and the other
         # tries again. There is no lock that a preempted thread could hold.
         more = builder.add(value, ir.Constant(value.type, 1))
         return builder.extract_value(builder.cmpxchg(pointer, value, more, "seq_cst", "seq_cst"), 1)

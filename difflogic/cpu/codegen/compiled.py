@@ -28,7 +28,7 @@ LINKING_NUMBA = ((0, 63), (0, 68))
 IS_LINKED = LINKING_NUMBA[0] <= tuple(map(int, numba.__version__.split(".")[:2])) <= LINKING_NUMBA[1]
 """True if inlined functions are linked; other versions of Numba compile each separately: same bits, but slower."""
 UNLINKED_FACTOR = 7
-"""Compile time without linking, compared with linking."""
+"""Ratio of the compile time without linking to that with linking."""
 
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 # No compiled function allocates an array, and without reference counting there is less to compile.

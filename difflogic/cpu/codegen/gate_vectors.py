@@ -1,6 +1,6 @@
 """SIMD vectors of sixteen floats, one for each gate function: for kernels that run once per gate and train step.
 
-`add`, `mul`, `fma`, `store` and `store_sums` of `vectors` take them too.
+The functions `add`, `mul`, `fma`, `store` and `store_sums` of `vectors` accept these vectors too.
 """
 
 import math

@@ -50,7 +50,7 @@ class LinkedCompiler(CompilerBase):
     """Compiler with Numba's usual passes, except for the generation of machine code."""
 
     def compile_extra(self, func: Any) -> Any:
-        """Load the bitcode that a wheel brings for a function, if there is any; else compile it as Numba does."""
+        """Load the bitcode of a function if the wheel contains it; else compile the function as Numba does."""
         state, path = self.state, shipped.path_of(func, self.state.args)
         if not path.is_file():
             return super().compile_extra(func)

@@ -33,7 +33,7 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
     # that latency.
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
-        # The counter of a word is its number, so that any thread can sample any part of a mask in any order, and again.
+        # The counter of a word is its number, so that any thread can sample any part of a mask, in any order.
         first = builder.add(first, ir.Constant(_HALVES, list(range(TILE))))
         return context.make_tuple(builder, signature.return_type, _threefry(builder, (key0, key1), first, k))
 

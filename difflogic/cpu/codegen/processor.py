@@ -15,5 +15,5 @@ def target() -> tuple[str, str]:
 PARTS = (8, 16)
 """Possible values of PART."""
 PART = 16 if "+avx512f" in target()[1].split(",") else 8
-"""Floats of a row that a kernel handles at a time if it uses many rows: one register of AVX-512 or AVX2, or two of
-NEON. Results do not depend on it."""
+"""Number of floats of a row that a kernel processes at a time if it uses many rows: one register of AVX-512 or AVX2,
+or two of NEON. Results do not depend on it."""

@@ -34,7 +34,7 @@ def sources() -> tuple[str, ...]:
 @cache
 def folder() -> Path:
     """Return the folder of the bitcode for these sources and compilers, which need not exist."""
-    # The name of the system counts because on Windows threads wait by other functions.
+    # The name of the system counts because threads on Windows call other functions to wait.
     return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 
 

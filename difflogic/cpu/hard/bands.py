@@ -7,7 +7,7 @@ no data from other threads. For this the bands exchange their outermost rows (ha
 
 Steps are computed in place. The next state of a row is stored a row and a vector before the row itself, at addresses
 that no later row and no column to the right reads any more. So a band moves to lower addresses with every step, and is
-moved back once in many passes.
+copied to higher ones once in many passes.
 
 With one band per thread, all threads would wait for the slowest one after every pass. With two, a thread does a pass of
 one band while the neighbours of the other are still being computed. A thread keeps its bands, so that they stay in the
@@ -39,7 +39,7 @@ APART = LINE // 8
 YIELDS = 50
 """Number of yields before a waiting thread sleeps, so that on a busy machine it leaves the core to others."""
 DRAWN, GIVEN = 1, 2
-"""Modes of an asynchronous run: fire masks are sampled, or given by the caller; 0 is a synchronous run."""
+"""Modes of an asynchronous run: fire masks are sampled, or passed by the caller; 0 is a synchronous run."""
 
 
 class Sheet(NamedTuple):
@@ -56,10 +56,10 @@ class Sheet(NamedTuple):
     key: Array
     """uint32 `[2]`: random key of the fire masks of all steps."""
     cells: Array
-    """uint64 `[bands * capacity]`: each band, with space before it to move into, and after it for rows of the next."""
+    """uint64 `[bands * capacity]`: rows of each band, between space for moves and space for rows of the next band."""
     capacity: int
     room: int
-    """Free words in front of the first row of a band, to which rows can move back."""
+    """Offset in `capacity` of a band's first row after the band is copied to the highest addresses."""
     places: Array
     """int64 `[bands * APART]`: offset of each band's first row in the `capacity` words of the band."""
     depth: int
@@ -126,7 +126,7 @@ def simulate(
 def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
     """Take a band, and return it with the number of its next pass: -1 if none can begin now, `passes` if all are done.
 
-    It is one of the thread's own bands, or any after many failed `looks`. A pass may begin when the bands above and
+    The band is one of the thread's, or any band after many failed `looks`. A pass may begin when the bands above and
     below have done the previous pass: then their edges are ready, and they have read the ones that it will overwrite.
     """
     bands, is_unfinished = len(counters) // APART, False
@@ -149,12 +149,12 @@ def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> An
 
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
-    """Prepare a pass: make room for its steps, and copy the edges of the bands above and below next to the band."""
+    """Prepare a pass: free words for its steps, and copy the edges of the bands above and below next to the band."""
     bands, pitch = _bands(sheet), _pitch(sheet)
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
     place = base + sheet.places[band * APART]
-    # If there is no room for these steps, move the band back to higher addresses, the last row first, as rows may
+    # If too few words are free for these steps, copy the band to higher addresses, the last row first, as rows may
     # overlap.
     if place - steps * (pitch + SHIFT) - SHIFT < base:
         for y in range(rows - 1, -1, -1):
@@ -200,7 +200,7 @@ def _copy(target: Array, target_row: int, source: Array, source_row: int, pitch:
 
 @inlined
 def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None:
-    """Do the steps of a pass: in turn each computes a block of rows, as far as the previous step has come."""
+    """Do the steps of a pass in turn: each computes a block of rows that the previous step has completed."""
     fronts = sheet.fronts[thread]
     # Step t of n also computes n - t rows of each band next to this one. For example, with four rows, two steps, and
     # bands above and below, the initial state has rows -2 to 5, step 1 computes rows -1 to 4, and step 2 rows 0 to 3.

@@ -26,7 +26,7 @@ class HardBuffers(NamedTuple):
     words: Array
     """uint64 `[n, C, columns + 8]`: state `t` is `words[t % n]`; column `columns` is 0, for cells outside the grid."""
     near: Array
-    """int64 `[1 or T, 9, columns]`: columns of the previous state at each patch position, for all steps or each."""
+    """int64 `[1 or T, 9, columns]`: columns of the previous state at each patch position, once or for each step."""
     tiles: Array
     """int64 `[1 or T]`: number of tiles of columns that a step computes."""
     masks: Array
@@ -36,9 +36,9 @@ class HardBuffers(NamedTuple):
     undamaged: Array
     """uint64 `[D, columns]`: bit 0 if a sample's cell is zeroed before step `damage_steps[D]`."""
     works: Array
-    """uint64 `[columns]`: bit 0 if a sample's cell is stuck; `[0]` without faults..."""
+    """uint64 `[columns]`: bit 0 if a sample's cell is stuck, to be ANDed with the state; `[0]` without faults."""
     changes: Array
-    """uint64 `[T, C, columns]`: ...and the bits that are then XORed to the state before each step."""
+    """uint64 `[T, C, columns]`: bits that are XORed to the state before each step, after the AND with `works`."""
     loss_states: Array
     """uint64 `[J, loss_channels, columns]`: the states after the steps with a loss, before they are damaged."""
     nodes: Array

@@ -20,15 +20,15 @@ from difflogic.engine.shape import Array
 GATE_BITS = (TABLE & 1).astype(np.int64)
 """int64 `[16, 4]`: `c0, ca, cb, cab` of each gate function modulo 2."""
 ALL = -1
-"""A word of ones."""
+"""Word in which all bits are 1."""
 FALSE, TRUE = -1, -2
-"""Constants, in the place of a node's number."""
+"""Numbers that stand for the two constants among node numbers."""
 PATCH_ROWS, GATES, OUTPUTS = range(3)
 """Columns of `HardPlan.counts`."""
 
 
 class HardPlan(NamedTuple):
-    """Lists of what each step computes, of which a step uses a prefix, and scratch memory for making them.
+    """Lists of the nodes that the steps compute, and scratch memory to make the lists; each step uses a prefix.
 
     The last step needs only the channels that the caller reads, the step before only those that these depend on, and so
     on: what a step needs is a subset of what any earlier step needs. So nodes have *levels*: 1 if the last step needs
@@ -38,9 +38,9 @@ class HardPlan(NamedTuple):
     code: Array
     """int64 `[I, 6]`: for each gate the first words of the rows of a and b, then `c0, ca, cb, cab`."""
     patch_rows: Array
-    """int64 `[9*C]`: the patch nodes that are read, each with the row of its index here; gates have the rows after."""
+    """int64 `[9*C]`: patch nodes that are read: entry i has row i, and the rows of gates follow."""
     outputs: Array
-    """int64 `[C]`: the channels that are needed."""
+    """int64 `[C]`: channels that are needed."""
     counts: Array
     """int64 `[C, 3]`: lengths of the prefixes of these three lists, for the last step, the step before, and so on;
     steps before the last of `levels` use its prefixes."""
@@ -59,7 +59,7 @@ class HardPlan(NamedTuple):
     is_read: Array
     """bool `[C]`: True for the channels in `outputs`."""
     stack: Array
-    """int64 `[N]`: scratch."""
+    """int64 `[N]`: scratch for the nodes to visit."""
 
 
 def make_plan(program: Program) -> HardPlan:
@@ -139,7 +139,7 @@ def mark(program: Program, aliases: Array, forms: Array, visible: int, steps: in
 def _mark_from(
     program: Program, node: int, level: int, aliases: Array, forms: Array, count: int, plan: HardPlan
 ) -> int:
-    """Mark the nodes that a node depends on; return the new number of outputs, `count` before."""
+    """Mark the nodes that a node depends on; return the number of outputs, which was `count`."""
     height = _need(node, level, plan.marks, plan.stack, 0)
     while height > 0:
         height -= 1
@@ -179,7 +179,7 @@ def _order(program: Program, plan: HardPlan) -> None:
             places[level, kind] = counts[level - 1, kind]
             counts[level, kind] += counts[level - 1, kind]
     patches = counts[plan.levels[0] - 1, PATCH_ROWS]
-    # The inputs of a gate have its level or a lower one, and come before it in topological order: so they do in the
+    # The inputs of a gate have its level or a lower one, and come before it in topological order, and so in the
     # list.
     for node in range(program.nodes):
         if marks[node]:
@@ -208,7 +208,7 @@ def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
 
 @inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
-    """Write the form of an instance; return the node or constant that it equals, itself if it must be computed."""
+    """Write the form of an instance; return the node or constant that it equals, else its own node."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]

@@ -20,7 +20,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 OUTSIDE_FIRST = LINE // 8
-"""Words after the last column: the first stands for cells outside the grid, the others keep rows aligned."""
+"""Number of words after the last column: the first stands for cells outside the grid, the others keep rows aligned."""
 
 
 class HardWorkspace:

@@ -35,7 +35,7 @@ class Nodes(NamedTuple):
     order: Array
     """Gates that outputs depend on, in topological order, int64 `[N]`."""
     place: Array
-    """int64 `[N]`: ...and the index of each gate there; -1 if its number is free."""
+    """int64 `[N]`: index of each gate in `order`; -1 if the number of the gate is free."""
     readers: Array
     """int64 `[N]`: fanout of each node."""
     numbers: Array
@@ -47,16 +47,16 @@ COUNT, RANDOM = range(2)
 
 
 class Scratch(NamedTuple):
-    """The scratch memory of the search for a replacement."""
+    """Scratch memory of the search for a replacement."""
 
     flipped: Array
     """uint64 `[N, W]`: values after a gate is flipped."""
     behind: Array
     """uint8 `[N]`: 1 if a node depends on the gate, 2 if its values changed as well."""
     on: Array
-    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 1..."""
+    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 1."""
     off: Array
-    """uint64 `[2, W]`: ...and those in which they must be 0."""
+    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 0."""
     divisors: Array
     """int64 `[N]`: nodes that a replacement may read."""
     covers: Array
@@ -76,7 +76,7 @@ class Scratch(NamedTuple):
 GAIN, TIES, GATES, XOR, A, B, INVERTED, INNER_XOR, INNER_A, INNER_B, NODE, ENOUGH, BEST = range(13)
 """Indices in `Scratch.best`: gates saved, number of equally good replacements, new gates, outer gate with inputs A and
 B, whether its result is inverted, inner gate (B is then only its inversion), gate to replace, and one more than
-the maximum gain, as which larger gains count."""
+the gain from which on all gains count as equal."""
 
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -189,14 +189,14 @@ def weigh(
     inner_a: int,
     inner_b: int,
 ) -> None:
-    """Keep a replacement if it saves more than the best; among equals, a random one."""
+    """Store a replacement in `best` if it saves more gates than that; choose among equals at random."""
     best = work.best
     node = best[NODE]
     x, y = nodes.a[node] >> 1, nodes.b[node] >> 1
     if gates == 1 and ((a >> 1 == x and b >> 1 == y) or (a >> 1 == y and b >> 1 == x)):
-        return  # the gate that is there
+        return  # the gate itself
     gain = freed(nodes, work.stack, node, a >> 1, (inner_a if gates == 2 else b) >> 1, inner_b >> 1) - gates
-    # If a loss is allowed (ENOUGH is 0), all larger gains count as the same, or it would never be chosen.
+    # If a loss is allowed (ENOUGH is 0), all larger gains count as -1, or a loss would never be chosen.
     gain = min(gain, best[ENOUGH] - 1)
     if gain < best[GAIN]:
         return
@@ -314,10 +314,10 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Set `on` and `off` for question number `question`, and return its level: 0 is the function itself, then 1.
+    """Set `on` and `off` for question number `question`, and return its level: 0 for the function itself, else 1.
 
-    At level 1 an outer gate and one of its literals are fixed, and the inner gate is wanted. The literal of an outer
-    AND covers the function, that of an outer OR its inverse, and that of an XOR is any divisor.
+    At level 1 an outer gate and one of its literals are fixed, and the search is for the inner gate. The literal of an
+    outer AND covers the function, that of an outer OR its inverse, and that of an XOR is any divisor.
     """
     ands, ors = work.covering[0]
     if question == 0:

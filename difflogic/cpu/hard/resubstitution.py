@@ -105,7 +105,7 @@ def put_in_order(nodes: Nodes, stack: Array) -> None:
 
 @inlined
 def evaluate(nodes: Nodes, start: int) -> None:
-    """Compute the values of all gates from a place of the order on."""
+    """Compute the values of all gates from index `start` of the order on."""
     for place in range(start, nodes.numbers[COUNT]):
         node = nodes.order[place]
         compute(nodes, node, nodes.values[nodes.a[node] >> 1], nodes.values[nodes.b[node] >> 1], nodes.values[node])

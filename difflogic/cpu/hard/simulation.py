@@ -36,7 +36,7 @@ ROWS_PER_STEP = 32
 FIRE_WORDS = 2048
 """Words of fire masks that are sampled at a time, which fit the L1 cache."""
 PASSES = 4
-"""Minimum number of passes before a band is moved back."""
+"""Minimum number of passes before a band is copied to higher addresses."""
 
 
 class CpuSimulation:
@@ -143,7 +143,7 @@ class Extent(NamedTuple):
 
 
 def held_bytes(spec: SimulationSpec) -> int:
-    """Return the memory of a simulation in bytes: one state, and little else."""
+    """Return the memory of a simulation in bytes: mainly one state."""
     extent = Extent.of(spec)
     return 8 * (extent.bands * extent.capacity + extent.edges)
 

@@ -1,4 +1,4 @@
-"""Optimise windows of a large graph: groups of gates that read few other nodes, on all values of these.
+"""Optimise windows of a large graph: groups of gates that read few other nodes, on all combinations of their values.
 
 The outputs of a window stay the same functions of the nodes that it reads, so that nothing has to be proved, and the
 complete graph may have any number of inputs.
@@ -18,7 +18,7 @@ from difflogic.engine.shape import Array
 OUTSIDE, READ, INSIDE = range(3)
 """Role of a node for a window: unrelated, read by it, or one of its gates."""
 UPHILL = 4
-"""Number of windows that have grown per one that is accepted, while the graph does not exceed its limit."""
+"""Average number of larger results of windows per accepted one; the graph never exceeds its limit."""
 
 
 class Window(NamedTuple):
@@ -29,7 +29,7 @@ class Window(NamedTuple):
     behind: Array
     """uint8 `[N]`: 1 if a node depends on a gate of the window."""
     members: Array
-    """int64 `[most gates + 1]`: gates of the window, as they were added, and a free number for one more."""
+    """int64 `[most gates + 1]`: gates of the window in the order of addition, then a free node number."""
     to_window: Array
     """int64 `[N]`: literal in the window of each node in it; in `put_back`, literal of a gate's replacement."""
     to_graph: Array
@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
 
 Searched = tuple[Nodes, Scratch, Nodes, Scratch, Window]
-"""A graph and its scratch memory, a window as a graph of its own and its scratch memory, and that of windows."""
+"""Graph and its scratch memory, window as a separate graph and its scratch memory, and scratch memory of windows."""
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, most: int, seed: int) -> Searched:
@@ -174,7 +174,7 @@ def grown(nodes: Nodes, window: Window, forced: np.int64, room: int) -> np.int64
 
 @inlined
 def cut_out(nodes: Nodes, part: Nodes, window: Window, stack: Array, count: int) -> None:
-    """Copy the window to `part` as a graph of its own."""
+    """Copy the window to `part` as a separate graph."""
     role, to_window, to_graph, members = window.role, window.to_window, window.to_graph, window.members
     role[:] = OUTSIDE
     for index in range(count):

@@ -36,11 +36,11 @@ class Buffers(NamedTuple):
     """float32 `[J - 1, loss_channels * tiles * TILE]`: the states of all losses but the last, before damage; if
     `has_adjoints`, the adjoints of these states."""
     corners: Array
-    """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`..."""
+    """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`."""
     undamaged: Array
-    """float32 `[D, tiles * TILE]`: ...and 0 in these squares, else 1."""
+    """float32 `[D, tiles * TILE]`: 0 in the squares of `corners`, else 1."""
     rule: Array
-    """uint8 `[512]`, or `[0]` if the targets are set otherwise."""
+    """uint8 `[512]`, or truth table of the rule that is learned, or `[0]` without a rule."""
     x: Array
     """uint8 `[N, H*W, C_in]`: inputs of the data samples, or `[0, 0, 0]`."""
     y: Array

@@ -1,6 +1,6 @@
 """Learned wiring: compute inputs as weighted sums of their candidates, and the gradients of the weights.
 
-Each input of an instance has a row of its own, after those of the nodes, which holds its value in the forward pass and
+Each input of an instance has a separate row, after those of the nodes, which holds its value in the forward pass and
 its adjoint in the backward pass. The gates of a segment share their candidates, which therefore stay in the L1 cache.
 """
 

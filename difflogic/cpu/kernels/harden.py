@@ -29,7 +29,7 @@ def harden(first: int, last: int, share: int, key0: int, key1: int, program: Pro
         low, high = pair_of_bits(key0, key1, gate % half, gates)
         word = low if gate < half else high
         if np.int64(word >> np.uint32(16)) < share:
-            # Of equal logits the first, as in all engines.
+            # The first of equal logits is chosen, as in all engines.
             best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
             # Only the coefficients change: `probs`, and with them the gradient, stay those of the softmax.
             for index in range(4):
