@@ -112,7 +112,7 @@ class CpuLocalSearch:
 
     @cached_property
     def _soft(self) -> SoftWorkspace:
-        """Workspace that computes derivatives; outputs without a loss get no adjoint from it."""
+        """Workspace that computes derivatives; outputs without a loss get no adjoint from one."""
         job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None

@@ -17,8 +17,8 @@ from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProg
 
 _WORD = ir.IntType(64)
 _LANES = (("+avx512f", 8), ("+avx2", 4), ("+sse2", 2), ("", 4))
-"""Number of words of a vector by LLVM feature: one register, or two on NEON, which has 32. With two of only 16 registers,
-half of the values would be spilled to memory."""
+"""Number of words of a vector by LLVM feature: one register, or two on NEON, which has 32. With two of only 16
+registers, half of the values would be spilled to memory."""
 
 _GATES: dict[int, Callable[..., Any]] = {
     AND: lambda b, x, y: b.and_(x, y),
