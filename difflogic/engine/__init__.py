@@ -1,1 +1,1 @@
-"""The contract between those who train and the engines: what an engine gets and gives."""
+"""Interface between training and the engines: what an engine takes and returns."""

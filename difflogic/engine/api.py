@@ -77,7 +77,7 @@ class Evaluation:
 class Model(Protocol):
     """Training runs of one shape on an engine, always at the same epoch.
 
-    The results of a run are bit for bit those of the run alone on the same engine. Lists have one entry per run.
+    The results of each run are bit for bit those that it has without the others. Lists have one entry per run.
     """
 
     @property
@@ -118,7 +118,7 @@ class Engine(Protocol):
 
     @property
     def selector(self) -> str:
-        """Value of `--engine` that opens it again: `cpu`, `reference`, `gpu:INDEX`."""
+        """Value of `--engine` that opens this engine again: `cpu`, `reference`, `gpu:INDEX`."""
 
     def rollout(
         self,
@@ -136,7 +136,7 @@ class Engine(Protocol):
             x: Initial states `[B, H, W, C]`; 0 or 1 in hard mode.
             steps: Number of steps, T.
             mode: `soft`, or `hard`: each gate is its most probable function, and the result is exact.
-            masks: `[T, H, W, 1]`: a cell takes its new state if it is 1. None for all cells.
+            masks: `[T, H, W, 1]`: 1 if a cell takes its new state, else 0. None for all cells.
             damage: Damage and faults during the rollout. Damaged states are returned as the next step reads them.
 
         Returns:
@@ -210,8 +210,8 @@ class Engine(Protocol):
             reserved: Bytes of that limit that are reserved for hard rollouts.
 
         Raises:
-            LimitError: Not all runs fit; the message contains the number that does.
-            UsageError: There is a limit, but the engine plans no memory.
+            LimitError: Not all runs fit; the message contains the number of runs that fit.
+            UsageError: `max_memory` is set, but the engine plans no memory.
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:

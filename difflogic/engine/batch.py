@@ -35,7 +35,7 @@ class Batch:
     """Initial states, float32 `[B, H, W, C]`."""
     y: npt.ArrayLike
     """Targets in the shape of `x`, of which the loss channels count, or `[J, B, H, W, loss_channels]`: one for each
-    loss step, or one for all (J is 1). Values that are `core.bits.IGNORED` do not count."""
+    loss step, or one for all (J is 1). Values equal to `core.bits.IGNORED` do not count."""
     steps: int
     loss_channels: int = 1
     masks: npt.ArrayLike | None = None
@@ -152,7 +152,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
 
 
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return `values` as an array of `dtype`. Raise DataError if they are no finite numbers."""
+    """Return `values` as an array of `dtype`. Raise DataError if they are not finite numbers."""
     try:
         with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
             array = np.asarray(values, dtype=dtype)

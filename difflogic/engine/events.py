@@ -6,12 +6,12 @@ over the cells of the grid, sampled for each sample and step; the square is clip
 **Faults**: before a CA step bits flip, and cells are stuck at 0 or 1 in all channels. Each bit of each sample and step
 has its own random word; each cell of a sample has one for the complete rollout. For soft states, a flip turns `x` into
 `1 - x` and changes the sign of the adjoint; the adjoint of a stuck cell is 0. A gate may be stuck for an epoch: it is 0
-or 1 for all inputs, and its logits get no gradient. The order for a state: its loss is taken, then it is damaged, then
-bits flip, then cells are stuck.
+or 1 for all inputs, and its logits get no gradient. The order for a state: first its loss, then
+damage, then flips, then stuck cells.
 
 **Stochastic hardening**: in each epoch a random share of the gates is evaluated as the most probable function. The
-gradient stays that of the softmax, at the values that the hard gate computes. As the share grows, training sees more
-and more of the loss that discretisation causes. The share is 0 up to an epoch, then grows linearly until another, and
+gradient stays that of the softmax, at the values that the hard gate computes. As the share grows, the loss includes
+more of the error that discretisation causes. The share is 0 up to an epoch, then grows linearly until another, and
 then is constant: an integer function of the epoch, the same on every engine and after a resume.
 """
 
@@ -55,7 +55,7 @@ def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
 
 
 def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
-    """Sample initial states `shape = [N, H, W, C]`: fair bits (`random`), boards (`boards`), or copies of `same`."""
+    """Sample initial states `shape = [N, H, W, C]`: random bits (`random`), boards (`boards`), or copies of `same`."""
     count, height, width, _ = shape
     if same is not None:
         return np.repeat(same[None], count, axis=0)
@@ -89,11 +89,11 @@ class FaultRates(NamedTuple):
     """Fault probabilities as engines use them: a random word below `p * 2^32` is a fault of probability `p`."""
 
     flip: int = 0
-    """Rate of flips, for a bit and step."""
+    """Rate of flips, per bit and step."""
     stuck: int = 0
-    """Rate of stuck cells, for a cell and sample."""
+    """Rate of stuck cells, per cell and sample."""
     gates: int = 0
-    """Rate of stuck gates, for a gate and epoch."""
+    """Rate of stuck gates, per gate and epoch."""
     value: int = EITHER
     """Value of stuck cells and gates: 0, 1, or EITHER to sample it."""
     listed: int = 0
@@ -131,7 +131,7 @@ class FaultRates(NamedTuple):
 
 
 def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
-    """Return two random words for each of `count` cells or gates: whether it fails, and the value it is stuck at."""
+    """Return two random words for each of `count` cells or gates: one for the failure, one for the stuck value."""
     return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
 
 
@@ -225,7 +225,7 @@ class Hardening(NamedTuple):
     first: int = 0
     """Number of epochs before the share begins to grow."""
     length: int = 1
-    """Number of epochs in which it grows, fewer than UNITS, so that products stay below 2^32."""
+    """Number of epochs in which the share grows, fewer than UNITS, so that products stay below 2^32."""
     peak: int = 0
     """Final share, in UNITS; 0 for no hardening."""
 

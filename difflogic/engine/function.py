@@ -134,7 +134,7 @@ class CircuitFunction(ABC):
         """Set the logits, `[P, 16]`; equal logits cost nothing.
 
         Raises:
-            DataError: They have another shape, or are not finite.
+            DataError: `logits` have another shape, or are not finite.
         """
         new = self._checked("logits", logits, self._logits.shape)
         if np.array_equal(new, self._logits):
@@ -143,7 +143,7 @@ class CircuitFunction(ABC):
         self._update()
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
-        """Compute `y` with these logits; all are arrays of a device, and stay there if it is the function's own."""
+        """Compute `y` with these logits; all are arrays of a device, and stay on it if the function is there too."""
         # Arrays are compared only by identity, without access to the device. They are referenced here, so that no other
         # array can get the identity of one that was freed.
         self._last = x, logits
@@ -151,17 +151,17 @@ class CircuitFunction(ABC):
         return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
-        """Compute `backward` for this `x` and `logits`; repeat their forward pass if there was another one since."""
+        """Compute `backward` for `x` and `logits`; repeat their forward pass if another pass has followed it."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         gradients, d_x = self.backward(arrays.get(d_y))
         return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
-        """Return the same function with the same logits on a `Device`; itself if it is there already.
+        """Return the function with the same logits on another `Device`, or itself if it is on that device already.
 
         Raises:
-            UsageError: `place` is a text.
+            UsageError: `place` is a string.
         """
         if isinstance(place, str):
             raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")

@@ -62,7 +62,7 @@ class OptimizerState:
 
 @dataclass(frozen=True, eq=False)
 class TrainState:
-    """State of a training; saved and loaded, training continues bit for bit on the same device and driver."""
+    """State of a training. From a saved state, training continues bit for bit on the same device and driver."""
 
     logits: Floats
     """`[P, 16]` in the order of `Circuit.flat_logits`."""
@@ -114,7 +114,7 @@ class Job:
     target: Floats | None
     """Target, `[H, W, loss_channels]`, 0 or 1; None if `rule` or `data` gives the targets."""
     probes: npt.NDArray[np.uint8]
-    """Initial states of the evaluation grids, `[P, H, W, C]`, 0 or 1, which are not trained on."""
+    """Initial states of the evaluation grids, `[P, H, W, C]`, 0 or 1; they are not used for training."""
     probe_masks: Floats | None = None
     """Fire masks of hard evaluation, `[T, H, W, 1]`, 0 or 1; None for a synchronous automaton."""
     start: npt.NDArray[np.uint8] | None = None
@@ -160,7 +160,7 @@ class Job:
         return self.targets(self.probes)[None].astype(np.float32)
 
     def first_targets(self) -> Floats:
-        """Return the targets before the first epoch, `[J, B, H, W, loss_channels]`, for rules those of empty grids."""
+        """Return targets before the first epoch, `[J, B, H, W, loss_channels]`; for a rule, those of empty grids."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
             return np.broadcast_to(self.target, (1, batch, *self.target.shape))
@@ -214,7 +214,7 @@ class Job:
 
     @property
     def listed(self) -> npt.NDArray[np.uint8]:
-        """`[H*W]`: 0 for a cell that works, 1 if the task has it stuck at 0, 2 if at 1."""
+        """Code of each cell, `[H*W]`: 0 for a cell that works, 1 if the task has it stuck at 0, 2 if at 1."""
         task = self.config.task
         cells = np.zeros((task.height, task.width), dtype=np.uint8)
         for row, column, value in task.stuck_listed:
@@ -223,7 +223,7 @@ class Job:
 
     @property
     def fixed_target(self) -> Floats:
-        """`target` of all rollouts. Raises DataError if it depends on the initial state."""
+        """Target `target` of all rollouts. Raises DataError if the target depends on the initial state."""
         if self.target is None:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
@@ -274,7 +274,7 @@ def start(config: Config) -> npt.NDArray[np.uint8] | None:
 def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.uint8]:
     """Return the initial states of the evaluation grids, `[P, H, W, C]`.
 
-    These are all boards, the only initial state, fair bits from a random stream of their own, or the inputs of held-out
+    These are all boards, the only initial state, random bits from a separate random stream, or the inputs of held-out
     data samples.
     """
     task, train = config.task, config.train
@@ -300,7 +300,7 @@ def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uin
 
 
 def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
-    """Yield the samples in order, at most `most` at a time."""
+    """Yield the samples in order, in parts of at most `most` samples."""
     for first in range(0, len(samples), most):
         yield samples.only(np.arange(first, min(first + most, len(samples))))
 
@@ -330,7 +330,7 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """Return words for the evaluation grids: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
+    """Return a phrase for the evaluation grids: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")

@@ -1,4 +1,4 @@
-"""Predict the memory of a training on this machine, before it allocates any."""
+"""Predict the memory of a training on this machine before any is allocated."""
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
@@ -7,13 +7,13 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.system.memory import physical_memory
 
 FLOAT = 4
-"""Bytes of a float32."""
+"""Number of bytes of a float32."""
 TILE = 32
-"""Cells of a tile of the CPU engine."""
+"""Number of cells of a tile of the CPU engine."""
 BLOCKS = 64
 """Maximum number of partial sums per gate."""
 SAVED = 6
-"""Copies of logits and moments while a checkpoint is written: arrays, their bytes, the previous state."""
+"""Number of copies of logits and moments while a checkpoint is written: arrays, their bytes, the previous state."""
 LEAST = 8
 """Minimum number of arrays `[G, 16]` of a model on any engine: logits and moments, on the device and on the host."""
 
@@ -26,7 +26,7 @@ def training_bytes(config: Config, threads: int) -> int:
     # States are rows of complete tiles, with a margin on either side of a row of the grid and a tile for neighbours.
     width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
     nodes = model.instances + PATCH * model.channels
-    # Logits of candidates have moments and gradients too, and inputs then have rows of their own.
+    # Logits of candidates have moments and gradients too, and inputs then have separate rows.
     wires, inputs = (2 * model.candidates, 2 * model.instances) if model.candidates > 1 else (0, 0)
     # By gate, by state, by fire mask, by target, by patch, by partial sum, by thread, and the tables of the layout.
     floats = (
@@ -84,7 +84,7 @@ def _check(model_bytes: int, population: int, amount: str, smaller: str) -> None
 
 
 def check_states(shape: Shape, outputs: int) -> None:
-    """Raise LimitError if the states of a rollout alone need more memory than this machine has."""
+    """Raise LimitError if only the states of a rollout need more memory than this machine has."""
     needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
     memory = physical_memory()
     if memory is not None and needed > memory:

@@ -17,8 +17,8 @@ T = TypeVar("T")
 def configs(config: Config, population: int) -> list[Config]:
     """Return one configuration per member: seed, seed + 1, ...
 
-    Raises ConfigError for a population below 1 or with seeds past the last, LimitError for one that this
-    machine's memory cannot hold.
+    Raises ConfigError for a population below 1 or with seeds past the last, LimitError for one that does
+    not fit this machine's memory.
     """
     if type(population) is not int or population < 1:
         raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
@@ -29,7 +29,7 @@ def configs(config: Config, population: int) -> list[Config]:
 
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
-    """Open models and return them as one; if an opener raises, close those before it."""
+    """Open models and return them as one model; if an opener raises, close those before it."""
     models = opened(openers)
     return models[0] if len(models) == 1 else SequentialModels(models)
 
@@ -47,7 +47,7 @@ def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
 
 
 class SequentialModels:
-    """Models as one, see `difflogic.engine.api.Model`: each in turn uses the complete machine."""
+    """Models that act as one `difflogic.engine.api.Model`: each in turn uses the complete machine."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.info = models[0].info

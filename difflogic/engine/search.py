@@ -28,23 +28,23 @@ from difflogic.core import prng
 from difflogic.core.gates import TRUTH
 
 STREAM = 0x73657474
-"""`fold_in` data of the search ("sett", which must not change), into which the epoch is folded."""
+"""`fold_in` data of the search ("sett", which must not change); the epoch is folded into the result."""
 LANES = 64
 """Number of circuits that are tested at once, one per bit of a word. The first is the current one."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Rounds between two rises of the costs, and in an epoch if a test has as many samples as a train step."""
+"""Number of rounds between two rises of the costs, and per epoch if a test has as many samples as a train step."""
 DRAWN = 4
 """Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
 """Indices of a candidate's random words: its start, the number of gates back from there, the function, the inputs
-taken.
+that are followed.
 
 An odd lane takes gate number `WHERE % n` of the n gates that a value with a loss depends on. An even lane begins at the
 gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, at most to the first layer of the
 update network; bit k of SIDES selects input A (0) or B (1) for wire k. The function g of the gate there becomes
-`(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes, lanes from GUIDED on take its number
-`WHERE % n` instead. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
+`(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes, lanes from GUIDED on take change number
+`WHERE % n` of the guide. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
 """
 STEADY, FEW = 50, 64
 """Costs do not rise while an epoch corrects at least one in STEADY mismatches: if the costs of hundreds of values had
@@ -67,7 +67,7 @@ class LocalSearch(Protocol):
         """Do one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`, in place.
 
         `gates [G]` change, and, if it `rises` and the epoch is stuck, the costs of mismatches, `costs`, uint32
-        `[J, loss_channels, P*H*W]`. Nothing changes if no value is wrong.
+        `[J, loss_channels, P*H*W]`. Nothing changes if there are no mismatches.
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
@@ -78,7 +78,7 @@ class LocalSearch(Protocol):
 
 
 def rounds(config: Config, probes: int) -> int:
-    """Return the rounds of an epoch: fewer if a test has more samples than a train step, so that it takes no longer."""
+    """Return the number of rounds of an epoch, lower if a test has more samples than a train step."""
     return max(1, ROUNDS * config.train.batch // probes)
 
 
@@ -97,7 +97,7 @@ def stuck(before: int, now: int) -> bool:
 def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:
     """Return the guide for `gates [G]` with the derivatives `slopes [G, 4]` by the entries of their truth tables.
 
-    It is int64 `[n, 2]`, the best first: a gate, and the bit of its id that changes; only changes that lower the costs.
+    The guide is int64 `[n, 2]`, the best change first: a gate, and the bit of its id. Each change lowers the costs.
     """
     # An entry that is 1 can only fall, and one that is 0 only rise. For gate 6, XOR, 0 1 1 0, with slopes -2, -1, 3 and
     # 1, the first change lowers the costs by 2, and the third by 3: bits 8 and 2 of the id.

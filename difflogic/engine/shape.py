@@ -27,7 +27,7 @@ class Shape:
     loss_channels: int = 1
     periodic: bool = False
     loss_steps: tuple[int, ...] = ()
-    """CA steps after which the loss is taken, as in TaskConfig; empty for the last only."""
+    """CA steps after which the loss is computed, as in TaskConfig; empty for the last step only."""
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
     targets: int = 1
@@ -87,7 +87,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Hyperparameters of clipping, AdamW and its schedule: `OptimizerConfig` and `ScheduleConfig` in kernels' names."""
+    """Hyperparameters of clipping, AdamW and its schedule, with the names that kernels use for the configuration."""
 
     lr: float = 0.05
     weight_decay: float = 0.01

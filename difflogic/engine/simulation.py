@@ -28,7 +28,7 @@ class SimulationSpec:
     """Seed of the fire masks."""
 
     def __post_init__(self) -> None:
-        # All neighbours must be different: on a torus two cells wide, left and right would be the same cell.
+        # All neighbours must be distinct: on a torus two cells wide, left and right would be the same cell.
         if not is_large_enough(self.height, self.width, self.netlist.neighbourhood):
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         if not 1 <= self.fire_units <= bernoulli.CERTAIN:
@@ -54,7 +54,7 @@ class SimulationSpec:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of one state as planes."""
+        """Number of bytes of one state as planes."""
         return 8 * self.height * self.channels * self.words
 
     @property
@@ -68,13 +68,13 @@ class Simulation(Protocol):
 
     spec: SimulationSpec
     step: int
-    """Number of the current step, which `put` sets."""
+    """Number of the current step; `put` sets it."""
 
     def put(self, planes: Planes, step: int = 0) -> None:
         """Set the state, and the number of its step."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """Run a number of steps; with `masks [T, H, words]` a cell fires if its bit is 1, instead of at random."""
+        """Run `steps` steps; with `masks [T, H, words]`, a cell fires if its bit is 1, and not at random."""
 
     def planes(self) -> Planes:
         """Return a copy of the state."""
