@@ -22,7 +22,7 @@ from difflogic.tensor.kernels.unary import unary
 
 Shape = tuple[int, ...]
 DeviceArray = Any
-"""Array on a device: it has a `shape`, `dtype`, `size` and `ndim`, and is otherwise opaque to all but its Arrays."""
+"""Array on a device: it has a `shape`, `dtype`, `size` and `ndim`, and only its Arrays can use its contents."""
 
 
 class Arrays(Protocol):
@@ -82,7 +82,7 @@ class HostArrays:
 
     @staticmethod
     def put(values: Array) -> Array:
-        # A copy, since a tensor owns its numbers.
+        # A copy, so that later changes by the caller have no effect.
         return np.array(values)
 
     get = put

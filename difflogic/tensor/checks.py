@@ -53,7 +53,7 @@ def integers(op: str, value: object) -> Shape:
 
 
 def unpacked(arguments: Sequence[Any]) -> Any:
-    """Return the arguments, or their only one if that is a list."""
+    """Return the arguments, or the only argument if that is a list."""
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], Iterable) else arguments
 
 

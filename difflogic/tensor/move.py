@@ -26,7 +26,7 @@ def to_device(values: T, device: Device | str) -> T:
         The same structure with copies.
 
     Raises:
-        UsageError: There is anything else in `values`.
+        UsageError: `values` contain anything else.
         DeviceError: The device cannot be used.
     """
     if isinstance(values, (Tensor, Module)):

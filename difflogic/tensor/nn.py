@@ -33,7 +33,7 @@ class Module:
     def to(self, device: Device | str) -> Self:
         """Copy the layer to another device, with parameters that are equal bit for bit.
 
-        An optimiser changes the parameters that it was made with: make it after the layer is moved.
+        An optimiser changes the parameters that were passed to it: create the optimiser after the move.
 
         Raises:
             DeviceError: The device cannot be used.
@@ -127,7 +127,7 @@ class Logic(Module):
     must be 0 or 1.
 
     Args:
-        circuit: Its wiring, and the initial logits.
+        circuit: Wiring and initial logits.
         steps: Number of steps of an automaton; 1 for a feed-forward circuit.
         hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
         device: Value of `--engine`, or a Device.
@@ -174,7 +174,7 @@ class Logic(Module):
         `goes_on[t - 1]`, bool `[T, B]`, is False. Gradients with respect to the logits pass all steps; `x` gets none.
         """
         arrays, steps = x._arrays, x.shape[0]
-        # A grid of its own, so that no other call uses the same function.
+        # A separate grid, so that no other call uses the same function.
         function = self._function((1, x.shape[1]))
         inputs, logits = x.numpy().copy(), self.logits.numpy()
         first = x.shape[2] - memory

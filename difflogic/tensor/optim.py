@@ -22,7 +22,7 @@ class Adam:
         max_norm: Maximum global norm, to which the gradients are clipped; None for no clipping.
 
     Raises:
-        UsageError: There is no parameter.
+        UsageError: `parameters` is empty.
         DeviceMismatchError: The parameters are on several devices.
 
         >>> x = Tensor([3.0], requires_grad=True)

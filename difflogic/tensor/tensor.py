@@ -31,7 +31,7 @@ class Tensor:
     Args:
         values: Numbers that NumPy can convert to an array; they are copied.
         device: Value of `--engine`, or a Device.
-        requires_grad: True if `backward` shall compute a gradient for this tensor.
+        requires_grad: True to let `backward` compute a gradient for this tensor.
         dtype: float32 or float64.
 
         >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -40,7 +40,7 @@ class Tensor:
         [2.0, 4.0, 6.0]
 
     Raises:
-        UsageError: `values` are no numbers, or the device does not support the dtype.
+        UsageError: `values` are not numbers, or the device does not support the dtype.
         ShapeError: There are more than eight axes.
         DeviceError: The device cannot be used.
     """
@@ -102,7 +102,7 @@ class Tensor:
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, device={str(self.device)!r})"
 
     def numpy(self) -> Array:
-        """Return a copy on the host, as soon as it is computed."""
+        """Wait until the tensor is computed, and return a copy on the host."""
         return self._arrays.get(self.data)
 
     def item(self) -> float:
@@ -134,7 +134,7 @@ class Tensor:
 
         Raises:
             ShapeError: `values` have another shape.
-            DeviceMismatchError: They are a tensor on another device.
+            DeviceMismatchError: `values` are a tensor on another device.
         """
         new = self._operand("assign", values) if isinstance(values, Tensor) else numbers("assign", values, self.dtype)
         if new.shape != self.shape:
@@ -174,8 +174,8 @@ class Tensor:
             adjoint: Gradient of the loss with respect to this tensor; None if this tensor is the loss, a single number.
 
         Raises:
-            ShapeError: There is no adjoint, but more than one number, or the adjoint has another shape.
-            UsageError: This tensor was computed from no tensor with `requires_grad`.
+            ShapeError: `adjoint` is None for a tensor of several numbers, or has another shape.
+            UsageError: This tensor does not depend on a tensor with `requires_grad`.
         """
         if not self.requires_grad:
             raise UsageError(
@@ -199,7 +199,7 @@ class Tensor:
         #     z: adjoint 1    adds x = 3 to the adjoint of y, and y = 9 to that of x
         #     y: adjoint 3    adds 3 * 3 twice to the adjoint of x, which is then 27 = 3 x^2
         #     x: adjoint 27   is the gradient
-        # A depth-first walk would process x with the 9 alone, and again for every other path: after thirty sums y + y
+        # A depth-first walk would process x with only the 9, and again for every other path: after thirty sums y + y
         # in a row there are a billion paths. The heap returns the smallest number first, hence the minus.
         waiting, adjoints, order = {self._made: self}, {self._made: d_self}, [-self._made]
         while order:
@@ -337,7 +337,7 @@ class Tensor:
     # Along axes
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """Return the sum over one axis, several, or all; with `keepdims` they stay, with size 1."""
+        """Return the sum over one axis, several, or all; with `keepdims` these axes stay, with size 1."""
         axes, shape, arrays = axes_of("sum", axis, self.ndim), self.shape, self._arrays
         aligned = tuple(1 if k in axes else size for k, size in enumerate(shape))
         y = arrays.reduce("sum", axes, self.data)
@@ -362,7 +362,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
-        """Permute the axes: axis k of the result is axis `axes[k]` of this; without arguments, reverse them."""
+        """Permute the axes: axis k of the result is axis `axes[k]` of this tensor; reverse all without arguments."""
         order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
             raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
@@ -380,7 +380,7 @@ def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
 
     Args:
         tensors: Tensors with at least one axis.
-        places: Numbers of the rows, each of which may occur several times.
+        places: Indices of the rows, which may repeat.
 
     Raises:
         ShapeError: A tensor has no row with one of these numbers, or no axis.

@@ -12,7 +12,7 @@ from difflogic.engine.shape import Array
 
 
 class AdamSettings(NamedTuple):
-    """Hyperparameters that are constant during a training."""
+    """Hyperparameters that are constant during training."""
 
     beta1: float = 0.9
     beta2: float = 0.999

@@ -7,7 +7,7 @@ from difflogic.engine.shape import Array
 ALONE = 1 << 18
 """Maximum number of multiplications that OpenBLAS does in the calling thread."""
 SHORT = 1 << 22
-"""Maximum number of multiplications, about 0.1 ms, of a product that is divided into pieces of that size."""
+"""Maximum number of multiplications, about 0.1 ms, of a product that is divided into pieces of ALONE."""
 
 
 def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:

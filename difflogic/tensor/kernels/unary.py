@@ -25,7 +25,7 @@ OPS: dict[str, Callable[[Array], Array]] = {
 }
 """Operations, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
-"""Operations that may yield infinity or NaN, without warnings."""
+"""Operations whose warnings of infinity and NaN are suppressed."""
 
 
 def unary(op: str, x: Array) -> Array:
