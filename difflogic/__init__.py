@@ -99,7 +99,7 @@ if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type An
 
 
 def _page(circuit: object) -> str | None:
-    """Return the page of a circuit for a notebook, by a module that is only imported then."""
+    """Return the HTML page of a circuit for a notebook, importing its module on first use."""
     html: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
     return html
 

@@ -18,7 +18,7 @@ class Limits:
     """Limits in JSON Schema, as far as it can express them."""
 
     def allows(self, value: Any) -> bool:
-        """Return whether the field takes a value of any type."""
+        """Return whether the field accepts a value; the value may be of any type."""
         try:
             return self.holds(value)
         except TypeError:

@@ -71,7 +71,7 @@ class LocalSearch(Protocol):
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
-        """Return the derivatives of the costs by the entries of the gates' truth tables, `[G, 4]`."""
+        """Return the derivatives of the costs with respect to the entries of the gates' truth tables, `[G, 4]`."""
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
         """Return the mismatches of the evaluation grids for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""

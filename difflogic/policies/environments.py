@@ -281,7 +281,7 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
 
 
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
-    """Return the configuration for an environment that is named in place of a preset; None for any other name.
+    """Return the configuration for an environment's name given as a preset; None if it is no environment.
 
     If `is_named`, every name that is no preset of agents names an environment. Raises what `of_name` raises.
     """

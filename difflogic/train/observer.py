@@ -99,7 +99,7 @@ class Observer:
     """
 
     stop: Stop | None = None
-    """Object that may request the end of the run, which is then saved; None: the signals of `signals.watched` do."""
+    """Object that can request the end of the run, which is then saved; None: the signals of `signals.watched`."""
     log_interval: int = 10
     """Epochs between two calls of `logged`."""
 

@@ -14,7 +14,7 @@ _XNOR = 9
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return `NAME.blif`."""
+    """Return the text of the file `NAME.blif` by its name."""
     return {f"{name}.blif": _model(netlist, f"{name}_{netlist.kind}")}
 
 

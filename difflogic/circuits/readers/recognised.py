@@ -18,7 +18,7 @@ _KINDS = {
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a file that contains no circuit, or an empty text."""
+    """Return the kind of a file that contains no circuit, or an empty string for other files."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return "a table: `train --data FILE --label COLUMN` learns a column of one"
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Circuits of named signals, as in BLIF and AIGER: their gates, and a cell or function by the names.
+"""Convert circuits of named signals, as in BLIF and AIGER, to netlists of a cell or function.
 
 Inputs `patch[i]` and outputs `result[c]` are those of a cell, numbered as in the exports of difflogic. Other names are
 a function's, and become identifiers. As with ABC's `comb`, a latch `s` becomes an input, and its next value the output

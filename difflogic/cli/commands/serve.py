@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def environment(text: str) -> str:
-    """Check a name that gymnasium itself has registered: a type for click."""
+    """Parse the name of an environment that Gymnasium itself registers, as a click type."""
     if ":" in text:
         raise click.BadParameter(f"{text!r} would import a module: expected an environment of gymnasium itself.")
     from difflogic.policies.environments import threshold

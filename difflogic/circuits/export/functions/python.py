@@ -1,4 +1,4 @@
-"""Export of a Python file that needs only NumPy. The proof runs it in floating point and in fixed point."""
+"""Export of a Python file that needs only NumPy. Verification runs it in floating and fixed point."""
 
 import numpy as np
 
