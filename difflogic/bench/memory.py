@@ -1,4 +1,4 @@
-"""Measure the memory of a case, beyond that of an idle interpreter, in a process of its own.
+"""Measure the memory of a case, beyond that of an idle interpreter, in a separate process.
 
 Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak in bytes.
 """

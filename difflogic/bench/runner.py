@@ -35,7 +35,7 @@ class Effort:
     case_seconds: float = 15.0
     """Target seconds of a contender's rounds; a group with a slow one has fewer rounds, but at least three."""
     memory: bool = True
-    """True to measure peak memory too, each in a process of its own."""
+    """True to measure peak memory too, each in a separate process."""
 
 
 STOPPED = "stopped"

@@ -11,7 +11,7 @@ from difflogic.gpu.kernels import Binding, bindings
 
 Shape = tuple[int, ...]
 MOST_AXES = 8
-"""Largest number of axes of a tensor, broadcast axes included."""
+"""Maximum number of axes of a tensor, broadcast axes included."""
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,14 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 MOST_PENDING = 256
-"""Largest number of dispatches that are collected before a submit."""
+"""Maximum number of dispatches that are collected before a submit."""
 MOST_KEPT = 1024
-"""Largest number of cached uniforms, and of cached constants."""
+"""Maximum number of cached uniforms, and of cached constants."""
 SHARERS = 64
 ENTRIES = 64
 """Invocations of a workgroup in kernels that sum, and entries that each of them adds, as in the shaders."""
 SIDE_BY_SIDE = 8
-"""Largest number of columns that a workgroup sums at once."""
+"""Maximum number of columns that a workgroup sums at once."""
 FEW = 32
 """Largest length of a row that a single invocation sums."""
 TILE = 64

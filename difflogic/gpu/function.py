@@ -22,7 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Largest number of cells that are padded to complete chunks on the device, by a product with a square matrix."""
+"""Maximum number of cells that are padded to complete chunks on the device, by a product with a square matrix."""
 
 
 class GpuFunction(CircuitFunction):

@@ -67,7 +67,7 @@ class Tiled:
 
     tiles: Callable[[Plan], int]
     workgroups: Callable[[Plan], int]
-    """Largest number of workgroups; each may have scratch memory of its own."""
+    """Maximum number of workgroups; each may have separate scratch memory."""
     work: Callable[[Plan], int]
     """Number of gate evaluations for one chunk of each lane."""
     parts: Callable[[Plan], int] = lambda plan: 1

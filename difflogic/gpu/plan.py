@@ -18,9 +18,9 @@ from difflogic.model.layout import Layout
 CHUNK = 16
 """Cells that one invocation processes at once."""
 MAX_BLOCKS = 128
-"""Largest number of partial sums per instance; with more cells, blocks grow."""
+"""Maximum number of partial sums per instance; with more cells, blocks grow."""
 MAX_SCRATCH_GROUPS = 256
-"""Largest number of workgroups if each needs scratch memory of its own; they loop over the rest."""
+"""Maximum number of workgroups if each needs separate scratch memory; they loop over the rest."""
 SCRATCH_BYTES = 96 << 20
 """Largest scratch memory, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
@@ -71,7 +71,7 @@ class Plan:
     most_bytes: int = (1 << 31) - 4
     """Maximum number of bytes of a binding."""
     model_groups: int = 1
-    """Number of groups of models, of even size, each with buffers of its own."""
+    """Number of groups of models, of even size, each with separate buffers."""
 
     @property
     def models(self) -> int:
@@ -303,7 +303,7 @@ class Plan:
     def buffer_bytes(self) -> dict[str, int]:
         """Bytes of each storage buffer; `buffer_counts` has the number of buffers."""
         layout, shape, each = self.layout, self.shape, self.models
-        # What a model has of its own comes `each` times, one model behind the other in the same buffer.
+        # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
         chunk_bytes = CHUNK * 4
         masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {

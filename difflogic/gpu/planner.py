@@ -28,7 +28,7 @@ MAX_GATES = 65535 * 8
 SAMPLES = ("x", "y")
 """Names of the buffers of samples."""
 CARD_KEEP_BYTES = 16 << 30
-"""KEEP_BYTES on a card with memory of its own: a hundred checkerboards."""
+"""KEEP_BYTES on a card with dedicated memory: a hundred checkerboards."""
 KEEP_SHARE = 8
 """Divisor of the machine's memory up to which software, which shares it, stores nodes or states."""
 MANY_CHUNKS = 48

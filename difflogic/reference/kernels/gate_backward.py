@@ -22,7 +22,7 @@ def gate_backward(
     d_patches: Array,
     partials: Array,
 ) -> None:
-    """`d_next [9*C, cells]`, what step `at+1` left, leads to `d_patches` of step `at`; moments are added to `partials`.
+    """Compute `d_patches` of step `at` from `d_next [9*C, cells]` of step `at+1`, and add moments to `partials`.
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
     `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, which get

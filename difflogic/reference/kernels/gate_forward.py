@@ -18,7 +18,7 @@ def gate_forward(
     next_state: Array,
     values: Array,
 ) -> None:
-    """`state -> next_state`, `[C, cells]` and `[outputs, cells]`, leaving every node's value in `values [N, cells]`.
+    """Compute `state [C, cells] -> next_state [outputs, cells]`, and store all nodes in `values [N, cells]`.
 
     A gate is `c0 + ca*a + cb*b + cab*a*b`; with candidates, each input is `sum_j share_j * candidate_j`.
     `masks [T, H*W]`: where 0, a cell keeps its old state.

@@ -13,7 +13,7 @@ from difflogic.reference.kernels.coefficients import softmax
 def gradients(
     rates: FaultRates, layout: Layout, partials: Array, logits: Array, gradients: Array, control: Array
 ) -> None:
-    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[P, 16]`.
+    """Compute `d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[P, 16]`.
 
     For candidates, `d_w` are the moments themselves, `partials [I, 4 + 2k]`. The gradients of a gate that is stuck in
     this epoch are 0. Sets the control block's flag if a gradient is not finite.

@@ -19,7 +19,7 @@ def hard_forward(
     next_words: Array,
     values: Array,
 ) -> None:
-    """`words -> next_words`, uint32 `[C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
+    """Compute `words -> next_words`, uint32 `[C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
 
     Bit `3 - (2a + b)` of a gate's id is its output, so a gate on words is four masked terms.
     """

@@ -9,7 +9,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_partials: Array, control: Array) -> None:
-    """`sum (y - target)^2` of the last state, per cell; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
+    """Compute each cell's `sum (y - target)^2`; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
 
     Its adjoint is written to the centre of a cell's own patch, where the first backward step gathers it.
     """

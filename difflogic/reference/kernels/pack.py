@@ -7,7 +7,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets: Array, counts: Array) -> None:
-    """`state [C, cells]` of 0 and 1 -> the last groups of `words [C, groups*H*W]`; clears the counts.
+    """Pack `state [C, cells]` of 0 and 1 into the last groups of `words [C, groups*H*W]`, and clear the counts.
 
     `targets [J, loss_channels, cells]` -> those of `hard_targets [J, loss_channels, groups*H*W, 2]`.
     """
