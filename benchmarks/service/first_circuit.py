@@ -7,6 +7,7 @@ A visitor who knows the way, in Chromium: real clicks, a real file, a real worke
 
 from __future__ import annotations
 
+import base64
 import json
 import statistics
 import sys
@@ -28,6 +29,13 @@ CONTROLS = """[...document.querySelectorAll("a[href], button, input, select, tex
     .filter((each) => each.checkVisibility() && !each.closest("#top")).length"""
 
 
+def screenshot(page: Page, path: Path) -> None:
+    """Write a PNG of the entire page, also beyond its window."""
+    size = page.call("Page.getLayoutMetrics")["cssContentSize"]
+    shot = page.call("Page.captureScreenshot", captureBeyondViewport=True, clip={**size, "scale": 1})
+    path.write_bytes(base64.b64decode(shot["data"]))
+
+
 class Visit:
     """A way through the page, counted."""
 
@@ -46,7 +54,7 @@ class Visit:
         height = self._page.js("document.documentElement.scrollHeight")
         self.views[name] = [self._page.js(CONTROLS), height]
         if self._folder is not None:
-            self._page.screenshot(self._folder / f"{name}.png", whole=True)
+            screenshot(self._page, self._folder / f"{name}.png")
 
     def click(self, selector: str) -> None:
         self.acts += 1

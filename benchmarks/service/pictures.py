@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.service.first_circuit import signed_in
+from benchmarks.service.first_circuit import screenshot, signed_in
 from benchmarks.service.jobs import config, ended, spec_of
 from difflogic.config import presets, recipes
 from difflogic.serve.store.presence import Presence
@@ -51,7 +51,7 @@ class Camera:
                 page.js(script)
             page.see(text, selector)
             page.js("new Promise((done) => setTimeout(done, 700))")  # images and curves come a little later
-            page.screenshot(self._folder / f"{name}-{look}.png", whole=True)
+            screenshot(page, self._folder / f"{name}-{look}.png")
             self.found += [f"{name}-{look}: {each}" for each in barriers(page)]
             if page.js("document.documentElement.scrollWidth > innerWidth"):
                 self.found.append(f"{name}-{look}: wider than its window")
