@@ -256,7 +256,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
         return float(launch.workgroup_size * launch.chunks_per_workgroup)
 
     one = tuner(speed)
-    one._tell = lambda text, progress: seen.extend([progress] if progress else [])
+    one._report = lambda text, progress: seen.extend([progress] if progress else [])
     assert [[len(sweep) for sweep in family] for family in one.families] == [[1], [3, 3, 3, 2]]
     one.run()
     swept = list(
