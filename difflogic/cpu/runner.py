@@ -67,6 +67,21 @@ def run(
     An epoch writes `(loss, skipped)` to `history`, float32 `[epochs, 2]`. `counters` are those of `atomics.take`.
     """
     before = flush_denormals()  # restored at the end: the thread may be the caller's
+    _work(thread, phases, program, grid, steps, buffers, history, counters)
+    restore(before)
+
+
+@inlined
+def _work(
+    thread: int,
+    phases: Array,
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    buffers: Buffers,
+    history: Array,
+    counters: Array,
+) -> None:
     # One call runs many epochs: nothing between two epochs, or two steps, needs Python.
     items, count = grid.blocks, len(phases)
     total = len(history) * count * items
@@ -80,7 +95,6 @@ def run(
         step_grid = _on_step(grid, steps, step)
         _item(thread, kind, step, item, program, step_grid, steps, buffers, history[number // count])
         fetch_add(counters, DONE, 1)
-    restore(before)
 
 
 @inlined

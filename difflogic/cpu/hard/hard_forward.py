@@ -52,6 +52,13 @@ def run_hard(
     thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
 ) -> None:
     """Do this thread's part of `steps` steps from `words[0]`; one thread simplifies the circuit first."""
+    _steps(thread, steps, program, logits, buffers, plan, counters)
+
+
+@inlined
+def _steps(
+    thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
+) -> None:
     items = buffers.tiles[0]
     total = (steps + 1) * items
     while True:
