@@ -74,38 +74,38 @@ def _agreement(before: Frames, after: Frames) -> float:
     return max(shares)
 
 
-def other_axes(film: Frames) -> Iterator[Reading]:
+def other_axes(frames: Frames) -> Iterator[Reading]:
     """Yield readings of an array with its axes in other orders."""
     orders = [(-1, 0, "with its last axis as time")]
-    if film.ndim == 4:
+    if frames.ndim == 4:
         orders += [(1, -1, "with its second axis as channels"), (2, 0, "with its third axis as time")]
-        cells = (-1, *film.shape[2:])
-        several = f"as {len(film)} recordings [T, H, W]: give them to --data as frames [N, T, H, W, 1]"
-        yield several, film[:, :-1].reshape(cells), film[:, 1:].reshape(cells)
+        cells = (-1, *frames.shape[2:])
+        several = f"as {len(frames)} recordings [T, H, W]: give them to --data as frames [N, T, H, W, 1]"
+        yield several, frames[:, :-1].reshape(cells), frames[:, 1:].reshape(cells)
     for source, target, mistake in orders:
-        moved = np.moveaxis(film, source, target)
-        yield f"{mistake}: save np.moveaxis(film, {source}, {target})", moved[:-1], moved[1:]
+        moved = np.moveaxis(frames, source, target)
+        yield f"{mistake}: save np.moveaxis(frames, {source}, {target})", moved[:-1], moved[1:]
 
 
-def _other_frames(film: Frames) -> Iterator[Reading]:
+def _other_frames(frames: Frames) -> Iterator[Reading]:
     """Yield readings of a recording that has superfluous or missing frames."""
-    new = film[np.r_[True, (film[1:] != film[:-1]).reshape(len(film) - 1, -1).any(axis=1)]]
+    new = frames[np.r_[True, (frames[1:] != frames[:-1]).reshape(len(frames) - 1, -1).any(axis=1)]]
     yield "without the frames that repeat the one before", new[:-1], new[1:]
-    yield "with every second frame left out: save film[::2]", film[::2][:-1], film[::2][1:]
+    yield "with every second frame left out: save frames[::2]", frames[::2][:-1], frames[::2][1:]
     # A cell after two steps depends on 5x5 cells, which are the neighbourhoods of 3x3 neighbourhoods.
-    bits = bits_of(film[: max(3, CELLS // math.prod(film.shape[1:3]))])
+    bits = bits_of(frames[: max(3, CELLS // math.prod(frames.shape[1:3]))])
     for is_periodic in (True, False):
         around = 1 + neighbourhoods(bits[:-1], is_periodic, "moore").reshape(bits[1:].shape[:3])
         yield "of two steps a frame: record every step, and not every second one", around, bits[1:]
 
 
-def _other_cells(film: Frames) -> Iterator[Reading]:
+def _other_cells(frames: Frames) -> Iterator[Reading]:
     """Yield readings of states without a margin, grid lines, or pixels beyond the first of each cell."""
-    if film.ndim == 4:
+    if frames.ndim == 4:
         return
-    rows, columns = (np.flatnonzero((film != film[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))
+    rows, columns = (np.flatnonzero((frames != frames[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))
     for margin in ("", "its margin")[: 1 + bool(len(rows))]:
-        part = film[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else film
+        part = frames[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else frames
         for width in range(4):  # of grid lines, in pixels
             faults = " and ".join(filter(None, (margin, "its grid lines" if width else "")))
             for frames, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
@@ -113,19 +113,19 @@ def _other_cells(film: Frames) -> Iterator[Reading]:
             part = _without_lines(_without_lines(part, 1), 2)
 
 
-def _sampled(film: Frames) -> Frames:
+def _sampled(frames: Frames) -> Frames:
     """Return one pixel per cell; a cell may be any number of pixels wide and high."""
     for axis in (1, 2):
-        changes = np.diff(film, axis=axis).any(axis=(0, 3 - axis))
-        film = film.take(np.flatnonzero(np.r_[True, changes]), axis=axis)
-    return film
+        changes = np.diff(frames, axis=axis).any(axis=(0, 3 - axis))
+        frames = frames.take(np.flatnonzero(np.r_[True, changes]), axis=axis)
+    return frames
 
 
-def _without_lines(film: Frames, axis: int) -> Frames:
+def _without_lines(frames: Frames, axis: int) -> Frames:
     """Return the pixels without grid lines, which are equally spaced rows or columns of one colour."""
-    are_plain = (film == film.take([0], 3 - axis)[:1]).all(axis=(0, 3 - axis))
+    are_plain = (frames == frames.take([0], 3 - axis)[:1]).all(axis=(0, 3 - axis))
     for distance in range(2, min(64, len(are_plain) // 2) + 1):
         for start in range(distance):
             if are_plain[start::distance].all():
-                return np.delete(film, np.s_[start::distance], axis)
-    return film
+                return np.delete(frames, np.s_[start::distance], axis)
+    return frames

@@ -120,7 +120,7 @@ def _check_size(path: Path, cells: int) -> None:
     """Raise LimitError for more than MOST_CELLS."""
     if cells > MOST_CELLS:
         raise LimitError(
-            f"The recording {path} has {cells} cells in all frames, expected at most {MOST_CELLS}: give fewer frames."
+            f"The recording {path} has {cells} cells in all frames, expected at most {MOST_CELLS}: give a shorter one."
         )
 
 

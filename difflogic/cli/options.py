@@ -67,7 +67,8 @@ class _Path(click.Path):
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
 
 
-PATH, POSITIVE = _Path(path_type=Path), click.FloatRange(min=0, min_open=True)
+PATH = _Path(path_type=Path)
+POSITIVE = click.FloatRange(min=0, min_open=True)
 GIVEN_OTHERWISE = ("preset", "config", "set")
 """Options of a request that commands have as PRESET, `--config` and `--set`."""
 
@@ -85,7 +86,9 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
 
 FORCE = "difflogic.force"
 """Key of `--force` in the context of click."""
-quick_option = click.option("--quick", is_flag=True, help="Use fewer initial states, and tests a tenth as long.")
+quick_option = click.option(
+    "--quick", is_flag=True, help="Use fewer initial states, and shorten the two long tests to a tenth."
+)
 # It is eager, since the callbacks of output files read it, whatever the order on the command line.
 force_option = click.option(
     "--force",
@@ -215,7 +218,9 @@ engine_options = together(
     options_of("run", where=lambda option: option.name == "engine"),
     click.option("--require-hardware", is_flag=True, help="Use only hardware GPUs."),
 )
-config_option = click.option("--config", "config_file", type=PATH, metavar="FILE", help="A TOML configuration file.")
+config_option = click.option(
+    "--config", "config_file", type=PATH, metavar="FILE", help="A TOML configuration file, as `difflogic init` writes."
+)
 
 recipe_option = options_of("what", where=lambda option: option.name == "recipe")
 set_option = click.option(
@@ -276,7 +281,9 @@ run_options = together(
         help="Also log the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
     ),
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
-    click.option("--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device."),
+    click.option(
+        "--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device and driver."
+    ),
     json_option,
 )
 """Options for the run folder and the output of a training on this machine."""
@@ -317,9 +324,10 @@ def take_engine(options: dict[str, Any]) -> Engine | None:
     from difflogic.devices import open as placement
 
     selector = engine_selector(options.pop("engine"), options.pop("gpu"))
-    if not options.pop("require_hardware"):
-        return None if selector is None else placement.place(selector, trusted=True).engine
-    return placement.place(selector or "auto", require_hardware=True, trusted=True).engine
+    is_hardware = options.pop("require_hardware")
+    if selector is None and not is_hardware:
+        return None
+    return placement.place(selector or "auto", is_hardware, trusted=True).engine
 
 
 def show_choice(sentence: str) -> None:

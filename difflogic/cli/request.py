@@ -103,7 +103,9 @@ def axes(over: Sequence[str]) -> dict[str, str]:
     for axis in over:
         path, equals, text = axis.partition("=")
         if not equals or not path.strip():
-            raise UsageError(f"--over takes FIELD=VALUES, say optimizer.lr=0.02,0.2 or seed=0..31, got {axis[:99]!r}.")
+            raise UsageError(
+                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {axis[:99]!r}."
+            )
         if path.strip() in values:
             raise UsageError("--over has a field twice: give all its values at once.")
         values[path.strip()] = text

@@ -182,15 +182,15 @@ def test_gates_of_many_inputs_and_constants_are_read() -> None:
         (lambda data: data["connectors"].append(connector("i_6", "l_1_96", "in3")), "'l_1_96' has no port 'in3'"),
         (lambda data: data["connectors"].append(connector("i_6", "l_16_6", "in2")), "'l_16_6' has no port 'in2'"),
         (lambda data: data["connectors"].append(connector("i_6", "i_0", "in")), "'i_0' has no port 'in'"),
-        (lambda data: data["connectors"][0]["from"].update(port="in"), "must lead from an output to an input"),
+        (lambda data: data["connectors"][0]["from"].update(port="in"), "must lead from the port 'out' of a device"),
         (lambda data: data["connectors"].append({"from": 1}), "A connector needs from and to"),
         (
             lambda data: data["connectors"].append(connector("i_0", "void", "in")),
-            "must lead from an output to an input",
+            "must lead from the port 'out' of a device",
         ),
         (
             lambda data: data["connectors"].append(connector("void", "o_0", "in")),
-            "must lead from an output to an input",
+            "must lead from the port 'out' of a device",
         ),
         (lambda data: data["connectors"][0]["from"].update(id="o_1"), "leads nowhere"),
         (lambda data: data.update(subcircuits={"x": {}}), "no subcircuits"),

@@ -116,12 +116,12 @@ def with_lines(film: np.ndarray) -> np.ndarray:
 
 
 FAULTS = {
-    "with its last axis as time: save np.moveaxis(film, -1, 0)": lambda film: film.transpose(1, 2, 0),
+    "with its last axis as time: save np.moveaxis(frames, -1, 0)": lambda film: film.transpose(1, 2, 0),
     "with its second axis as channels: save": lambda film: np.stack([film, 1 - film, 0 * film], axis=1),
     "with its third axis as time: save": lambda film: np.stack([film, 1 - film], -1).transpose(1, 2, 0, 3),
     "as 3 recordings [T, H, W]: give them to --data": lambda film: np.stack([film, film[:, ::-1], 1 * film[..., ::-1]]),
     "without the frames that repeat": lambda film: film[[0, 0, 1, 2, 2, 2, *range(3, len(film))]],
-    "with every second frame left out: save film[::2]": lambda film: np.insert(film, range(1, 13), film[::-1], 0),
+    "with every second frame left out: save frames[::2]": lambda film: np.insert(film, range(1, 13), film[::-1], 0),
     "of two steps a frame: record every step": lambda film: film,
     "without its margin.": lambda film: np.pad(film, ((0, 0), (3, 1), (0, 2))),
     "without its grid lines with one pixel a cell.": with_lines,

@@ -210,7 +210,7 @@ def test_adapter_backend_and_driver_are_printed(capsys: pytest.CaptureFixture[st
     TrainingReporter(sinks.Lines()).began(beginning(SOFTWARE))
     captured = capsys.readouterr()
     assert "Engine gpu: llvmpipe (CPU, Vulkan, Mesa 25); auto found it\n" in captured.out
-    assert captured.err == ("Warning: llvmpipe is a software adapter, a slow GPU that the CPU emulates.\n")
+    assert captured.err == ("Warning: llvmpipe is a software adapter: a GPU that the CPU emulates, correct but slow.\n")
     TrainingReporter(sinks.JsonLines()).began(beginning(SOFTWARE))
     assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["begin", "notice"]
     TrainingReporter(sinks.Lines()).began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))

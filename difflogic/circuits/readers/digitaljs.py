@@ -107,7 +107,9 @@ def _ports(
                 f"A connector needs from and to, each with id and port, got {connector!r:.80}."
             ) from error
         if not is_valid or not isinstance(port, str):
-            raise CircuitError(f"A connector from {source!r} to {target!r} must lead from an output to an input.")
+            raise CircuitError(
+                f"A connector from {source!r} to {target!r} must lead from the port 'out' of a device to another."
+            )
         if ports.setdefault(target, {}).setdefault(port, names[source]) != names[source]:
             raise CircuitError(
                 f"The port {port!r} of {target!r} is driven twice, by {ports[target][port]!r} and {names[source]!r}."

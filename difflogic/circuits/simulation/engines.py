@@ -53,8 +53,10 @@ def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", s
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
     if name == "auto":
         return _fastest(spec, start, steps)
-    opened: Simulation = ReferenceSimulation(spec)
-    if name != "reference":
+    opened: Simulation
+    if name == "reference":
+        opened = ReferenceSimulation(spec)
+    else:
         opened = _numba(spec) if name == "numba" else _gpu(spec, which or None)
     opened.put(start)
     return Opened(name, opened, "was asked for")

@@ -82,8 +82,8 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
         raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
     # Changes are found on some rollouts and verified on others: a change that fits the first by chance is undone.
-    seen = _rollouts(netlist, config, job.probes(config), 0)
     starts = job.probes(config)
+    seen = _rollouts(netlist, config, starts, 0)
     if config.task.start == "random":
         starts = np.random.default_rng(_SEED).integers(0, 2, (FRESH, *starts.shape[1:]), dtype=np.uint8)
     elif config.train.asynchronous:
@@ -98,7 +98,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
     """Remove gates that the rollouts do not need; undo each pass after which `holds(cell)` is False."""
     changes: dict[str, Callable[[Cell], Cell]] = {
-        "don't cares outside the rollouts": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
+        "don't cares outside the rollouts used": lambda cell: replace(cell, graph=_simplified_on(rollouts, cell)),
         "gates replaced by constants or wires": lambda cell: replace(
             cell, graph=_tried(rollouts, cell, search.on_pass)
         ),
@@ -179,7 +179,7 @@ def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
         for constant in (FALSE, TRUE) if output > TRUE else ():
             changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
     # Gates near the outputs come first, since their replacement makes most other gates dead.
-    for node in range(graph.size - 1, graph.first - 1, -1):
+    for node in reversed(graph.nodes):
         _, a, b = graph.gates[node - graph.first]
         changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]
     return changes

@@ -28,7 +28,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -233,9 +232,11 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     builder = Builder(height * width * netlist.channels)
     first = 2 * np.arange(1, builder.inputs + 1).reshape(height, width, netlist.channels)
     state = first.tolist()
-    known = list(islice(_known(netlist, height, width), steps + 1))
-    for step in range(steps):
-        can, must = (_grid(numbers, height, width) for numbers in known[min(step + 1, len(known) - 1)])
+    simulation = _known(netlist, height, width)
+    known = next(simulation)
+    for _ in range(steps):
+        known = next(simulation, known)
+        can, must = (_grid(numbers, height, width) for numbers in known)
         # Constants replace the cones of known values, which are many near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
         for y, x, channel in np.argwhere(can == must).tolist():

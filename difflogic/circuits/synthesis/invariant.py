@@ -148,7 +148,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             )
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
-                raise ToolError("The SAT solver gave a wrong answer: leave out `from_start`.")
+                raise ToolError("The SAT solver gave an answer that violates no clause: leave out `from_start`.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

@@ -53,5 +53,5 @@ def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart
     # ABC's initial state is an initial state too, and from that state the image is wrong at the compared step.
     start = grid.cell.after(start, wrong_at - grid.steps)
     if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
-        raise ToolError(f"{tools.ABC} gave a counterexample that shows the target.")
+        raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit reaches the target.")
     return EveryStart(False, METHOD, f"a start is wrong at step {grid.steps}", counterexample=start)

@@ -38,7 +38,7 @@ NOT_PASSED = "Some tests failed: use another adapter (--engine gpu:INDEX) or --e
 @work_options
 @click.option("--adapter", metavar="INDEX|NAME", help="Check only this adapter [all; for memory the first].")
 @click.option("--list", "only_list", is_flag=True, help="List the devices without testing them.")
-@click.option("--population", type=int, metavar="M", help="With PRESET or RUN: the number of models [1].")
+@click.option("--population", type=int, metavar="M", help="With PRESET or RUN: models trained at once [1].")
 @click.option("--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the most device memory to use.")
 @click.option("--report", is_flag=True, help="Print a text for a bug report. It contains nothing private.")
 @json_document_option
@@ -74,7 +74,6 @@ def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable
     """List the devices and test the adapters; `write` is None if the output is one JSON document."""
     from difflogic.devices import selftest
     from difflogic.devices.device import Device
-    from difflogic.devices.selftest import Check
     from difflogic.gpu.adapter import NO_ADAPTER
 
     versions = {"difflogic": __version__, "python": platform.python_version()}
@@ -85,11 +84,12 @@ def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable
     results = []
     for device in Device.all() if adapter is None else [Device(f"gpu:{adapter}")]:
         show("\n" + "\n".join(_lines(device)))
-        results.append((device, checks := list[Check]()))
+        checks: list[Check] = []
         if device.adapter is not None and not only_list:
             # By index, since two equal cards have the same name.
             checks += selftest.self_test(str(device.adapter.index))
             selftest.keep(device.adapter, checks)
+        results.append((device, checks))
         for check in checks:
             show(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
     # Without an adapter the GPU engine cannot be used.

@@ -36,7 +36,7 @@ SHARE = click.FloatRange(0, 1)
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @shared.quick_option
-@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: cells to set to zero.")
+@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: cells zeroed each time.")
 @click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy with flipped bits, up to this rate.")
 @click.option("--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy with stuck cells up to this share.")
 @click.option(

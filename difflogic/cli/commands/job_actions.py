@@ -37,8 +37,8 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
     """Request an action of jobs, and print the state of each; a running job saves first."""
     with client("jobs") as server:
         for job in jobs:
-            is_running = server.steer(job, action)["wanted"]
-            echo(f"{job} {'will stop after it has saved a checkpoint' if is_running else state}.")
+            wanted = server.steer(job, action)["wanted"]
+            echo(f"{job} {'will stop after it has saved a checkpoint' if wanted else state}.")
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
@@ -115,7 +115,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
 
 ACTIONS = (
     _steering("pause", "is paused", "Stop JOB and save a checkpoint. `difflogic jobs resume` continues it."),
-    _steering("resume", "is queued again", "Queue a paused JOB again. It continues from its checkpoint, bit for bit."),
+    _steering("resume", "is queued again", "Queue a paused JOB again. It continues from its checkpoint."),
     _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
     _editing("rename", click.argument("name"), "is called {name}.", "Rename JOB to NAME.", 'abcdefghijklmnop "board"'),
     _tagging("tag", lambda tags, tag: [*tags, tag], "the tag", "Add TAG to each JOB, for `difflogic jobs --tag TAG`."),

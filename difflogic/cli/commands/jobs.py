@@ -168,7 +168,9 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 
 @click.command("logs")
 @click.argument("job")
-@click.option("--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Bytes to print.")
+@click.option(
+    "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Last bytes to print."
+)
 def logs(job: str, tail: int) -> None:
     """Print the end of JOB's log, which its workers wrote.
 

@@ -88,7 +88,7 @@ def channel(text: str) -> Any:
 @click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The square's place [centre].")
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, say 1-40 [each].")
 @click.option("--channels", type=channel, metavar="loss|all|N", help="The image, all channels as tiles, or one [loss].")
-@click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [up to 512 pixels in all].")
+@click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [512 on the longer side].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
 @shared.force_option

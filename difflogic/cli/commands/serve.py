@@ -225,7 +225,9 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
     if token := os.environ.get("DIFFLOGIC_TOKEN"):
         return tokens.Tokens.single(token), None
     if not settings.is_local:
-        raise UsageError(f"{settings.host} is reached by other machines: set DIFFLOGIC_TOKEN, or give --token-file.")
+        raise UsageError(
+            f"{settings.host} is reached by other machines: set DIFFLOGIC_TOKEN to a secret token, or give --token-file."
+        )
     path = tokens.generated_token(folder)
     return tokens.Tokens.of_file(path), path
 

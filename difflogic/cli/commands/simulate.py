@@ -46,7 +46,7 @@ DEFAULT_SIDE = 256
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="Share of ones in a random initial state.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The random seed.")
-@output_option(help="Write the last state as .rle, .png or .npy, or all as .gif; for a row of cells also .png.")
+@output_option(help="Write the last state as .rle, .png or .npy, or several as .gif; for a row of cells as .png.")
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="Record every N-th step: .gif, .npy or --live.")
 @click.option("--live", is_flag=True, help="Show the grid in the terminal.")

@@ -84,6 +84,6 @@ def _spec(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec
     settings |= {"trials": trials, "set": fields or None}
     if what is not None and what.endswith(".toml"):
         if options["over"] or options["config_file"] is not None:
-            raise UsageError(f"{what} has the fields of the sweep: drop --over and --config, or name a PRESET.")
+            raise UsageError(f"{what} already defines the sweep: drop --over and --config, or name a PRESET.")
         return Spec.load(Path(what), **settings)
     return Spec.of(**settings | {"preset": what, "config": options["config_file"], "over": axes(options["over"])})

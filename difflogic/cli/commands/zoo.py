@@ -23,15 +23,15 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from difflogic.circuits.readers import zoo
 
-    entries = {entry: zoo.entry(entry) for entry in ([name] if name else zoo.names())}
+    entries = {key: zoo.entry(key) for key in ([name] if name else zoo.names())}
     if as_json:
-        echo("\n".join(json.dumps({"name": entry, **data}) for entry, data in entries.items()))
+        echo("\n".join(json.dumps({"name": key, **entry}) for key, entry in entries.items()))
     elif name:
         echo(_shown(name, entries[name]))
     else:
         table.show(
             ("name", "what it does", "at first", "simplified"),
-            [(entry, what(data), *map(str, data["learned"]["gates"])) for entry, data in entries.items()],
+            [(key, what(entry), *map(str, entry["learned"]["gates"])) for key, entry in entries.items()],
             texts=True,
         )
         echo("\nShow one: difflogic zoo NAME")

@@ -72,9 +72,9 @@ def compare(best: Replica) -> Table:
     """Draw the target of a model next to the output of its hard circuit for the first evaluation grid."""
     from rich.table import Table
 
-    grids, task = best.job, best.job.config.task
-    numpy, damage = open_engine("reference"), grids.damage_of_probes(1)  # the training engine is not disturbed
-    states = numpy.rollout(best.circuit, grids.probes[:1], task.steps, "hard", grids.probe_masks, damage)
+    learned, task = best.job, best.job.config.task
+    numpy, damage = open_engine("reference"), learned.damage_of_probes(1)  # the training engine is not disturbed
+    states = numpy.rollout(best.circuit, learned.probes[:1], task.steps, "hard", learned.probe_masks, damage)
     target = job.fixed_target(task)[..., : text_picture.MAX_BITS]
     output = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
     table = Table.grid(padding=(0, 4))

@@ -80,7 +80,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("begin", fields, text))
         engine = beginning.engine
         if engine.engine == "gpu" and engine.software:  # the user named it
-            self.noticed(f"{engine.adapter} is a software adapter, a slow GPU that the CPU emulates.")
+            self.noticed(f"{engine.adapter} is a software adapter: a GPU that the CPU emulates, correct but slow.")
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
