@@ -226,7 +226,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
         return tokens.Tokens.single(token), None
     if not settings.is_local:
         raise UsageError(
-            f"{settings.host} is reached by other machines: set DIFFLOGIC_TOKEN to a secret token, or give --token-file."
+            f"{settings.host} is open to other machines: set DIFFLOGIC_TOKEN to a secret, or give --token-file."
         )
     path = tokens.generated_token(folder)
     return tokens.Tokens.of_file(path), path
