@@ -108,8 +108,8 @@ def _other_cells(frames: Frames) -> Iterator[Reading]:
         part = frames[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else frames
         for width in range(4):  # of grid lines, in pixels
             faults = " and ".join(filter(None, (margin, "its grid lines" if width else "")))
-            for frames, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
-                yield f"{f'without {faults}' if faults else ''} {scale}".strip(), frames[:-1], frames[1:]
+            for cells, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
+                yield f"{f'without {faults}' if faults else ''} {scale}".strip(), cells[:-1], cells[1:]
             part = _without_lines(_without_lines(part, 1), 2)
 
 
