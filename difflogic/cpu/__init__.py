@@ -1,9 +1,9 @@
-"""Engine for machines without a GPU: the kernels in Numba, one file for each reference in `reference/kernels/`.
+"""CPU engine: the kernels of `reference/kernels/` and their training loop, compiled by Numba.
 
 A *tile* is `TILE` consecutive cells. Inside a tile every node is one row of `TILE` floats, and a gate is a few SIMD
 instructions on rows (`codegen/vectors.py`). The tiles of one CA step are independent: `runner.py` distributes them
-over threads, in blocks if there are many, and starts a step only when the previous one is complete. Sums are taken
-per block and then over the blocks in order, so that results do not depend on the number of threads or their timing.
+over threads, in blocks of consecutive tiles, and starts a step only when the previous one is complete. Sums are taken
+per block, then over the blocks in order, so results do not depend on the number of threads or on their timing.
 
 The backward pass recomputes the nodes of a step from its state, which is faster than loading them from memory.
 """
@@ -13,7 +13,7 @@ import re
 
 from difflogic.errors import UsageError
 
-# Checked before Numba is imported: it would raise errors of its own or, worse, interpret every kernel.
+# Check the settings before Numba is imported: it would raise its own errors or, worse, interpret every kernel.
 _threads = os.environ.get("NUMBA_NUM_THREADS", "1")
 if not re.fullmatch("0*[1-9][0-9]{0,8}", _threads):
     raise UsageError(f"NUMBA_NUM_THREADS must be a whole number from 1 on, got {_threads!r}: set another, or none.")

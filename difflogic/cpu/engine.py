@@ -44,7 +44,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compile the kernels unless they are cached; `threads` is None for NUMBA_NUM_THREADS, else all processors."""
+        """Compile the kernels unless they are cached. Without `threads`, use NUMBA_NUM_THREADS or one per processor."""
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}
@@ -87,9 +87,9 @@ class CpuEngine:
     def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
         """Return the cached workspace if it has this wiring and shape, else a new one.
 
-        It leaves the cache while it is used, so that two threads never share it.
+        A workspace leaves the cache while it is in use, so that two threads never share it.
         """
-        # A long rollout comes in many calls of a few steps, which take less time than building program and tables.
+        # A long rollout is split into many calls of a few steps; building program and tables takes longer than a call.
         with contextlib.suppress(IndexError):
             other, work = self._cache.pop()
             same_wires = other.perceive_wires is circuit.perceive_wires and other.update_wires is circuit.update_wires
@@ -169,14 +169,14 @@ def compile_all() -> None:
 
 
 def warm_up() -> None:
-    """Call both entry points, on two gates and a grid of nine cells."""
+    """Call the entry points of soft and of hard rollouts, on two gates and a grid of nine cells."""
     with _second_compiler():
         warm_up_soft()
     warm_up_hard()
 
 
 def warm_up_soft() -> None:
-    """Call the entry point of train steps."""
+    """Call the entry point of soft rollouts and train steps."""
     circuit, shape = _smallest()
     SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
 
@@ -184,7 +184,7 @@ def warm_up_soft() -> None:
 def _second_compiler() -> contextlib.AbstractContextManager[object]:
     """Start a process that compiles the entry point of hard rollouts in parallel, if there is a second processor.
 
-    Numba compiles only in one thread at a time. This process loads the code from the cache afterwards.
+    Within a process Numba compiles only in one thread at a time. This process loads the code from the cache afterwards.
     """
     command = python_command("-m", __name__)
     if cores() == 1 or compiled.is_cached() or not command[0]:
@@ -209,7 +209,7 @@ def _smallest() -> tuple[Circuit, Shape]:
 
 
 def vector_unit() -> str:
-    """Return the name of the widest vector instructions in use."""
+    """Return the name of the widest set of vector instructions in use."""
     enabled = set(processor.target()[1].split(","))
     widest = next((name for feature, name in _FEATURES.items() if f"+{feature}" in enabled), "")
     return widest or f"LLVM for {binding.get_process_triple().partition('-')[0]}"

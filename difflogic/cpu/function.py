@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 
 SMALL = 1 << 16
-"""Gate evaluations, each on a tile, up to which one thread is faster: starting another costs some ten thousand."""
+"""Maximum number of gate evaluations, each on a tile, for one thread: starting another takes as long as some 10,000."""
 
 
 class CpuFunction(CircuitFunction):

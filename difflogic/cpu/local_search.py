@@ -1,4 +1,4 @@
-"""Local search over hard circuits, 64 circuits at a time: each bit of a word belongs to another circuit.
+"""Local search over hard circuits, 64 circuits at a time: each bit of a word belongs to a different circuit.
 
 If candidates change a gate, its coefficients differ from bit to bit; all other gates are simplified as in any hard
 rollout. Cells that are equal for every circuit, because the initial state around them is equal, share a column and are
@@ -35,7 +35,7 @@ class Searched(NamedTuple):
     start: Array
     """uint64 `[C, columns]`: columns of the initial states."""
     targets: Array
-    """uint64 `[loss_channels, P*H*W]`."""
+    """uint64 `[loss_channels, P*H*W]`: targets of the evaluation grids."""
     gate_of: Array
     """int64 `[I]`: gate of each instance."""
     depth: int
@@ -43,7 +43,7 @@ class Searched(NamedTuple):
     changed: Array
     """int64 `[LANES]`: gate that each candidate changes."""
     new: Array
-    """int64 `[LANES]`: new function of the gate in `changed`."""
+    """int64 `[LANES]`: new function of that gate."""
     scores: Array
     """int64 `[LANES]`: cost of the mismatches of each circuit."""
     live: Array
@@ -112,7 +112,7 @@ class CpuLocalSearch:
 
     @cached_property
     def _soft(self) -> SoftWorkspace:
-        """Workspace that computes derivatives; outputs without a loss get no adjoint from one."""
+        """Workspace that computes derivatives; outputs without a loss have the adjoint 0."""
         job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None
@@ -128,17 +128,17 @@ class CpuLocalSearch:
         return wrong
 
     def _evaluate(self, gates: Array) -> None:
-        """Run the circuit without any round of search."""
+        """Run the circuit without a round of the search."""
         self.search(gates, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
 
 
 def _spread(grids: Array) -> Array:
-    """Convert bits `[P, H, W, C]` to words uint64 `[C, P*H*W]`, the same in every lane."""
+    """Convert bits `[P, H, W, C]` to words uint64 `[C, P*H*W]`, in which all lanes are equal."""
     return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ONES, np.uint64(0))
 
 
 def _share_columns(hard: HardWorkspace, start: Array) -> Array:
-    """Let cells that are equal after a step share a column, and return the columns of the initial states.
+    """Assign cells that are equal after a step to the same column, and return the columns of the initial states.
 
     On a grid that is 0 except for one cell, for example, all cells that are too far away to depend on this cell have
     the same state, for every circuit. In a state with a loss every cell has its own column.
@@ -166,7 +166,7 @@ def run_search(
     thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
     gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
-    """Do this thread's part of an epoch; without rounds the circuit is only evaluated."""
+    """Do this thread's part of an epoch; if `words` contains no rounds, the circuit is only evaluated."""
     steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
     # A round is a phase in which only the first item does work, and then a phase for each step of the rollout. One more
     # phase ends the last round.
@@ -191,7 +191,7 @@ def _between(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     costs: Array, words: Array, rises: bool, round_: int,
 ) -> None:  # fmt: skip
-    """End the previous round and begin this one, if they exist."""
+    """End round number `round_ - 1` and begin round number `round_`, if these exist."""
     numbers = searched.numbers
     if round_ == 0:
         numbers[:] = 0

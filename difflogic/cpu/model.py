@@ -17,7 +17,7 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper, Shape
 
 CALL_SECONDS = 0.1
-"""Target duration of one call of `train`, because signals are handled only between calls."""
+"""Target duration in seconds of one call of `train`, because signals are handled only between calls."""
 
 
 class CpuModel:
@@ -66,7 +66,7 @@ class CpuModel:
     # evaluation ---------------------------------------------------------------------------------------
 
     def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Make the workspace for evaluation grids and batch together, each in its own groups of 32 samples."""
+        """Make the workspace that evaluates evaluation grids and batch together, in separate groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
         # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
@@ -99,7 +99,7 @@ class CpuModel:
         return [evaluation]
 
     def _damage(self, first: int) -> None:
-        """Set the damage of the evaluation grids, and from group `first` on that of the last epoch's batch."""
+        """Set the damage of the evaluation grids and, from group `first` on, of the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
         # The batch's initial states already have the damage and faults of step 0: bits must not flip back.
@@ -108,7 +108,7 @@ class CpuModel:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
 
     def _hard_targets(self) -> Array:
-        """Return uint32 `[J, loss_channels, groups*H*W, 2]`, padded to the even number of groups of the workspace."""
+        """Return the targets, uint32 `[J, loss_channels, groups*H*W, 2]`, padded to an even number of groups."""
         words = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
         missing = 2 * self._hard.shape.cells - words.shape[2]
         return np.pad(words, [(0, 0), (0, 0), (0, missing), (0, 0)])
@@ -135,12 +135,12 @@ class CpuModel:
 
 
 def _groups(samples: int) -> int:
-    """Return the number of groups of 32 samples."""
+    """Return the number of groups of 32 samples that contain `samples` samples."""
     return -(-samples // bits.WORD)
 
 
 def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:
-    """Do one train step phase by phase, and return `(name, CA steps or 1, seconds)` of each kind of phase."""
+    """Do one train step phase by phase; return `(name, number of CA steps or 1, seconds)` of each kind of phase."""
     times = []
     for name, run in groupby(model.epoch, key=lambda phase: phases.NAMES[phase[0]]):
         part = np.array(list(run))

@@ -10,21 +10,21 @@ from difflogic.engine.shape import Array, Shape
 
 COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_STATE, GRADIENTS, COMMIT, ADAMW = range(10)
 NAMES = (*["prepare"] * 4, "gate_forward", "gate_backward", "gate_backward", "gradients", "commit", "adamw")
-"""Names of the phases in profiles; everything before the first step has the same name."""
+"""Names of the phases in profiles; all phases before the first CA step have the same name."""
 
 
 def rollout(shape: Shape) -> Array:
-    """Return the phases of a rollout from given initial states."""
+    """Return the phases of a rollout from initial states that the caller has set."""
     return _list([COEFFICIENTS, *_damage(shape)], shape)
 
 
 def gradients(shape: Shape) -> Array:
-    """Return the phases that compute loss and gradients for given initial states and targets."""
+    """Return the phases that compute loss and gradients, for initial states and targets that the caller has set."""
     return np.concatenate([rollout(shape), _backward(shape)])
 
 
 def step(shape: Shape) -> Array:
-    """Return the phases of a train step on given initial states and targets."""
+    """Return the phases of a train step, for initial states and targets that the caller has set."""
     return np.concatenate([gradients(shape), [[ADAMW, 0]]])
 
 
@@ -37,16 +37,16 @@ def epoch(shape: Shape, job: Job, spread: Array) -> Array:
 
 
 COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
-"""Phases after a change of the logits, before `forward` and `backward`."""
+"""Phases that compute the coefficients after a change of the logits, before `forward` and `backward`."""
 
 
 def forward(shape: Shape) -> Array:
-    """Return the phases of the steps only, without coefficients."""
+    """Return the phases of the CA steps, without the coefficients."""
     return _list([], shape)
 
 
 def backward(shape: Shape, spread: Array | None = None) -> Array:
-    """Return the phases from given adjoints of the states to the gradients and the adjoint of the initial state."""
+    """Return the phases that compute gradients and the initial state's adjoint from adjoints that the caller sets."""
     return np.array([*_steps_back(shape, spread), [D_STATE, 0], [GRADIENTS, 0]])
 
 
@@ -56,7 +56,7 @@ def _damage(shape: Shape) -> list[int]:
 
 
 def _list(first: list[int], shape: Shape) -> Array:
-    """Return int64 `[phases, 2]`, kind and CA step, up to the last state."""
+    """Return the phases `first` and then all forward steps, int64 `[phases, 2]`: kind and CA step."""
     return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
 
 

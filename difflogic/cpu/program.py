@@ -1,4 +1,4 @@
-"""Encode a circuit as the arrays that compiled code interprets, once, in NumPy."""
+"""Encode a circuit as the arrays that compiled code interprets; this is done once, in NumPy."""
 
 from typing import NamedTuple
 
@@ -12,19 +12,19 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, flat_layout
 
 SEGMENT = 5
-"""Numbers per segment: its first gate, number of gates, first instance, replicas per gate, and ALONE."""
+"""Number of integers per segment: first gate, number of gates, first instance, replicas per gate, and ALONE."""
 FIRST_GATE, GATES, FIRST_INSTANCE, REPLICAS, ALONE = range(SEGMENT)
 RECORD = 5
-"""Numbers per gate instance: the rows of both inputs, their slots, and its own slot."""
+"""Number of integers per gate instance: the rows of both inputs, the slots of both inputs, and its own slot."""
 A, B, SLOT_A, SLOT_B, SLOT = range(RECORD)
 
 
 class Program(NamedTuple):
-    """Encoded circuit. A row is given by its first element: row `n` of a scratch array begins at `n * TILE`.
+    """Encoded circuit. A row is identified by the index of its first element: `n * TILE` for row n of an array.
 
     In the forward pass every node has a row. In the backward pass a node has a *slot*: a row to which the gates that
-    read the node add their parts of its adjoint. When the node is processed, it reads the sum and leaves zeros for the
-    node that uses the slot next.
+    read the node add their parts of its adjoint. When the node itself is processed, the sum is read and replaced by
+    zeros, for the node that uses the slot next.
     """
 
     # Example: one channel, one perception kernel. Nodes 0 to 8 are the patch. Perception has gate 0 with inputs (1, 3),
@@ -54,7 +54,7 @@ class Program(NamedTuple):
     """int64 `[S * SEGMENT]`, in topological order. If ALONE is 1, each input of the segment has only one reader, so
     that the backward pass stores adjoints instead of adding them to a slot."""
     records: Array
-    """uint32 `[I * RECORD]`: of each instance the rows that it reads, the slots of these inputs, and its own slot."""
+    """uint32 `[I * RECORD]`: for each instance the rows that it reads, the slots of these inputs, and its own slot."""
     gate_starts: Array
     """uint32 `[G + 1]`: gate `g` has the instances from `gate_starts[g]` to `gate_starts[g + 1]`."""
     output_slots: int
@@ -65,11 +65,11 @@ class Program(NamedTuple):
     candidates: int
     """Number of candidates of each input, k; 1 if wiring is fixed."""
     choices: Array
-    """uint32 `[2 * I * 2k]`: the rows of each instance's candidates, for input a and then b, then their slots; or
-    `[0]`. With candidates, inputs have separate rows after those of the nodes, two per instance, which the records
-    name."""
+    """uint32 `[2 * I * 2k]`: the rows of each instance's candidates, of input a and then b, then their slots; or `[0]`.
+    With candidates, each input has a separate row after the rows of the nodes, two per instance, and records refer to
+    these rows."""
     wire_moments: int
-    """Index of the first moment of a candidate, after those of the gates."""
+    """Index of the first moment of a candidate, after the moments of the gates."""
 
 
 def make_program(circuit: Circuit) -> Program:
@@ -153,8 +153,8 @@ def _alone(layout: Layout, segments: Array) -> Array:
 def _slots(layout: Layout, segments: Array) -> tuple[Array, int]:
     """Return the slot of each node, int64 `[N]`, and the number of slots.
 
-    First come the slots of the patch nodes, then one that stays 0, for nodes that no gate reads, those of the outputs,
-    and all others.
+    The slots are in this order: those of the patch nodes, one that stays 0 for nodes that no gate reads, those of the
+    outputs, and all others.
     """
     nothing, outputs = layout.patch_nodes, layout.patch_nodes + 1
     slots, count = _blocks(layout, segments, outputs + layout.outputs)
@@ -165,10 +165,10 @@ def _slots(layout: Layout, segments: Array) -> tuple[Array, int]:
 
 
 def _blocks(layout: Layout, segments: Array, free: int) -> tuple[Array, int]:
-    """Allocate slots from `free` on: return the slot of each gate, -1 if it has no reader, and the end of all slots.
+    """Allocate slots from `free` on: return the slot of each gate, -1 without readers, and the total number of slots.
 
-    The slots of a segment are in use from the backward pass of its first reader to its own. Free slots are reused at
-    once, so that all slots stay in the L1 cache.
+    The slots of a segment are in use from the backward pass of its first reader to its own. Free slots are reused
+    immediately, so that all slots stay in the L1 cache.
     """
     ends = _ends(segments)
     segment_of = np.full(layout.nodes, -1)
@@ -195,7 +195,7 @@ def _blocks(layout: Layout, segments: Array, free: int) -> tuple[Array, int]:
 
 
 def _gap(in_use: list[tuple[int, int, int]], size: int, begin: int) -> int:
-    """Return the first gap of `size` slots between those in use, from `begin` on."""
+    """Return the first slot of a gap of `size` slots between those in use, at `begin` or later."""
     for first, end, _ in sorted(in_use):
         if begin + size <= first:
             break

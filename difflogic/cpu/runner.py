@@ -62,7 +62,7 @@ def run(
     history: Array,
     counters: Array,
 ) -> None:
-    """Do this thread's part of `phases [n, 2]`, kind and CA step, in each epoch of `history`.
+    """Execute this thread's part of `phases [n, 2]`, kind and CA step, in each epoch of `history`.
 
     An epoch writes `(loss, skipped)` to `history`, float32 `[epochs, 2]`. `counters` are those of `atomics.take`.
     """
@@ -220,9 +220,8 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             total = squares(first, last, buffers.optimizer.clip, buffers.gradients)
             buffers.squares[item] = total + squares(first_row, last_row, buffers.optimizer.clip, buffers.gradients)
     elif kind == COMMIT:
-        # A phase of its own, since ADAMW reads the flag that is set here: a step that is not finite is skipped
-        # entirely.
-        if item == 0:  # which sums over all blocks in their order; the other items of the phase are empty
+        # A separate phase, since ADAMW reads the flag that is set here: a step that is not finite is skipped entirely.
+        if item == 0:  # the item sums over all blocks in their order; the other items of the phase are empty
             metrics[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             metrics[1] = buffers.control[c.NONFINITE]
             if buffers.pool.size and not buffers.pool_stays:
@@ -243,7 +242,7 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
 
 @inlined
 def _gates(program: Program, item: int, items: int) -> Any:
-    """Return the range of an item's gates, and the range of rows, after all gates, with the logits of candidates."""
+    """Return the range of an item's gates, and that of its rows of candidate logits, which follow all gates' rows."""
     gates, k = program.gates, program.candidates
     if k == 1:
         first, last = _share(gates, item, items)

@@ -1,4 +1,4 @@
-"""Tables that describe a batch of grids to compiled code, made once, in NumPy.
+"""Tables that describe a batch of grids to compiled code, computed once in NumPy.
 
 Compiled functions are specialised for the types of these fields, which must therefore never change: int64 numbers, and
 C-contiguous arrays of the types that are documented here.
@@ -45,9 +45,9 @@ class TileGrid(NamedTuple):
     loss_channels: int
     guard: int
     stride: int
-    """Floats from channel to channel, an odd number of cache lines, so that channels do not share cache sets."""
+    """Number of floats from channel to channel: an odd number of cache lines, so that channels share no cache sets."""
     shifts: Array
-    """int64 `[9]`, or `[1]` without perception: distance in cells to the neighbour at position `f`, see `lanes`."""
+    """int64 `[9]`, or `[1]` without perception: distance in cells to the neighbour at position `f`; see `lanes`."""
     lanes: Array
     """uint64 `[9, tiles]`: lanes in which `shifts[f]` applies; other neighbours are outside or in `wrapped`."""
     wrapped_starts: Array
@@ -114,14 +114,14 @@ class StepGrids(NamedTuple):
     copy_starts: Array
     """int64 `[T, cells + 1]`: first index in `copies` of the cells that each cell of a step is spread to."""
     copies: Array
-    """int64 `[T, cells]`."""
+    """int64 `[T, cells]`: cells that the cells of a step are spread to, grouped by the cell of the step."""
 
 
 def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) -> tuple[StepGrids, Array, Array]:
-    """Find the smaller grids of rollouts from `start [H, W, C]`; with None, all steps use the complete grid.
+    """Find the smaller grids of rollouts from `start [H, W, C]`; if that is None, all steps use the complete grid.
 
-    Return them with int64 `[n]`, the cells of the initial state that step 0 reads, and `[H*W]`, which of these each
-    cell equals. The last state is always complete.
+    Also return int64 `[n]`, the cells of the initial state that step 0 reads, and int64 `[H*W]`, for each cell of the
+    grid the index of the equal one of these cells. The last state is always complete.
     """
     of_step, spread = np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
     if start is None:
@@ -152,9 +152,9 @@ def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) ->
 
 
 def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Array]]:
-    """Return for each step the rows (or columns) that differ after it, ascending, and which of them each row equals.
+    """Return for each step the distinct rows (or columns), ascending, and for each row the index of the equal one.
 
-    `kinds` are equal for equal rows of the initial state.
+    Rows of the initial state are equal if their `kinds` are.
     """
     lines, everything = [], np.arange(len(kinds))
     for step in range(steps):
@@ -177,7 +177,7 @@ def _around(kinds: Array, periodic: bool) -> Array:
 
 
 def _product(rows: tuple[Array, Array], columns: tuple[Array, Array], width: int) -> tuple[Array, Array]:
-    """Return the cells in these rows and columns, and which of them each cell of the grid equals."""
+    """Return the cells in these rows and columns, and for each cell of the grid the index of the equal one."""
     cells = rows[0][:, None] * width + columns[0]
     return cells.ravel(), (rows[1][:, None] * len(columns[0]) + columns[1]).ravel()
 

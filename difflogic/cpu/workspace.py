@@ -46,9 +46,9 @@ class SoftWorkspace:
     ) -> None:
         """Allocate the buffers; `set_logits` sets the logits.
 
-        With a `job`, epochs sample initial states, masks and damage; otherwise the caller sets them. `has_adjoints`:
-        the caller sets adjoints of the states, and no loss is computed. `start`: initial state of all rollouts, from
-        `shared_start`.
+        With a `job`, epochs sample initial states, masks and damage; otherwise the caller sets them. If `has_adjoints`,
+        the caller sets adjoints of the states, and no loss is computed. `start` is the initial state of all rollouts,
+        from `shared_start`.
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
@@ -116,7 +116,7 @@ class SoftWorkspace:
         return FaultBuffers(rates, np.zeros(2, dtype=np.uint32), listed)
 
     def run(self, phases: Array, epochs: int = 1) -> Array:
-        """Execute a list of `phases` in each epoch; return float32 `[epochs, 2]`, loss and 1 for a skipped step."""
+        """Execute a list of `phases` in each epoch; return loss, and 1 for a skipped step, as float32 `[epochs, 2]`."""
         history = np.zeros((epochs, 2), dtype=np.float32)
         self._counters[:] = 0  # no thread runs here now: `together` has joined them
         arguments = (phases, self.program, self.grid, self.steps, self.buffers, history, self._counters)
@@ -130,7 +130,7 @@ class SoftWorkspace:
             self.buffers.mu[:], self.buffers.nu[:] = mu.reshape(-1), nu.reshape(-1)
 
     def per_gate(self, values: Array) -> Array:
-        """Copy one of the buffers as `[P, 16]`."""
+        """Return a copy of one of the buffers in the shape `[P, 16]`."""
         return values.reshape(-1, 16).copy()
 
     def set_start(self, grids: Array) -> None:
@@ -198,12 +198,12 @@ def _start_kind(job: Job | None) -> int:
 
 
 def _bytes(values: Array | None) -> Array:
-    """Copy to uint8 `[.]`, empty for None: compiled code takes no read-only arrays."""
+    """Return a flat uint8 copy, empty for None: compiled code accepts no read-only arrays."""
     return np.zeros(0, dtype=np.uint8) if values is None else np.array(values, dtype=np.uint8).reshape(-1)
 
 
 def _per_cell(values: Array | None, empty: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """Copy `[..., H, W, C]` as `[..., H*W, C]`; zeros of the shape `empty` for None."""
+    """Return a copy of `[..., H, W, C]` as `[..., H*W, C]`, or zeros of the shape `empty` for None."""
     if values is None:
         return np.zeros(empty, dtype=dtype)
     return np.array(values, dtype=dtype).reshape(*values.shape[:-3], -1, values.shape[-1])

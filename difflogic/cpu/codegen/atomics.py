@@ -10,11 +10,11 @@ from numba.core.cgutils import get_or_insert_function
 from difflogic.cpu.codegen.compiled import inlined, intrinsic
 
 SPINS = 200
-"""Loads of a counter before a waiting thread yields its core: about a microsecond."""
+"""Number of loads of a counter before a waiting thread yields its core: about a microsecond."""
 NO_END = 1 << 62
-"""Number of yields for a wait that never sleeps."""
+"""Value of `yields` in `pause` for a wait that never sleeps."""
 TAKEN, DONE = 0, 8
-"""Indices of the two counters of `take`, on separate cache lines."""
+"""Indices of the counters of taken and of finished items in `take`, on separate cache lines."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
 """Function that sleeps, and its argument: milliseconds on Windows, microseconds elsewhere."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
@@ -27,9 +27,9 @@ def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 @intrinsic
 def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add to an int64 element and return its previous value.
+    """Add `value` to the int64 `array[index]` atomically, and return the previous value.
 
-    A thread that reads the new value sees everything that was written before it.
+    A thread that reads the new value sees everything that this thread has written before.
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -42,11 +42,11 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add 1 to an int64 element if it still equals `value`, and return whether it did."""
+    """Add 1 to the int64 `array[index]` atomically if it equals `value`; return whether 1 was added."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]
-        # Compare and exchange in one instruction: of two threads that saw the same number one succeeds, and the other
+        # Compare and exchange in one instruction: of two threads that saw the same number, one succeeds and the other
         # tries again. There is no lock that a preempted thread could hold.
         more = builder.add(value, ir.Constant(value.type, 1))
         return builder.extract_value(builder.cmpxchg(pointer, value, more, "seq_cst", "seq_cst"), 1)
@@ -56,10 +56,10 @@ def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def look(_: Any, array: Any, index: Any) -> Any:
-    """Return the current value of an int64 element."""
+    """Return the current value of the int64 `array[index]`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Acquire: a thread that sees an item counted as done also sees what was written for it.
+        # Acquire: a thread that sees an item counted as done also sees the data that the item has written.
         return builder.load_atomic(_element(context, builder, signature, arguments), "acquire", 8)
 
     return types.int64(array, types.intp), build
@@ -92,8 +92,8 @@ def nap(_: Any) -> Any:
 
 @inlined
 def pause(looks: int, yields: int) -> None:
-    """Spin, yield or sleep once, depending on the number of failed `looks`; `yields` come before the first sleep."""
-    # Spinning keeps a core busy, and a sleeping thread wakes some fifty microseconds late: so a short wait spins and a
+    """Wait once after `looks` failed attempts: first by spinning, then by yielding `yields` times, then by sleeping."""
+    # Spinning keeps a core busy, and a sleeping thread wakes some fifty microseconds late. So a short wait spins, and a
     # long one sleeps.
     if looks > SPINS + yields:
         nap()
@@ -103,10 +103,10 @@ def pause(looks: int, yields: int) -> None:
 
 @inlined
 def take(counters: Any, items: Any, total: Any) -> Any:
-    """Wait until the phase of the next item may begin, and return the item; `total` if none is left.
+    """Wait until the phase of the next item may begin; return the number of the item, or `total` if no item is left.
 
-    Each phase has `items` items. A waiting thread has not taken an item yet, so a thread that is preempted while it
-    waits, or starts late, never blocks the others.
+    Each phase has `items` items. A waiting thread has not taken its item yet, so it never blocks the other threads,
+    even if it starts late or is preempted.
     """
     # Example: two threads, four items per phase, DONE is 3: items 0 to 2 are finished, item 3 is running. TAKEN is 4,
     # and item 4 belongs to the next phase, which may not begin before DONE is 4. Taking the number first and waiting

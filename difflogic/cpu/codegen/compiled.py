@@ -1,8 +1,8 @@
-"""Compile functions: inlined ones into their callers, entry points once per machine.
+"""Decorators that compile functions: inlined functions into their callers, entry points once per machine.
 
 Python calls only entry points. Their machine code is cached in the user's cache folder, in one subfolder for each
-combination of sources, Numba and processor: Numba's own cache checks only the file of the entry point, not the files
-whose functions were inlined.
+combination of sources, Numba version and processor. Numba's own cache would not suffice: it checks only the file of the
+entry point, not the files of inlined functions.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from difflogic.cpu.codegen.shipped import short_hash, sources
 from difflogic.system.cache import usable, user_cache, warn
 
 LINKING_NUMBA = ((0, 63), (0, 68))
-"""First and last version of Numba whose internals `linked` is tested with."""
+"""First and last version of Numba that the module `linked`, which uses Numba's internals, is tested with."""
 IS_LINKED = LINKING_NUMBA[0] <= tuple(map(int, numba.__version__.split(".")[:2])) <= LINKING_NUMBA[1]
-"""True if inlined functions are linked; other versions of Numba compile each separately: same bits, but slower."""
+"""True if inlined functions are linked; other Numba versions compile each separately: same results, but slower."""
 UNLINKED_FACTOR = 7
 """Ratio of the compile time without linking to that with linking."""
 
@@ -35,13 +35,13 @@ FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ENTRY_POINT = FLAGS | ({"_nrt": False, "no_cfunc_wrapper": True} if IS_LINKED else {})
 
 PATIENCE = 300.0
-"""Seconds that a process waits for another one that compiles the same code."""
+"""Maximum number of seconds that a process waits while another process compiles the same code."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function into its callers; if it is linked, a call from Python raises TypeError."""
+    """Compile a function into its callers; if IS_LINKED, a call from Python raises TypeError."""
     if not IS_LINKED:
         return cast(Function, njit(**FLAGS)(function))
     from difflogic.cpu.codegen.linked import LinkedCompiler
@@ -61,14 +61,14 @@ def _refuse(name: str, *_: Any, **__: Any) -> None:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a function that builds its own LLVM instructions; its first parameter is the typing context."""
+    """Turn a function into a Numba intrinsic, which emits LLVM instructions; it must first take the typing context."""
     return extending.intrinsic(function)
 
 
 def entry_point(function: Callable[..., Any]) -> Any:
-    """Make a function that Python can call: its first call compiles it, or loads it from the cache."""
-    # Numba's own check is the modification time of one file. Here a change of any file of the engine changes the
-    # name of the folder, so that stale code is never loaded, however files were copied or checked out.
+    """Turn a function into one that Python can call: the first call compiles it, or loads it from the cache."""
+    # Numba itself compares the modification time of one file. Here a change of any file of the engine changes the
+    # name of the folder, so that stale code is never loaded, even after files are copied or checked out.
     before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())  # Numba reads the setting when it decorates
     try:
         return njit(cache=True, **_ENTRY_POINT)(function)
@@ -77,12 +77,12 @@ def entry_point(function: Callable[..., Any]) -> Any:
 
 
 def is_cached(module: str = "runner") -> bool:
-    """Return whether the entry points of a module are in the cache."""
+    """Return whether an entry point of a module of this name is in the cache."""
     return any(cache_folder().rglob(f"{module}.*.nbi"))
 
 
 def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]) -> None:
-    """Call `warm_up`, which compiles the entry point `first` and others; warn, unless `first` is cached."""
+    """Call `warm_up`, which compiles `first` and other entry points; unless cached, warn that this takes `seconds`."""
     if not is_cached(first.__module__.rpartition(".")[2]):
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
@@ -110,12 +110,12 @@ def _no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _one_compiler(module: str) -> Iterator[None]:
-    """Let one process compile, while others that start together wait and then load its code from the cache."""
+    """Let one process at a time compile a module; others wait for it, and then load its code from the cache."""
     lock = filelock.FileLock(cache_folder() / f"{module}.lock", timeout=PATIENCE)
     try:
         lock.acquire()
     except (filelock.Timeout, OSError, NotImplementedError):
-        yield  # a stopped process holds the lock, or the file system has none: compiling twice does no harm
+        yield  # a stopped process holds the lock, or the file system has no locks: compiling twice does no harm
         return
     try:
         yield
@@ -125,12 +125,12 @@ def _one_compiler(module: str) -> Iterator[None]:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code; create it on first use."""
+    """Return the folder of the code for these sources and this processor; create it on first use."""
     return usable("NUMBA_CACHE_DIR", str(users_folder() / _fingerprint()))
 
 
 def users_folder() -> Path:
-    """Return the folder of the code for all processors: in NUMBA_CACHE_DIR if set, else in the user's cache."""
+    """Return the folder with the cache folders of all processors: in NUMBA_CACHE_DIR, else in the user's cache."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     return Path(chosen) / "difflogic" if chosen else user_cache() / "numba"
 

@@ -16,7 +16,7 @@ from difflogic.cpu.codegen.compiled import intrinsic
 _X86_FLUSH = 0x8040
 """Bits FTZ and DAZ of the register MXCSR: denormal results and operands become 0."""
 _ARM_FLUSH = 1 << 24
-"""Bit FZ of the register FPCR, with the same effect."""
+"""Bit FZ of the Arm register FPCR, with the same effect."""
 _POINTER = ir.IntType(8).as_pointer()
 
 

@@ -1,4 +1,4 @@
-"""SIMD vectors of sixteen floats, one for each gate function: for kernels that run once per gate and train step.
+"""SIMD vectors of sixteen floats, one per gate function, for kernels that run once per gate and train step.
 
 The functions `add`, `mul`, `fma`, `store` and `store_sums` of `vectors` accept these vectors too.
 """
@@ -22,9 +22,9 @@ _LOG2_E = math.log2(math.e)
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 """ln 2 as a sum of two floats: products of the first with small integers are exact."""
 _POLYNOMIAL = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-"""`(e^r - 1 - r) / r^2` for `|r| <= ln(2)/2`, the highest power first (Cephes, `expf`)."""
+"""Coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln(2)/2`, highest power first (from `expf` of Cephes)."""
 _MAGIC = 1.5 * 2**23 + 127
-"""Addend that rounds to an integer, since floats of this size have no fraction; 127 is the exponent bias."""
+"""Addend that rounds a float to an integer, since sums of this size have no fraction; 127 is the exponent bias."""
 _LOWEST = -87.0
 """Smallest argument of `exp` with a result other than 0; below it the result would be denormal."""
 
@@ -95,13 +95,13 @@ def _reduction(combine: Callable[..., Any]) -> Any:
 
 @intrinsic
 def group_largest(_: Any, x: Any, count: Any) -> Any:
-    """Return in each lane the maximum of its group of `count` lanes: 2, 4, 8 or 16."""
+    """Return a vector in which each lane is the maximum of its group of `count` lanes: 2, 4, 8 or 16."""
     return _grouped(_larger)
 
 
 @intrinsic
 def group_total(_: Any, x: Any, count: Any) -> Any:
-    """Return in each lane the sum of its group of `count` lanes."""
+    """Return a vector in which each lane is the sum of its group of `count` lanes: 2, 4, 8 or 16."""
     return _grouped(add_vectors)
 
 
@@ -131,8 +131,8 @@ def _smaller(builder: Any, x: Any, y: Any) -> Any:
 def exp(_: Any, x: Any) -> Any:
     """Return `e^x` for `x <= 0`, accurate to a bit or two; 0 if the result would be denormal, NaN for NaN.
 
-    `e^x = 2^n * e^r` with an integer n and a small remainder r. The last bits of the sum with MAGIC are n plus the
-    exponent bias.
+    `e^x = 2^n * e^r` with an integer n and a small remainder r. The lowest bits of `x * log2(e) + _MAGIC` are n plus
+    the exponent bias.
     """
     return operation(_exp, x)
 
@@ -144,7 +144,7 @@ def _exp(builder: Any, x: Any) -> Any:
     def fma(a: Any, b: Any, c: Any) -> Any:
         return builder.fadd(builder.fmul(a, b, flags=("contract",)), c, flags=("contract",))
 
-    # Example for x = -1: x * log2(e) = -1.4427. Floats near 1.5 * 2^23 are 1 apart, so that the sum with MAGIC is
+    # Example for x = -1: x * log2(e) = -1.4427. Floats near 1.5 * 2^23 are 1 apart, so that the sum with _MAGIC is
     # rounded to the integer n = -1, plus 127. r = x - n * ln 2 = -0.3069, subtracted in two steps, the first exact.
     # e^r = 0.7358. The last bits of the sum are 126; shifted left by 23, they are the float 2^-1. The result is 0.3679.
     shifted = fma(x, constant(_LOG2_E), constant(_MAGIC))
@@ -158,5 +158,5 @@ def _exp(builder: Any, x: Any) -> Any:
     near_one = builder.fadd(fma(builder.fmul(r, r), series, r), constant(1))
     power = builder.shl(builder.bitcast(shifted, _INTEGERS), ir.Constant(_INTEGERS, [23] * _FLOATS.count))
     result = builder.fmul(near_one, builder.bitcast(power, _FLOATS))
-    # Below LOWEST the exponent would overflow into the sign. For NaN the comparison is false, and the product is NaN.
+    # Below _LOWEST the exponent would overflow into the sign. For NaN the comparison is false, the product NaN.
     return builder.select(builder.fcmp_ordered("<", x, constant(_LOWEST)), constant(0), result)

@@ -1,14 +1,14 @@
-"""Compile inlined functions to LLVM bitcode only, which an entry point links.
+"""Compile inlined functions only to LLVM bitcode; an entry point links the bitcode of all its callees.
 
 Numba generates machine code for every compiled function, and a wrapper that unpacks Python's arguments. Inlined
-functions are never called from Python, so that this work is thrown away. It took three quarters of the compile time:
+functions are never called from Python, so this work would be wasted. It took three quarters of the compile time:
 the 71 functions below `runner.run` were linked, optimised and translated, each together with all its callees.
 
 Example: `run` calls `_item`, and `_item` calls `gate_backward`. Numba would optimise `gate_backward`, then `_item` with
 `gate_backward` in it, then `run` with both, and generate machine code for each. Here `run` links the bitcode of both,
 and is optimised and translated once.
 
-This uses internals of Numba: `compiled` imports the module only for versions of Numba that it is tested with.
+This uses internals of Numba: `compiled` imports this module only for the versions of Numba that it is tested with.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ _UNUSED = (
     *(FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralUnroll),
     *(MakeFunctionToJitFunction, NopythonRewrites),
 )
-"""Passes for closures, unrolled literals and array expressions, which inlined functions do not contain."""
+"""Numba passes that are skipped: inlined functions have no closures, unrolled literals or array expressions."""
 
 
 class LinkedCompiler(CompilerBase):
@@ -82,8 +82,8 @@ class LinkedCompiler(CompilerBase):
 def _simplify(module: Any, name: str) -> None:
     """Inline the callees of a function, and run the optimisations that do not depend on the processor.
 
-    LLVM's usual passes follow, and find one function without calls. That makes a train step 2 to 6 % faster than these
-    passes alone, and the code of a wheel equal to that of the sources.
+    LLVM's usual passes run afterwards, on one function without calls. A train step is thus 2 to 6 % faster than after
+    the usual passes alone, and the code of a wheel is equal to that of the sources.
     """
     for symbol in [*module.functions, *module.global_variables]:
         if not symbol.is_declaration:
@@ -100,7 +100,7 @@ class _Library(JITCodeLibrary):
     """Bitcode of one function, which Numba's execution engine never sees."""
 
     described: tuple[Callable[..., Any], Any]
-    """The Python function, and its Numba function descriptor."""
+    """Python function and its Numba function descriptor."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -114,7 +114,7 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
     def _get_module_for_linking(self) -> Any:
-        """Return the linked bitcode of this function and all its callees; only an entry point needs it."""
+        """Return the linked bitcode of this function and all its callees; Numba calls this only for entry points."""
         module = self._linkable().clone()
         for library in self._callees({self}):
             linked = library._linkable() if isinstance(library, _Library) else library._get_module_for_linking()

@@ -12,7 +12,7 @@ _WORD = ir.IntType(64)
 _HALVES = halves.vector
 
 ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 2)
-"""Type of compiled rows: first row, place of its next state, fire mask, number of rows, words per row."""
+"""LLVM type of compiled rows: source row, target row, fire masks, number of rows, number of words per row."""
 
 
 def _shifted(shift: Any, vector: Any, distance: int) -> Any:
@@ -27,7 +27,7 @@ def bit_or(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
-    """Return both words of threefry2x32 of the counters `(first, k)`, `(first + 1, k)`, ...; all are uint32."""
+    """Return both random words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ...; all are uint32."""
 
     # Twice as many blocks as fit a register: each round depends on the previous one, and two independent chains hide
     # that latency.
@@ -42,7 +42,7 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
 
 @intrinsic
 def following_blocks(_: Any, low: Any, high: Any) -> Any:
-    """Return random blocks after four more rounds."""
+    """Apply four more rounds of threefry to random blocks, and return the new random blocks."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high = arguments
@@ -55,7 +55,7 @@ def following_blocks(_: Any, low: Any, high: Any) -> Any:
 
 @intrinsic
 def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
-    """Store `low | high << 32` in `array[index : index + TILE]`, unaligned."""
+    """Store `low | high << 32` in `array[index : index + TILE]`, which need not be aligned."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.VectorType(_WORD, TILE)
@@ -93,7 +93,7 @@ def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
 
 @intrinsic
 def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any) -> Any:
-    """Call the compiled rows at `address` with indices into `cells`, the number of rows, and their words."""
+    """Call the compiled rows at `address`, of type ROWS, for `rows` rows of `count` words in `cells`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, cells, source, target, fire, *numbers = arguments

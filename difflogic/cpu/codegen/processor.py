@@ -5,7 +5,7 @@ from numba.core import config
 
 
 def target() -> tuple[str, str]:
-    """Return LLVM's name and features of the processor, or those that Numba's settings override them with."""
+    """Return LLVM's name and features of the processor, or the values that Numba's settings replace them by."""
     features = config.CPU_FEATURES
     if features is None:
         features = binding.get_host_cpu_features().flatten()
@@ -15,5 +15,5 @@ def target() -> tuple[str, str]:
 PARTS = (8, 16)
 """Possible values of PART."""
 PART = 16 if "+avx512f" in target()[1].split(",") else 8
-"""Number of floats of a row that a kernel processes at a time if it uses many rows: one register of AVX-512 or AVX2,
-or two of NEON. Results do not depend on it."""
+"""Number of floats of a row that a kernel which uses many rows processes at a time: one register of AVX-512 or AVX2, or
+two registers of NEON. Results do not depend on PART."""

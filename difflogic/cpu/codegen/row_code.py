@@ -17,8 +17,8 @@ from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProg
 
 _WORD = ir.IntType(64)
 _LANES = (("+avx512f", 8), ("+avx2", 4), ("+sse2", 2), ("", 4))
-"""Number of words of a vector by LLVM feature: one register, or two on NEON, which has 32. With two of only 16
-registers, half of the values would be spilled to memory."""
+"""Number of 64-bit words of a vector by LLVM feature: one register, or two on NEON, which has 32 registers. On
+processors with 16 registers, vectors of two registers would spill half of the values to memory."""
 
 _GATES: dict[int, Callable[..., Any]] = {
     AND: lambda b, x, y: b.and_(x, y),
@@ -29,7 +29,7 @@ _GATES: dict[int, Callable[..., Any]] = {
 
 
 class RowCode:
-    """Machine code for the rows of a netlist, freed with this object: see `plane_vectors.ROWS`."""
+    """Machine code for the rows of a netlist: functions of the type `plane_vectors.ROWS`, freed with this object."""
 
     def __init__(self, netlist: CellNetlist) -> None:
         self._program = column_program(netlist)
@@ -38,7 +38,7 @@ class RowCode:
     def address(self, stride: int, masked: bool) -> int:
         """Return the address of the function for channels `stride` words apart, `masked` for an asynchronous automaton.
 
-        Its first use compiles it: 5,000 gates take one or two seconds, 20,000 about ten.
+        The first call for these arguments compiles the function: 5,000 gates take one or two seconds, 20,000 about ten.
         """
         if (stride, masked) not in self._engines:
             self._engines[stride, masked] = self._compiled(stride, masked)
@@ -75,7 +75,7 @@ def row_module(program: ColumnProgram, features: str, stride: int, masked: bool)
 #     %35 = xor <8 x i64> %lower, %upper                               bit 9
 #     store <8 x i64> %35, target[index]
 class _Builder:
-    """Builder of a loop over columns of vectors, and in it a loop over the rows, from the top."""
+    """Builder of a function: a loop over columns of vectors contains a loop over the rows from top to bottom."""
 
     def __init__(self, function: Any, program: ColumnProgram, lanes: int, stride: int, masked: bool) -> None:
         self._function, self._program, self._masked = function, program, masked

@@ -1,9 +1,9 @@
-"""Find the bitcode that a wheel ships: the output of Numba's front end for the engine, the same for every processor.
+"""Find the bitcode that a wheel ships: the output of Numba's front end for the functions of the engine.
 
-Type inference and lowering take most of the compile time, and on 64-bit machines their output differs only by PART. A
-new machine then only translates the bitcode for its own processor. `bin/lib/wheel_hook.py` writes the bitcode when a
-wheel is built. It is valid only for the same sources and compilers: otherwise, as in a checkout, the engine is compiled
-from its sources.
+Type inference and lowering take most of the compile time. On 64-bit machines their output depends on the processor only
+by PART, so a new machine only translates the bitcode for its own processor. `bin/lib/wheel_hook.py` writes the bitcode
+when a wheel is built. The bitcode is valid only for the same sources and compilers; otherwise, as in a checkout, the
+engine is compiled from its sources.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "llvm"
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Return everything that Numba's output depends on: its version, the sources of the engine, and settings."""
+    """Return all that Numba's output depends on: the versions of Numba and LLVM, the engine's sources, and settings."""
     packages = [FOLDER.parents[2] / name for name in ("core", "cpu", "engine", "model")]
     files = [path.read_text(encoding="utf-8") for package in packages for path in sorted(package.rglob("*.py"))]
     settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
@@ -33,16 +33,16 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def folder() -> Path:
-    """Return the folder of the bitcode for these sources and compilers, which need not exist."""
-    # The name of the system counts because threads on Windows call other functions to wait.
+    """Return the folder of the bitcode for these sources and compilers; it may not exist."""
+    # The name of the system is part of the hash because threads on Windows call other functions to wait.
     return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 
 
 def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:
-    """Return the bitcode file of a function for arguments of these types."""
+    """Return the path of the bitcode of a function for arguments of these types."""
     return folder() / f"{function.__module__}.{function.__qualname__}.{short_hash(*map(str, types))}.bc"
 
 
 def short_hash(*parts: str) -> str:
-    """Return a short hash of these texts, for use as a name."""
+    """Return a short hash of some texts, for use in a file name."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Run compiled code in several threads, which hold no Python lock (GIL)."""
+"""Run compiled code in several threads, which do not hold Python's global lock (GIL)."""
 
 import threading
 from collections.abc import Callable
@@ -12,9 +12,9 @@ def default_threads() -> int:
 
 
 def together(threads: int, work: Callable[[int], None]) -> None:
-    """Run `work(0)` in this thread and `work(1)`, `work(2)` ... in new ones, and return when all have finished.
+    """Run `work(0)` in this thread and `work(1)`, `work(2)`, ... in new threads; return when all have finished.
 
-    `work` takes items from a shared counter: if the system refuses a thread, the others do its part.
+    `work` must take its items from a shared counter: if the system refuses a thread, the other threads do all items.
     """
     # New threads for every call: starting one takes tens of microseconds of a call's tens of milliseconds, and a pool
     # would have to survive forks and exceptions.
@@ -23,7 +23,7 @@ def together(threads: int, work: Callable[[int], None]) -> None:
     for helper in helpers:
         try:
             helper.start()
-        except RuntimeError:  # no more threads to be had
+        except RuntimeError:  # the system refuses more threads
             break
         started.append(helper)
     try:

@@ -44,7 +44,7 @@ def _round(x0: Any, x1: Any, distance: Any) -> Any:
 
 @inlined
 def split(key0: Any, key1: Any) -> Any:
-    """Return the two keys of `prng.split`, as four words."""
+    """Return the two keys of `difflogic.core.prng.split`, as four words."""
     a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
     a1, b1 = threefry2x32(key0, key1, np.uint32(1), np.uint32(3))
     return a0, a1, b0, b1
@@ -54,7 +54,7 @@ def split(key0: Any, key1: Any) -> Any:
 def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
     """Return words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
 
-    If `half + index` equals `count`, which happens only if that is odd, the second word is not one of them.
+    If `half + index` equals `count`, which is possible only if `count` is odd, the second word must be ignored.
     """
     # For 5 words the counters are 0 to 4, padded with a 0 to an even number. Blocks pair the halves: (0, 3), (1, 4),
     # (2, 0).

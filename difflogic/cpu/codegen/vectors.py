@@ -2,7 +2,7 @@
 
 LLVM would vectorise a loop over the cells of a row only with run-time checks, for every gate, that rows do not overlap.
 Here one vector operation is one LLVM instruction, which LLVM splits into registers of the processor (AVX-512, AVX2,
-NEON). Products and sums are fused if it can (`contract`).
+NEON). Products and sums are fused if the processor can (`contract`).
 
 Example: the part `c0 + ca*a` of a gate that reads row 3 and writes row 7,
 
@@ -10,7 +10,7 @@ Example: the part `c0 + ca*a` of a gate that reads row 3 and writes row 7,
     store(nodes, 7 * TILE, fma(ca, load(nodes, 3 * TILE), c0))
 
 compiles with AVX-512 to two broadcasts, two loads, two `vfmadd` and two stores, without branches or bounds checks.
-Numba sees such a value as a type of its own (`floats`), which only these functions take. Each function is an
+For Numba such a value has a separate type (`floats`), which only these functions accept. Each function is an
 *intrinsic*: it returns its signature, and a builder that emits LLVM instructions in place of the call.
 """
 
@@ -26,13 +26,13 @@ from difflogic.cpu.codegen.compiled import intrinsic
 from difflogic.cpu.codegen.processor import PART, PARTS
 
 TILE = 32
-"""Cells per tile: enough to amortise the overhead of a gate, while all rows of a step still fit the L2 cache."""
+"""Number of cells per tile: enough to amortise the overhead of a gate, while all rows of a step fit the L2 cache."""
 WORDS = TILE // 2
-"""64-bit words in the bytes of a tile."""
+"""Number of 64-bit words that take as much memory as a row of TILE floats."""
 
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 LINE = 64
-"""Bytes of a cache line and of the widest register; every row is aligned to it, except shifted loads."""
+"""Number of bytes of a cache line and of the widest register; all rows are aligned to it; shifted loads are not."""
 _FUSE = ("contract",)
 
 
@@ -51,11 +51,11 @@ class _VectorModel(models.PrimitiveModel):
 
 
 floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS), _Vector("Halves", _INDEX, TILE)
-"""Types of a row of floats, of 64-bit words, and of as many 32-bit words as floats."""
+"""Types of a row of TILE floats, of WORDS 64-bit words, and of TILE 32-bit words."""
 parts = _Vector("Part", _FLOAT, PART)
 """Type of PART floats of a row."""
 eights = _Vector("Eight", _FLOAT, min(PARTS))
-"""Type of eight partial sums, one for each lane modulo 8: the width of the narrowest part."""
+"""Type of eight partial sums, one per lane modulo 8; eight is the smallest possible PART."""
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Type of sixteen floats, one for each gate function."""
 
@@ -80,7 +80,7 @@ def splatted(builder: Any, value: Any, vector: Any) -> Any:
 
 
 def loading(kind: _Vector, array: Any) -> Any:
-    """Return signature and builder of a function that loads a vector from a one-dimensional array."""
+    """Return the signature and the builder of an intrinsic that loads a vector from a one-dimensional array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # Aligned loads fault on unaligned addresses: `tables.aligned` allocates every array that is read here.
@@ -90,7 +90,7 @@ def loading(kind: _Vector, array: Any) -> Any:
 
 
 def splatting(kind: _Vector, value: Any) -> Any:
-    """Return signature and builder of a function that broadcasts a value."""
+    """Return the signature and the builder of an intrinsic that broadcasts a value to all lanes."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return splatted(builder, arguments[0], kind.vector)
@@ -104,13 +104,13 @@ def _alignment(kind: _Vector) -> int:
 
 @intrinsic
 def load(_: Any, array: Any, index: Any) -> Any:
-    """Return `array[index : index + n]` of a one-dimensional array; `index` begins a row."""
+    """Load a row of n floats or words, `array[index : index + n]`; `index` is the beginning of a row."""
     return loading(floats if array.dtype == types.float32 else words, array)
 
 
 @intrinsic
 def load_part(_: Any, array: Any, index: Any) -> Any:
-    """Return `array[index : index + PART]`; `index` is a multiple of PART from the beginning of a row."""
+    """Load `array[index : index + PART]`; `index` is a multiple of PART from the beginning of a row."""
     return loading(parts, array)
 
 
@@ -127,7 +127,7 @@ def peek(_: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def store(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Store a vector in `array[index : index + n]`; `index` is a multiple of n or begins a row."""
+    """Store a vector of n lanes in `array[index : index + n]`; `index` is a multiple of n or the beginning of a row."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = pointer_to(context, builder, signature, arguments, value.vector)
@@ -139,7 +139,7 @@ def store(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
-    """Load TILE floats at any `index`, but 0 in lanes whose bit in the uint64 `lanes` is 0."""
+    """Load TILE floats from any `index`; lanes whose bit in the uint64 `lanes` is 0 become 0."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = floats.vector
@@ -154,13 +154,13 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
 
 @intrinsic
 def splat(_: Any, value: Any) -> Any:
-    """Broadcast a float or word to a row."""
+    """Broadcast a float or a 64-bit word to all lanes of a row."""
     return splatting(floats if value == types.float32 else words, value)
 
 
 @intrinsic
 def splat_part(_: Any, value: Any) -> Any:
-    """Broadcast a float to a part."""
+    """Broadcast a float to all lanes of a part of a row."""
     return splatting(parts, types.float32)
 
 
@@ -184,7 +184,7 @@ def _zeros(kind: _Vector) -> Any:
 
 
 def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
-    """Return signature and builder of an operation on vectors of one type, which is also the type of the result."""
+    """Return the signature and the builder of an operation on vectors of one type, which the result has too."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return build_one(builder, *arguments)
@@ -214,7 +214,7 @@ def add(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def add_eights(_: Any, total: Any, x: Any) -> Any:
-    """Add the floats of a part to `total`, eight at a time: the same sums for every PART."""
+    """Add the floats of a part to `total`, eight at a time; the sums are the same for every PART."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         total, x = arguments
@@ -227,7 +227,7 @@ def add_eights(_: Any, total: Any, x: Any) -> Any:
 
 @intrinsic
 def fma_eights(_: Any, x: Any, y: Any, total: Any) -> Any:
-    """Add the products of two arrays to `total`, eight lanes at a time."""
+    """Add the products of two vectors to `total`, eight lanes at a time."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         x, y, total = arguments
@@ -248,7 +248,7 @@ def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """Select `x` in lanes where `condition` is not 0, else `y`."""
 
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
-        # Unordered: NaN counts as true, as in Python. Masks hold only 0 and 1.
+        # Unordered: NaN counts as true, as in Python. Masks contain only 0 and 1.
         return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
 
     return operation(choose, condition, x, y)
@@ -299,11 +299,11 @@ def store_sums(_: Any, array: Any, index: Any, w: Any, x: Any, y: Any, z: Any) -
 
 
 def four_sums(builder: Any, vectors: Sequence[Any]) -> Any:
-    """Emit the sums of four vectors, as a vector of four lanes."""
+    """Emit the sums of the lanes of four vectors, as a vector of four lanes."""
     # Summed one by one, each vector would end with foldings to 8, 4, 2 and 1 lanes, in mostly empty registers. So two
     # vectors of 16 lanes are added in halves and interleaved into one of 16, and two of these once more: lanes 4n to
-    # 4n + 3 then hold a quarter of the sums of w, x, y and z, and folding to four lanes adds the quarters. The same
-    # holds for vectors of 8. The order is part of the results, since sums of floats depend on it.
+    # 4n + 3 then contain a quarter of the sums of w, x, y and z, and folding to four lanes adds the quarters. Vectors
+    # of 8 lanes are summed likewise. The order is part of the results, since sums of floats depend on it.
     w, x, y, z = (folded(builder, vector, 16) for vector in vectors)
     wx, yz = _interleaved(builder, w, x, _BY_LANE), _interleaved(builder, y, z, _BY_LANE)
     return folded(builder, _interleaved(builder, wx, yz, _BY_SIDE), 4)
@@ -325,11 +325,11 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
 
 
 _BY_LANE, _BY_SIDE = ((0, 0), (0, 1), (1, 0), (1, 1)), ((0, 0), (1, 0), (0, 1), (1, 1))
-"""Orders in which sums are stored: pairs of a lane, 0 or 1, and its vector, 0 or 1."""
+"""Orders in which four sums are stored; each sum is a pair of a lane, 0 or 1, and a vector, 0 or 1."""
 
 
 def _interleaved(builder: Any, x: Any, y: Any, order: Sequence[tuple[int, int]]) -> Any:
-    """Emit the sums of lanes `n` and `n + 2` in every four lanes of both vectors, stored in the given order."""
+    """Emit the sums of lanes n and n + 2 of every four lanes, for both vectors, stored in the given order."""
     sums, count = [], x.type.count
     for shift in (0, 2):
         # With 16 lanes, those of y are numbered from 16. In the order `_BY_LANE`, shift 0 selects lanes 0, 16, 1, 17

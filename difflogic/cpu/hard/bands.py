@@ -1,4 +1,4 @@
-"""Step a hard circuit on one large grid, 64 cells per word, in bands of rows, two per thread.
+"""Simulate a hard circuit on one large grid, 64 cells per word, in bands of rows, two bands per thread.
 
 A pass over a band does several steps (temporal blocking), so that rows are loaded from memory once for all of them:
 each step follows the previous one by a block of rows, which are then still in the cache. A pass of n steps also
@@ -12,10 +12,10 @@ copied to higher ones once in many passes.
 With one band per thread, all threads would wait for the slowest one after every pass. With two, a thread does a pass of
 one band while the neighbours of the other are still being computed. A thread keeps its bands, so that they stay in the
 caches of its core; if any free thread took them, they would move between cores at every pass. Only a thread that has
-waited for long, as on a busy machine, takes a band of a thread that is preempted. A waiting thread holds no work.
+waited for a long time, as on a busy machine, takes a band of a preempted thread. A waiting thread has no band.
 
-The channels of a row are adjacent, `stride` words apart. Guards left and right of the cells hold what shifted loads
-read outside the grid: 0, or on a torus the other end of the row. They are set whenever a row is written.
+The channels of a row are adjacent, `stride` words apart. Guards left and right of the cells contain the values that
+shifted loads read outside the grid: 0, or on a torus the other end of the row. They are set whenever a row is written.
 """
 
 from typing import Any, NamedTuple
@@ -31,11 +31,11 @@ from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS, bit_and, load, spla
 from difflogic.engine.shape import Array
 
 SHIFT = LINE // 8
-"""Words by which a step moves a row to lower addresses, in addition to one row."""
+"""Number of words by which a step moves a row to lower addresses, in addition to one row."""
 TAKEN, DONE = 0, 1
-"""Indices of a band's counters: passes that have begun, and passes that are done."""
+"""Indices of the two counters of a band: passes that have begun, and passes that are done."""
 APART = LINE // 8
-"""Distance between the counters of bands, which puts them on separate cache lines."""
+"""Number of int64 elements between the counters of two bands, which are thus on separate cache lines."""
 YIELDS = 50
 """Number of yields before a waiting thread sleeps, so that on a busy machine it leaves the core to others."""
 DRAWN, GIVEN = 1, 2
@@ -56,20 +56,20 @@ class Sheet(NamedTuple):
     key: Array
     """uint32 `[2]`: random key of the fire masks of all steps."""
     cells: Array
-    """uint64 `[bands * capacity]`: rows of each band, between space for moves and space for rows of the next band."""
+    """uint64 `[bands * capacity]`: for each band free words, its rows, and space for rows of the band below."""
     capacity: int
     room: int
-    """Offset in `capacity` of a band's first row after the band is copied to the highest addresses."""
+    """Offset of a band's first row in its `capacity` words after the band is copied to the highest addresses."""
     places: Array
-    """int64 `[bands * APART]`: offset of each band's first row in the `capacity` words of the band."""
+    """int64 `[bands * APART]`: current offset of each band's first row in the `capacity` words of the band."""
     depth: int
     """Maximum number of steps of a pass."""
     block: int
-    """Number of rows by which a step is ahead of the next one."""
+    """Number of rows by which a step is ahead of the next step of the same pass."""
     edges: Array
-    """uint64 `[2 * bands * 2 * depth * C * stride]`: by parity of the pass, the top and bottom rows of each band."""
+    """uint64 `[2 * bands * 2 * depth * C * stride]`: for each parity of a pass, top and bottom rows of each band."""
     fronts: Array
-    """int64 `[threads, depth + 1]`: scratch for the next row of each step of a pass."""
+    """int64 `[threads, depth + 1]`: scratch for the next row that each step of a pass computes."""
     fire: Array
     """uint64 `[threads, n]`: scratch for the fire masks of some rows, padded by a vector."""
     row: int
@@ -77,7 +77,7 @@ class Sheet(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """One pass: some steps of one band."""
+    """Pass over one band: some consecutive steps."""
 
     band: int
     above: int
@@ -97,10 +97,10 @@ class Pass(NamedTuple):
 def simulate(
     sheet: Sheet, thread: int, mode: int, parity: int, first_step: int, steps: int, masks: Array, counters: Array
 ) -> None:
-    """Do this thread's part of `steps` steps, the first of which is number `first_step`.
+    """Do this thread's part of `steps` steps, beginning with step number `first_step`.
 
-    The first pass reads the half `parity` of the edges. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
-    `[1, 0, 0]`, and `counters` int64 `[bands * APART]`, 0 at first.
+    The first pass reads the half `parity` of `Sheet.edges`. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
+    `[1, 0, 0]`. `counters` are int64 `[bands * APART]`, 0 at first.
     """
     looks, own = 0, _bands(sheet) // len(sheet.fronts)
     depth = 1 if mode else sheet.depth  # with masks, loading rows from memory does not dominate the time
@@ -124,10 +124,10 @@ def simulate(
 
 @inlined
 def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
-    """Take a band, and return it with the number of its next pass: -1 if none can begin now, `passes` if all are done.
+    """Take a band; return it with the number of its next pass: -1 if no pass can begin now, `passes` if all are done.
 
-    The band is one of the thread's, or any band after many failed `looks`. A pass may begin when the bands above and
-    below have done the previous pass: then their edges are ready, and they have read the ones that it will overwrite.
+    The band belongs to this thread or, after many failed `looks`, to any thread. A pass may begin when the bands above
+    and below have done the previous pass: then their edges are ready, and they have read the edges that it overwrites.
     """
     bands, is_unfinished = len(counters) // APART, False
     # Example: of four bands the thread owns 0 and 1, which have done 5 passes. The sixth pass of band 1 may begin when
@@ -193,14 +193,14 @@ def _edge(sheet: Sheet, parity: int, band: int, side: int) -> int:
 
 @inlined
 def _copy(target: Array, target_row: int, source: Array, source_row: int, pitch: int) -> None:
-    """Copy a row and the guard before it."""
+    """Copy a row of all channels, and the guard before it."""
     for word in range(-SHIFT, pitch - SHIFT, WORDS):
         store(target, target_row + word, load(source, source_row + word))
 
 
 @inlined
 def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None:
-    """Do the steps of a pass in turn: each computes a block of rows that the previous step has completed."""
+    """Do the steps of a pass alternately: each computes a block of rows after the previous step has done its inputs."""
     fronts = sheet.fronts[thread]
     # Step t of n also computes n - t rows of each band next to this one. For example, with four rows, two steps, and
     # bands above and below, the initial state has rows -2 to 5, step 1 computes rows -1 to 4, and step 2 rows 0 to 3.
@@ -255,7 +255,7 @@ def words_of(sheet: Sheet) -> int:
 
 @inlined
 def _pitch(sheet: Sheet) -> int:
-    """Return the number of words from row to row."""
+    """Return the number of words of a row of all channels."""
     return sheet.channels * sheet.stride
 
 
@@ -266,7 +266,7 @@ def _bands(sheet: Sheet) -> int:
 
 @inlined
 def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
-    """Copy or sample the fire masks of `rows` rows from row `y` of the grid on."""
+    """Copy or sample the fire masks of `rows` rows, beginning with row `y` of the grid."""
     words = words_of(sheet)
     if mode == GIVEN:
         for row in range(rows):
@@ -279,7 +279,7 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
 
 @inlined
 def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
-    """Sample `words` words of bits that are 1 with the fire rate, from number `first` on: see `core.bernoulli`."""
+    """Sample words `first` to `first + words`, whose bits are 1 with the fire rate `units`: see `core.bernoulli`."""
     lowest = 0
     # Bits of the rate below its lowest 1 have no effect: a rate of 1/2 needs one word of random bits, 0.6 needs all.
     while not units >> lowest & 1:
@@ -298,7 +298,7 @@ def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array)
 
 @inlined
 def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None:
-    """Clear the bits of a row that are no cells, and set its guards; `rest` is the width modulo 64."""
+    """Clear the bits after the last cell of a row, and set the row's guards; `rest` is the width modulo 64."""
     # Unsigned indices: for signed ones Numba would test each time whether they are negative.
     one, begin, end = np.uint64(1), np.uint64(row), np.uint64(row + words)
     if rest:

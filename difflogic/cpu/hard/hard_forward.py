@@ -36,22 +36,22 @@ class HardBuffers(NamedTuple):
     undamaged: Array
     """uint64 `[D, columns]`: bit 0 if a sample's cell is zeroed before step `damage_steps[D]`."""
     works: Array
-    """uint64 `[columns]`: bit 0 if a sample's cell is stuck, to be ANDed with the state; `[0]` without faults."""
+    """uint64 `[columns]`: bit 0 if a sample's cell is stuck; ANDed with the state. `[0]` without faults."""
     changes: Array
-    """uint64 `[T, C, columns]`: bits that are XORed to the state before each step, after the AND with `works`."""
+    """uint64 `[T, C, columns]`: bits that are XORed with the state before each step, after the AND with `works`."""
     loss_states: Array
     """uint64 `[J, loss_channels, columns]`: the states after the steps with a loss, before they are damaged."""
     nodes: Array
     """uint64 `[threads, N * WORDS]`: scratch."""
     gate_words: Array
-    """int64 `[G, 4]`: coefficients of each gate, as `hard_program` takes them."""
+    """int64 `[G, 4]`: coefficients of each gate, as in `hard_program`."""
 
 
 @entry_point
 def run_hard(
     thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
 ) -> None:
-    """Do this thread's part of `steps` steps from `words[0]`; one thread simplifies the circuit first."""
+    """Do this thread's part of `steps` steps from the state `words[0]`; first one thread simplifies the circuit."""
     _steps(thread, steps, program, logits, buffers, plan, counters)
 
 
@@ -79,7 +79,7 @@ def _steps(
 
 @inlined
 def hard_forward(program: Program, step: int, tile: int, buffers: HardBuffers, plan: HardPlan, nodes: Array) -> None:
-    """Compute the columns of a tile in `words[step + 1]` from `words[step]`, as far as the plan needs them."""
+    """Compute a tile of the state `words[step + 1]` from `words[step]`: only the channels that the plan needs."""
     old, new = buffers.words[step % len(buffers.words)], buffers.words[(step + 1) % len(buffers.words)]
     near, steps = buffers.near[step % len(buffers.near)], len(buffers.marks) - 1
     level = min(steps - 1 - step, plan.levels[0] - 1)
@@ -94,8 +94,8 @@ def hard_forward(program: Program, step: int, tile: int, buffers: HardBuffers, p
         a, b = load(nodes, code[0]), load(nodes, code[1])
         c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
         cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
-        # The same form as of the soft gate, with AND for the product and XOR for the sum: modulo 2 its coefficients are
-        # 0 or 1. With AVX-512 these are three instructions, each an arbitrary function of three inputs.
+        # The form of the soft gate, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1.
+        # With AVX-512 these are three instructions, each an arbitrary function of three inputs.
         store(nodes, (first_gate + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
     for channel in plan.outputs[: plan.counts[level, OUTPUTS]]:
         values = _output(program, channel, plan, nodes)

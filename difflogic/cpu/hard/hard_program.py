@@ -2,8 +2,8 @@
 
 A gate is the soft form on bits, `c0 ^ ca&a ^ cb&b ^ cab&a&b`, with its coefficients modulo 2. Each coefficient is a
 word with one bit per sample, so that a gate may have another function in each sample (see `local_search`). Known inputs
-are substituted; then a gate that is a constant or equal to one of its inputs is not computed, nor is one that no output
-depends on. The results stay exactly the same.
+are substituted. Then gates that are constant or equal to one of their inputs are not computed, and neither are gates
+that no output depends on. The results stay exactly the same.
 """
 
 from typing import NamedTuple, SupportsIndex
@@ -22,28 +22,28 @@ GATE_BITS = (TABLE & 1).astype(np.int64)
 ALL = -1
 """Word in which all bits are 1."""
 FALSE, TRUE = -1, -2
-"""Numbers that stand for the two constants among node numbers."""
+"""Negative node numbers that represent the two constants."""
 PATCH_ROWS, GATES, OUTPUTS = range(3)
 """Columns of `HardPlan.counts`."""
 
 
 class HardPlan(NamedTuple):
-    """Lists of the nodes that the steps compute, and scratch memory to make the lists; each step uses a prefix.
+    """Lists of the nodes that the steps compute, and scratch memory; each step uses a prefix of each list.
 
-    The last step needs only the channels that the caller reads, the step before only those that these depend on, and so
-    on: what a step needs is a subset of what any earlier step needs. So nodes have *levels*: 1 if the last step needs
-    them, 2 if only the steps before the last do, and so on. The lists are sorted by level.
+    The last step needs only the channels that the caller reads, the step before it only the channels that these depend
+    on, and so on: each step needs a subset of the nodes that earlier steps need. So nodes have *levels*: 1 if the last
+    step needs them, 2 if only the steps before the last do, and so on. The lists are sorted by level.
     """
 
     code: Array
     """int64 `[I, 6]`: for each gate the first words of the rows of a and b, then `c0, ca, cb, cab`."""
     patch_rows: Array
-    """int64 `[9*C]`: patch nodes that are read: entry i has row i, and the rows of gates follow."""
+    """int64 `[9*C]`: patch nodes that are read; entry i has row i, and the rows of gates follow."""
     outputs: Array
     """int64 `[C]`: channels that are needed."""
     counts: Array
-    """int64 `[C, 3]`: lengths of the prefixes of these three lists, for the last step, the step before, and so on;
-    steps before the last of `levels` use its prefixes."""
+    """int64 `[C, 3]`: lengths of the prefixes of these three lists for the last step, the step before it, and so on;
+    all steps from the last of `levels` backwards use the same prefixes."""
     levels: Array
     """int64 `[1]`: number of levels."""
     aliases: Array
@@ -87,16 +87,16 @@ def make_plan(program: Program) -> HardPlan:
 
 @inlined
 def write_function(words: Array, function: SupportsIndex) -> None:
-    """Write `words [4]` of a gate that has the same function in every sample."""
+    """Write the coefficients `words [4]` of a gate that has the same function in every sample."""
     for index in range(4):
         words[index] = -GATE_BITS[function, index]
 
 
 @inlined
 def hard_program(program: Program, words: Array, visible: int, steps: int, plan: HardPlan) -> None:
-    """Plan `steps` steps after which the first `visible` channels are needed.
+    """Write to `plan` the nodes that `steps` steps compute if the caller reads the first `visible` channels.
 
-    `words` are int64 `[G, 4]`: `c0, ca, cb, cab` of each gate.
+    `words` are int64 `[G, 4]`: the coefficients `c0, ca, cb, cab` of each gate.
     """
     aliases, forms = plan.aliases, plan.forms
     for node in range(program.patch_nodes):
@@ -139,7 +139,7 @@ def mark(program: Program, aliases: Array, forms: Array, visible: int, steps: in
 def _mark_from(
     program: Program, node: int, level: int, aliases: Array, forms: Array, count: int, plan: HardPlan
 ) -> int:
-    """Mark the nodes that a node depends on; return the number of outputs, which was `count`."""
+    """Mark the nodes that `node` depends on, append the channels they read to the outputs, and return their number."""
     height = _need(node, level, plan.marks, plan.stack, 0)
     while height > 0:
         height -= 1
@@ -202,18 +202,18 @@ def _order(program: Program, plan: HardPlan) -> None:
 
 @inlined
 def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
-    """Return the node or constant that an input equals."""
+    """Return the node or constant that input `side` of an instance equals."""
     return int(aliases[program.records[RECORD * instance + side] // TILE])
 
 
 @inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
-    """Write the form of an instance; return the node or constant that it equals, else its own node."""
+    """Write the simplified form of an instance; return the node or constant that it equals, else its own node."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]
     # A constant a turns `ca&a` into a constant and `cab&a&b` into a multiple of b. `value` is a word of all zeros or
-    # all ones, and so are coefficients, unless a search has given samples different functions.
+    # all ones, and so are coefficients, unless a search gives samples different functions.
     if a < 0:
         value = -int(a == TRUE)
         c0, ca, cb, cab = c0 ^ (ca & value), 0, cb ^ (cab & value), 0

@@ -20,13 +20,13 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 OUTSIDE_FIRST = LINE // 8
-"""Number of words after the last column: the first stands for cells outside the grid, the others keep rows aligned."""
+"""Number of words after the last column: the first represents cells outside the grid, the others keep rows aligned."""
 
 
 class HardWorkspace:
     """Buffers of hard rollouts on the grid of `shape`, with `groups` words of 64 samples per cell and channel.
 
-    The last `stored_states` states are stored. `run` takes the logits.
+    Only the last `stored_states` states are stored. `run` receives the logits.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class HardWorkspace:
         return self.buffers.words.nbytes
 
     def set_start(self, words: Array) -> None:
-        """Set the initial states, uint32 `[C, g*H*W]` as of `bits.pack`, after the damage and faults of step 0."""
+        """Set the initial states, uint32 `[C, g*H*W]` of `pack_grids`, and apply the damage and faults of step 0."""
         start = self.buffers.words[0, :, : self.shape.cells]
         start[:] = _joined(words, self.shape.cells_per_grid)
         if 0 in self.shape.damage_steps:
@@ -85,7 +85,7 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
-        """Set damage and faults; each part begins at the given group of 32 samples."""
+        """Set damage and faults; `parts` are pairs of a first group of 32 samples and damage."""
         height, width, buffers = self.shape.height, self.shape.width, self.buffers
         for index in range(len(self.shape.damage_steps)):
             masks = [(first, damage.undamaged(index, height, width)[..., None]) for first, damage in parts]
@@ -105,7 +105,7 @@ class HardWorkspace:
             buffers.changes[step, :, : self.shape.cells] = flips & works | ones
 
     def _packed(self, parts: Sequence[tuple[int, Array]]) -> Array:
-        """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; each part begins at the given group of 32 samples."""
+        """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; `parts` are pairs: first group of 32 samples, and bits."""
         cells, channels = self.shape.cells_per_grid, parts[0][1].shape[-1]
         words = np.zeros((channels, 2 * self.shape.batch, cells), dtype=np.uint32)
         for first, values in parts:
@@ -123,7 +123,7 @@ class HardWorkspace:
         together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))
 
     def state(self, step: int) -> Array:
-        """Return the states after `step` steps, uint32 `[C, 2*groups*H*W]` as of `bits.pack`."""
+        """Return the states after `step` steps, uint32 `[C, 2*groups*H*W]` as in `bits.pack_grids`."""
         return self._halves(self.buffers.words[step % len(self.buffers.words), :, : self.shape.cells])
 
     def loss_states(self) -> Array:
@@ -131,7 +131,7 @@ class HardWorkspace:
         return np.stack([self._halves(words) for words in self.buffers.loss_states[..., : self.shape.cells]])
 
     def _halves(self, words: Array) -> Array:
-        """Split words of 64, uint64 `[channels, groups*H*W]`, into words of 32."""
+        """Split words of 64 samples, uint64 `[channels, groups*H*W]`, into words of 32 samples."""
         # A word of 64 samples becomes two groups of 32, the low half first, as `bits.pack_grids` numbers them.
         halves = words.reshape(len(words), self.shape.batch, 1, self.shape.cells_per_grid)
         both = np.concatenate([halves & np.uint64(0xFFFFFFFF), halves >> np.uint64(32)], axis=2)
@@ -139,12 +139,12 @@ class HardWorkspace:
 
 
 def groups_of(samples: int) -> int:
-    """Return the number of words of 64 samples."""
+    """Return the number of 64-bit words that contain `samples` samples."""
     return -(-samples // (2 * bits.WORD))
 
 
 def _joined(words: Array, cells_per_grid: int) -> Array:
-    """Join pairs of groups of 32 samples to words of 64."""
+    """Join pairs of groups of 32 samples into words of 64 samples."""
     halves = words.reshape(len(words), -1, cells_per_grid).astype(np.uint64)
     # With an odd number of groups, the last half is padding: zeros, which are computed and never read.
     if halves.shape[1] % 2:

@@ -1,12 +1,12 @@
 """Find replacements of a gate by simulation: an existing literal, one new gate, or two.
 
-The values of a node on all samples of the inputs are a row of words. To find the *care set* of a gate, the gate is
-flipped and its readers are recomputed: it contains the samples in which an output changes. A replacement must agree
-with the gate only there.
+The values of a node on all samples of the inputs are a row of words. The *care set* of a gate consists of the samples
+in which an output changes if the gate is flipped; to find it, the readers of the flipped gate are recomputed. A
+replacement has to agree with the gate only in the care set.
 
 A replacement is a literal, a gate of two literals, or a gate of a literal and a new gate. Both inputs of an AND must be
-1 wherever the gate is (they *cover* it), so that only pairs of covering literals are tried; an OR is the dual case. For
-an XOR hashes are compared, which are linear: `hash(x XOR y)` is `hash(x) XOR hash(y)`.
+1 wherever its result must be 1 (they *cover* the gate), so that only pairs of covering literals are tried. An OR is the
+dual case. For an XOR, hashes are compared; they are linear: `hash(x XOR y)` is `hash(x) XOR hash(y)`.
 Source: Lee, Riener, Mishchenko, Brayton and De Micheli, *A simulation-guided paradigm for logic synthesis and
 verification* (2022).
 """
@@ -20,26 +20,26 @@ from difflogic.engine.shape import Array
 
 
 class Nodes(NamedTuple):
-    """Mutable graph. Literals are as in `circuits.synthesis.xag`, but an XOR may also read inverted ones."""
+    """Mutable graph of ANDs and XORs. Literals are as in `circuits.synthesis.xag`, but XORs may read inverted ones."""
 
     inputs: int
     xor: Array
-    """uint8 `[N]`."""
+    """uint8 `[N]`: 1 for an XOR, 0 for an AND."""
     a: Array
-    """int64 `[N]`: first literal that each gate reads; b is the second."""
+    """int64 `[N]`: first literal that each gate reads; `b` is the second."""
     b: Array
     outputs: Array
-    """int64 `[outputs]`: literals."""
+    """int64 `[outputs]`: literal of each output."""
     values: Array
-    """uint64 `[N, W]`: values on the samples."""
+    """uint64 `[N, W]`: values of each node on the samples."""
     order: Array
-    """Gates that outputs depend on, in topological order, int64 `[N]`."""
+    """int64 `[N]`: gates that outputs depend on, in topological order."""
     place: Array
     """int64 `[N]`: index of each gate in `order`; -1 if the number of the gate is free."""
     readers: Array
     """int64 `[N]`: fanout of each node."""
     numbers: Array
-    """int64 `[2]`: COUNT and RANDOM."""
+    """int64 `[2]`: see COUNT and RANDOM."""
 
 
 COUNT, RANDOM = range(2)
@@ -54,34 +54,34 @@ class Scratch(NamedTuple):
     behind: Array
     """uint8 `[N]`: 1 if a node depends on the gate, 2 if its values changed as well."""
     on: Array
-    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 1."""
+    """uint64 `[2, W]`: samples in which the gate (0) or a new inner gate (1) must be 1."""
     off: Array
-    """uint64 `[2, W]`: samples in which the function (0), and the inner gate (1), must be 0."""
+    """uint64 `[2, W]`: samples in which the gate (0) or a new inner gate (1) must be 0."""
     divisors: Array
     """int64 `[N]`: nodes that a replacement may read."""
     covers: Array
-    """int64 `[2, 2, MOST_COVERS]`: for both functions the literals that cover it, and those that cover its inverse."""
+    """int64 `[2, 2, MOST_COVERS]`: for each of these two gates, literals that cover it, and that cover its inverse."""
     covering: Array
-    """int64 `[2, 2]`: number of these literals."""
+    """int64 `[2, 2]`: number of literals in `covers`."""
     hashes: Array
     """uint64 `[N]`: hash of each divisor."""
     stack: Array
     """int64 `[4N + outputs]`: scratch."""
     outer: Array
-    """int64 `[3]`: the outer gate of two: 1 for an XOR, its literal, 1 if its result is inverted."""
+    """int64 `[3]`: the outer of two new gates: 1 for an XOR, the literal that it reads, 1 if its result is inverted."""
     best: Array
-    """int64 `[BEST]`: the best replacement."""
+    """int64 `[BEST]`: the best replacement so far."""
 
 
 GAIN, TIES, GATES, XOR, A, B, INVERTED, INNER_XOR, INNER_A, INNER_B, NODE, ENOUGH, BEST = range(13)
 """Indices in `Scratch.best`: gates saved, number of equally good replacements, new gates, outer gate with inputs A and
-B, whether its result is inverted, inner gate (B is then only its inversion), gate to replace, and one more than
-the gain from which on all gains count as equal."""
+B, whether its result is inverted, inner gate (B is then only its inversion), gate to replace, and ENOUGH: gains of at
+least ENOUGH - 1 count as equal. BEST is the length."""
 
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 HASHED = 16
-"""Words of a row that enter a hash; equal hashes are followed by a comparison of all words."""
+"""Maximum number of words of a row that a hash covers; if hashes are equal, all words are compared."""
 MOST_COVERS = 50
 """Maximum number of covering literals of which pairs are tried."""
 _POLYNOMIAL = np.uint64(0x42F0E1EBA9EA3693)
@@ -107,7 +107,7 @@ def inversion(literal: int) -> np.uint64:
 
 @inlined
 def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
-    """Compute the values of a gate from those of its inputs; return whether they differ from its stored values."""
+    """Compute a gate's values from the values `x` and `y` of its inputs; return whether the stored values differ."""
     a, b = inversion(nodes.a[node]), inversion(nodes.b[node])
     changed = np.uint64(0)
     if nodes.xor[node]:
@@ -125,7 +125,7 @@ def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
 
 @inlined
 def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
-    """Compute the care set of a gate, split into `on` and `off` by its value, and mark the nodes that depend on it."""
+    """Compute the care set of a gate, divided by its value into `on` and `off`; mark nodes that depend on the gate."""
     words = nodes.values.shape[1]
     work.behind[:] = 0
     work.behind[node] = 2
@@ -154,7 +154,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return the number of gates that become dead if `node` is not read any more, while x, y and z are."""
+    """Return the number of gates that become dead if nothing reads `node` any more, but x, y and z are read."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -189,7 +189,7 @@ def weigh(
     inner_a: int,
     inner_b: int,
 ) -> None:
-    """Store a replacement in `best` if it saves more gates than that; choose among equals at random."""
+    """Store a replacement in `best` if it saves more gates than the stored one; choose among equals at random."""
     best = work.best
     node = best[NODE]
     x, y = nodes.a[node] >> 1, nodes.b[node] >> 1
@@ -208,7 +208,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """Find the literals that cover a function, and its inverse; a literal that does both replaces the gate."""
+    """Find the literals that cover a function or its inverse; a literal equal to the gate's function replaces it."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):
@@ -246,7 +246,7 @@ def meet(nodes: Nodes, literal: int, other: int, unwanted: Array) -> bool:
 
 @inlined
 def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inverted: int) -> None:
-    """Consider a gate that realises the complete function (level 0), or the inner gate (level 1)."""
+    """Consider a new gate that computes the function to replace (level 0), or that is the inner of two (level 1)."""
     is_xor, outer, outer_inverted = work.outer
     if level == 0:
         weigh(nodes, work, 1, xor, a, b, inverted, 0, 0, 0)
@@ -256,7 +256,7 @@ def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inv
 
 @inlined
 def ands(nodes: Nodes, work: Scratch, level: int) -> None:
-    """Try ANDs of two literals that cover the function, and, as ORs, of two that cover its inverse."""
+    """Try ANDs of two literals that cover the function, and inverted ANDs (ORs) of two that cover its inverse."""
     for side in range(2):
         unwanted = work.on[level] if side else work.off[level]
         for index in range(work.covering[level, side]):
@@ -314,10 +314,10 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Set `on` and `off` for question number `question`, and return its level: 0 for the function itself, else 1.
+    """Write `on` and `off` of search number `question`; return its level: 0 for the function itself, else 1.
 
-    At level 1 an outer gate and one of its literals are fixed, and the search is for the inner gate. The literal of an
-    outer AND covers the function, that of an outer OR its inverse, and that of an XOR is any divisor.
+    At level 1 an outer gate and one literal that it reads are fixed, and the search is for the inner gate. An outer AND
+    reads a literal that covers the function, an outer OR one that covers its inverse, and an outer XOR any divisor.
     """
     ands, ors = work.covering[0]
     if question == 0:
@@ -341,7 +341,7 @@ def ask(nodes: Nodes, work: Scratch, question: int) -> int:
 
 @inlined
 def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
-    """Add the inputs that a gate reads to the divisors, each once; return their new number."""
+    """Add the inputs of the graph that a gate reads to the divisors, each once; return the new number of divisors."""
     for node in (nodes.a[gate] >> 1, nodes.b[gate] >> 1):
         if 0 < node <= nodes.inputs and not work.behind[node]:
             work.behind[node] = 1
@@ -352,7 +352,7 @@ def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
 
 @inlined
 def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
-    """Choose nodes that do not depend on the gate, nearest in topological order, and the inputs that these read."""
+    """Choose divisors: nodes near the gate in topological order that do not depend on it, and inputs that they read."""
     # In depth-first order the inputs of a gate come before it, and gates that share inputs with it are near.
     work.divisors[0] = 0
     count = add_inputs(nodes, work, node, 1)
@@ -372,7 +372,7 @@ def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
 
 @inlined
 def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int, most_divisors: int) -> bool:
-    """Find the best replacement of a gate, written to `best`; return whether there is one that saves `least` gates."""
+    """Write the best replacement of a gate to `best`; return whether a replacement saves at least `least` gates."""
     work.best[:] = 0
     work.best[NODE], work.best[GAIN], work.best[ENOUGH] = node, least, 0 if least < 0 else nodes.numbers[COUNT] + 1
     gates = min(most_gates, freed(nodes, work.stack, node, 0, 0, 0) - least)

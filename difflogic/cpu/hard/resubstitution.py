@@ -1,7 +1,7 @@
 """Resubstitution in compiled code: replace one gate at a time by an existing literal or by new gates.
 
-If the samples are all possible inputs, every replacement is correct (`walk`). Otherwise it is a candidate, which the
-caller has to prove before it makes the replacement (`wander` or `propose`, then `replace`).
+If the samples are all possible inputs, every replacement is correct (`walk`). Otherwise a replacement is a candidate,
+which the caller has to prove: `wander` and `propose` find one, and `replace` makes it.
 """
 
 from functools import cache, partial
@@ -33,11 +33,11 @@ from difflogic.engine.shape import Array
 STEP_BACK = 16
 """Average number of moves of a walk per move that may add a gate."""
 SPARE = 4
-"""Free node numbers beyond those of the gates."""
+"""Number of free node numbers in addition to those of the gates."""
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """Make a graph of `gates` int64 `[n, 3]`, XOR or not and two literals, on samples uint64 `[inputs, W]`."""
+    """Make a graph of `gates`, int64 `[n, 3]`: 1 for an XOR, and two literals; `words` are samples, `[inputs, W]`."""
     _compiled()
     return _allocate(inputs, gates, outputs, words, seed)
 
@@ -105,7 +105,7 @@ def put_in_order(nodes: Nodes, stack: Array) -> None:
 
 @inlined
 def evaluate(nodes: Nodes, start: int) -> None:
-    """Compute the values of all gates from index `start` of the order on."""
+    """Compute the values of all gates in `order[start:]`."""
     for place in range(start, nodes.numbers[COUNT]):
         node = nodes.order[place]
         compute(nodes, node, nodes.values[nodes.a[node] >> 1], nodes.values[nodes.b[node] >> 1], nodes.values[node])
@@ -113,7 +113,7 @@ def evaluate(nodes: Nodes, start: int) -> None:
 
 @inlined
 def point(nodes: Nodes, node: int, literal: int) -> None:
-    """Let all readers of a node read a literal instead."""
+    """Make all readers of a node read a literal instead."""
     for place in range(nodes.numbers[COUNT]):
         reader = nodes.order[place]
         if nodes.a[reader] >> 1 == node:
@@ -137,7 +137,7 @@ def free_number(nodes: Nodes) -> int:
 
 @entry_point
 def replace(nodes: Nodes, work: Scratch) -> None:
-    """Make the replacement in `best`, and recompute order and values."""
+    """Replace a gate as `best` describes, and recompute order and values."""
     best, node = work.best, work.best[NODE]
     if best[GATES] == 0:
         point(nodes, node, best[A])
@@ -157,7 +157,7 @@ def replace(nodes: Nodes, work: Scratch) -> None:
 
 @entry_point
 def begin(nodes: Nodes, work: Scratch) -> None:
-    """Compute order and values of a graph whose gates were just written."""
+    """Compute order and values of a graph after its gates have been written."""
     put_in_order(nodes, work.stack)
     evaluate(nodes, 0)
 
@@ -166,7 +166,7 @@ def begin(nodes: Nodes, work: Scratch) -> None:
 def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
     """Try random replacements until there are fewer gates than `best`, and return the number of moves.
 
-    A replacement saves gates or keeps their number; one in STEP_BACK may add a gate, if there are no more than `best`.
+    A replacement adds no gates, but one move in STEP_BACK may add a gate if there are at most `best` gates.
     """
     for move in range(moves):
         if nodes.numbers[COUNT] == 0:
@@ -184,14 +184,14 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
 
 @entry_point
 def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
-    """Find a replacement of a random gate that adds no gates, written to `best`; return whether there is one."""
+    """Write a replacement of a random gate that adds no gates to `best`; return whether there is one."""
     node = nodes.order[below(nodes, nodes.numbers[COUNT])]
     return look_for(nodes, work, node, 0, 2, most_divisors)
 
 
 @entry_point
 def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
-    """Return the last place before `place` whose gate has a replacement, written to `best`, that saves gates; or -1."""
+    """Find the last gate in `order[:place]` with a replacement that saves gates; return its place, or -1."""
     # From the outputs down: a gate that is removed frees those that only it reads, which then need not be tried.
     while place > 0:
         place -= 1

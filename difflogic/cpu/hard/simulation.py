@@ -24,26 +24,26 @@ from difflogic.model.straight_line import read_inputs
 THREAD_WORDS = 4096
 """Minimum number of words of a state per thread."""
 BANDS = 2
-"""Bands per thread, if there are several threads and enough rows: while one band waits, the other can go on."""
+"""Number of bands per thread, if there are several threads and enough rows: while one waits, the other can go on."""
 PASS_BYTES = 512 << 10
-"""Bytes of the L2 cache for the rows of a pass."""
+"""Size in bytes of the rows that a pass may use, a part of the L2 cache."""
 BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
-"""Minimum and maximum number of rows of a block, and bytes that it may take of the L2 cache."""
+"""Minimum and maximum number of rows of a block, and the size in bytes of the L2 cache that it may take."""
 MOST_STEPS = 16
 """Maximum number of steps of a pass: beyond it, memory bandwidth is no longer the limit."""
 ROWS_PER_STEP = 32
 """Minimum number of rows of a band per step of a pass, so that few rows of other bands are computed twice."""
 FIRE_WORDS = 2048
-"""Words of fire masks that are sampled at a time, which fit the L1 cache."""
+"""Number of words of fire masks that are sampled at a time; they fit the L1 cache."""
 PASSES = 4
 """Minimum number of passes before a band is copied to higher addresses."""
 
 
 class CpuSimulation:
-    """Simulation on the processor, see `difflogic.engine.simulation`. Threads do not change results."""
+    """Simulation on the processor, see `difflogic.engine.simulation`. The number of threads does not change results."""
 
     def __init__(self, spec: SimulationSpec, row: RowCode | None = None, threads: int | None = None) -> None:
-        """Compile the circuit, unless `row` is its machine code already, and allocate the grid."""
+        """Compile the circuit, unless `row` is its machine code, and allocate the grid."""
         compile_kernel()
         self.spec = spec
         self.step = 0
@@ -125,7 +125,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
-        """Choose the sizes by the grid and the caches; `threads` is an upper limit."""
+        """Choose the sizes by the grid and the caches, for at most `threads` threads."""
         words = spec.height * spec.channels * spec.words
         threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
         # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of

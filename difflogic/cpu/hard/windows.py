@@ -1,6 +1,6 @@
-"""Optimise windows of a large graph: groups of gates that read few other nodes, on all combinations of their values.
+"""Optimise windows of a large graph: groups of gates that read few other nodes, simulated on all values of these nodes.
 
-The outputs of a window stay the same functions of the nodes that it reads, so that nothing has to be proved, and the
+An optimised window computes the same functions of the nodes that it reads, so that nothing has to be proved, and the
 complete graph may have any number of inputs.
 """
 
@@ -16,24 +16,24 @@ from difflogic.cpu.hard.resubstitution import begin, free_number, walk
 from difflogic.engine.shape import Array
 
 OUTSIDE, READ, INSIDE = range(3)
-"""Role of a node for a window: unrelated, read by it, or one of its gates."""
+"""Role of a node for a window: unrelated, read by the window, or one of its gates."""
 UPHILL = 4
-"""Average number of larger results of windows per accepted one; the graph never exceeds its limit."""
+"""Average number of results that enlarge a window per accepted one; the graph never exceeds its limit of gates."""
 
 
 class Window(NamedTuple):
     """Scratch memory of windows."""
 
     role: Array
-    """uint8 `[N]`: role of each node."""
+    """uint8 `[N]`: role of each node: OUTSIDE, READ or INSIDE."""
     behind: Array
     """uint8 `[N]`: 1 if a node depends on a gate of the window."""
     members: Array
     """int64 `[most gates + 1]`: gates of the window in the order of addition, then a free node number."""
     to_window: Array
-    """int64 `[N]`: literal in the window of each node in it; in `put_back`, literal of a gate's replacement."""
+    """int64 `[N]`: literal in `part` of each node of the window; in `put_back`, literal of a gate's replacement."""
     to_graph: Array
-    """int64: literal in the graph of each node of the window."""
+    """int64 `[nodes of the window]`: literal in the graph of each node of `part`."""
 
 
 Searched = tuple[Nodes, Scratch, Nodes, Scratch, Window]
@@ -41,9 +41,9 @@ Searched = tuple[Nodes, Scratch, Nodes, Scratch, Window]
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, most: int, seed: int) -> Searched:
-    """Make a graph, as `resubstitution.make`, and buffers for windows of `most` gates.
+    """Make a graph as `resubstitution.make` does, and buffers for windows of at most `most` gates.
 
-    `words` are all values of the nodes that a window reads, uint64 `[nodes, W]`.
+    `words` are all combinations of the values of the nodes that a window reads, uint64 `[nodes, W]`.
     """
     _compiled()
     return _allocate(inputs, gates, outputs, words, most, seed)
@@ -75,9 +75,9 @@ def walk_windows(
     nodes: Nodes, work: Scratch, part: Nodes, scratch: Scratch, window: Window, windows: int, moves: int, divisors: int,
     most: int,
 ) -> None:  # fmt: skip
-    """Walk in random windows, with `moves` moves per gate; the graph may have at most `most` gates.
+    """Optimise `windows` random windows by `moves` random moves per gate; the graph may have at most `most` gates.
 
-    `part` and `scratch` are the buffers of the window as a graph, `divisors` the maximum number of divisors.
+    `part` and `scratch` are the buffers of a window as a separate graph, `divisors` is the maximum number of divisors.
     """
     for _ in range(windows):
         if nodes.numbers[COUNT] == 0:
@@ -147,7 +147,7 @@ def looped(nodes: Nodes, window: Window) -> np.int64:
 
 @inlined
 def grown(nodes: Nodes, window: Window, forced: np.int64, room: int) -> np.int64:
-    """Return the next gate to add: an input or a reader of the window that adds fewest new inputs; 0 if none fits."""
+    """Return the next gate: `forced`, else an input or reader of the window with fewest new inputs; 0 if none fits."""
     if forced:
         return forced if unknown(nodes, window, int(forced)) - 1 <= room else np.int64(0)
     least, ties, best = room, 0, np.int64(0)
@@ -174,7 +174,7 @@ def grown(nodes: Nodes, window: Window, forced: np.int64, room: int) -> np.int64
 
 @inlined
 def cut_out(nodes: Nodes, part: Nodes, window: Window, stack: Array, count: int) -> None:
-    """Copy the window to `part` as a separate graph."""
+    """Copy the window, the first `count` of `members`, to `part` as a separate graph."""
     role, to_window, to_graph, members = window.role, window.to_window, window.to_graph, window.members
     role[:] = OUTSIDE
     for index in range(count):
@@ -230,5 +230,5 @@ def put_back(nodes: Nodes, part: Nodes, window: Window, count: int) -> None:
 
 @inlined
 def moved(literal: int, literals: Array) -> int:
-    """Translate a literal to another graph."""
+    """Translate a literal to another graph by the table `literals`."""
     return int(literals[literal >> 1]) ^ (literal & 1)

@@ -1,1 +1,1 @@
-"""Kernels in Numba, one file for each reference in `reference/kernels/`."""
+"""Kernels in Numba; their references in NumPy are in `reference/kernels/`."""

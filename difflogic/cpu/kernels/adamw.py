@@ -54,10 +54,10 @@ def power(base: np.float32, exponent: int) -> np.float32:
 
 @inlined
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
-    """Return the learning rate of an epoch, the first being 1."""
+    """Return the learning rate of an epoch; the first epoch has the number 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
-    # The decay is 0 up to lr_from and complete from lr_to on: in epoch 300 of 200 to 400 it is half. Without a schedule
-    # the length is 1, which avoids a division by 0.
+    # The decay is 0 up to lr_from and complete from lr_to on: if it lasts from 200 to 400, it is half in epoch 300.
+    # Without a schedule the length is 1, which avoids a division by 0.
     fallen = min(max(int(epoch) - optimizer.lr_from, 0), length)
     return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))
 
@@ -75,9 +75,9 @@ def adamw(
     mu: Array,
     nu: Array,
 ) -> None:
-    """Update rows `first` to `last` of logits, mu and nu, `[16*P]` each, in place; `control` has counted the step.
+    """Update rows `first` to `last` of logits, mu and nu, `[16*P]` each, in place; `control` already counts this step.
 
-    The first `gates` rows may be input-wise. `gradients` is scratch afterwards. `table [4*16]` as in `coefficients`.
+    The first `gates` rows may be input-wise. `gradients` is overwritten. `table [4*16]` is as in `coefficients`.
     """
     one = np.float32(1)
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
@@ -97,7 +97,7 @@ def adamw(
     # The sixteen logits of a gate are one AVX-512 register: seven loads and stores per gate, without an inner loop.
     for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
         is_input_wise = optimizer.input_wise and start < gates * GATE_COUNT
-        if is_input_wise:  # the four numbers of the gate take the first places, and the other gradients are 0
+        if is_input_wise:  # the gradients of the gate's four numbers take the first places, and the others are 0
             g = load_gate_vector(gradients, start)
             store(gradients, start, splat_gate_vector(np.float32(0)))
             store_sums(gradients, start, mul(row00, g), mul(row01, g), mul(row10, g), mul(row11, g))

@@ -14,39 +14,39 @@ class Buffers(NamedTuple):
     """Arrays and settings of a training run, except those of `Program` and `TileGrid`."""
 
     logits: Array
-    """float32 `[16*P]`, as are the next four: first of the gates, then of candidates."""
+    """float32 `[16*P]`, like the next four arrays: first the rows of the gates, then those of the candidates."""
     mu: Array
     nu: Array
     probs: Array
     gradients: Array
     coefficients: Array
-    """float32 `[4*G]`, as are the moments."""
+    """float32 `[4*G]`, like the moments: four coefficients per gate."""
     moments: Array
     shares: Array
-    """float32 `[16*(P - G)]`: softmax share of each candidate in its input, `[0]` if wiring is fixed."""
+    """float32 `[16*(P - G)]`: softmax share of each candidate in its input, or `[0]` if wiring is fixed."""
     table: Array
-    """float32 `[4*16]`: see `coefficients`."""
+    """float32 `[4*16]`: transposed TABLE, see `coefficients`."""
     states: Array
-    """float32 `[T + 1, C * stride]`; for a feed-forward circuit C is the larger number of inputs or outputs."""
+    """float32 `[T + 1, C * stride]`; in a feed-forward circuit C is the larger of the numbers of inputs and outputs."""
     targets: Array
-    """float32 `[J, loss_channels, tiles * TILE]`, J as `Shape.targets`; if `has_adjoints`, that of the last state."""
+    """float32 `[J, loss_channels, tiles * TILE]`, J is `Shape.targets`; if `has_adjoints`, the last state's adjoint."""
     masks: Array
     """float32 `[T, tiles * TILE]`, or `[0, 0]` if every cell fires."""
     loss_states: Array
-    """float32 `[J - 1, loss_channels * tiles * TILE]`: the states of all losses but the last, before damage; if
-    `has_adjoints`, the adjoints of these states."""
+    """float32 `[J - 1, loss_channels * tiles * TILE]`: the states that all losses but the last compare, before damage;
+    if `has_adjoints`, the adjoints of these states."""
     corners: Array
-    """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`."""
+    """int64 `[D, B, 2]`: row and column of the first cell of each square that is zeroed before a step."""
     undamaged: Array
     """float32 `[D, tiles * TILE]`: 0 in the squares of `corners`, else 1."""
     rule: Array
-    """uint8 `[512]`, or truth table of the rule that is learned, or `[0]` without a rule."""
+    """uint8 `[512]`: truth table of the rule that is learned, or `[0]` without a rule."""
     x: Array
     """uint8 `[N, H*W, C_in]`: inputs of the data samples, or `[0, 0, 0]`."""
     y: Array
     """int8 `[N, J, H*W, loss_channels]`: targets of the data samples, or `[0, 0, 0, 0]`."""
     same: Array
-    """uint8 `[H*W * C]`: the only initial state, or `[0]`."""
+    """uint8 `[H*W * C]`: the initial state if it is always the same, or `[0]`."""
     pool: Array
     """uint8 `[pool, H*W * C]`, or `[0, 0]` without a sample pool."""
     fresh: Array
@@ -58,15 +58,15 @@ class Buffers(NamedTuple):
     worst: Array
     """bool `[B]`: True for samples that are replaced by new ones."""
     nodes: Array
-    """float32 `[threads, N * TILE]`: scratch."""
+    """float32 `[threads, N * TILE]`: scratch for the values of nodes."""
     slots: Array
-    """float32 `[threads, (slots + C) * TILE]`: scratch."""
+    """float32 `[threads, (slots + C) * TILE]`: scratch for the adjoints of nodes."""
     d_patches: Array
     """float32 `[2, 9*C * stride]`: adjoints of the patches, double-buffered by step."""
     d_state: Array
-    """float32 `[C * tiles * TILE]`: adjoint of a state that was spread out, or of the initial state, or `[0]`."""
+    """float32 `[C * tiles * TILE]`: adjoint of a state that was spread (`StepGrids`), or of the first; or `[0]`."""
     partials: Array
-    """float32 `[blocks, Program.wire_moments + 16*(P - G)]`: moments of gates, `4*G`, then of candidates, per block."""
+    """float32 `[blocks, Program.wire_moments + 16*(P - G)]`: moments per block, of the gates, then of candidates."""
     losses: Array
     """float64 `[tiles]`: loss of each tile."""
     squares: Array
@@ -76,7 +76,7 @@ class Buffers(NamedTuple):
     control: Array
     """uint32 `[8]`: see `difflogic.engine.control`."""
     has_adjoints: bool
-    """True if adjoints of the states are set by the caller, and no loss is computed."""
+    """True if the caller sets adjoints of the states, and no loss is computed."""
     fire_rate: np.float32
     start: int
     """Kind of initial states: RANDOM, BOARDS or SAME of `seed_grid`."""

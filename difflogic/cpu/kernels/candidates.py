@@ -22,7 +22,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def candidate_shares(first: int, last: int, program: Program, logits: Array, probs: Array, shares: Array) -> None:
-    """Compute the softmax over the candidates of each wire, `shares [16*(P - G)]`, of rows `first` to `last`."""
+    """Compute the softmax over the candidates of each wire, `shares [16*(P - G)]`, in rows `first` to `last`."""
     for row in range(first, last):
         x = load_gate_vector(logits, row * GATE_COUNT)
         powers = exp(subtract(x, group_largest(x, program.candidates)))
@@ -33,7 +33,7 @@ def candidate_shares(first: int, last: int, program: Program, logits: Array, pro
 
 @inlined
 def harden_wires(gate: int, program: Program, logits: Array, shares: Array) -> None:
-    """Give all weight of a gate's wires to their most probable candidates."""
+    """Set the share of the most probable candidate of each of a gate's wires to 1, and all other shares to 0."""
     k = program.candidates
     for start in range(2 * k * gate, 2 * k * (gate + 1), k):
         first = GATE_COUNT * program.gates + start
@@ -43,7 +43,7 @@ def harden_wires(gate: int, program: Program, logits: Array, shares: Array) -> N
 
 @inlined
 def choose(program: Program, segment: int, shares: Array, nodes: Array) -> None:
-    """Compute the rows of a segment's inputs."""
+    """Compute the rows of a segment's inputs: sums of their candidates, weighted by `shares`."""
     k, segments, choices = program.candidates, program.segments, program.choices
     instance = segments[segment + FIRST_INSTANCE]
     place, row = 2 * k * instance, (program.nodes + 2 * instance) * TILE
@@ -61,14 +61,14 @@ def choose(program: Program, segment: int, shares: Array, nodes: Array) -> None:
 
 @inlined
 def choose_backward(program: Program, segment: int, shares: Array, nodes: Array, slots: Array, moments: Array) -> None:
-    """Add `share_j * d` to the slot of each candidate, and the sums of `d * candidate_j` to `moments`."""
+    """Add `share_j * d`, with the adjoint d of an input, to the slot of each candidate; sum `d * candidate_j`."""
     k, segments, choices, size = program.candidates, program.segments, program.choices, program.choices.size // 2
     replicas = segments[segment + REPLICAS]
     for number in range(segments[segment + GATES]):
         of_gate = 2 * k * (segments[segment + FIRST_GATE] + number)
         first = segments[segment + FIRST_INSTANCE] + number * replicas
-        # Four candidates at a time, since `add_sums` takes four vectors; with two candidates per wire, those of both
-        # wires.
+        # Four candidates at a time, since `add_sums` takes four vectors; with two candidates per wire, these belong to
+        # both wires.
         for group in range(0, 2 * k, 4):
             s0, s1 = splat(peek(shares, of_gate + group)), splat(peek(shares, of_gate + group + 1))
             s2, s3 = splat(peek(shares, of_gate + group + 2)), splat(peek(shares, of_gate + group + 3))
@@ -97,7 +97,7 @@ def _add(slots: Array, slot: int, share: object, d: object) -> None:
 def candidate_gradients(
     first: int, last: int, program: Program, partials: Array, probs: Array, gradients: Array
 ) -> bool:
-    """Compute the gradients `w * (d_w - sum(w * d_w))` of rows `first` to `last`; return whether all are finite."""
+    """Compute the gradients `w * (d_w - sum(w * d_w))`, `w = probs`, of some rows; return whether all are finite."""
     zero = subtract(load_gate_vector(probs, 0), load_gate_vector(probs, 0))
     infinite = zero
     for row in range(first, last):

@@ -1,4 +1,4 @@
-"""End the gradient computation: decide whether the step is taken, count the epoch, and advance the random keys."""
+"""End the gradient computation: decide whether the optimiser makes a step, count the epoch, advance the random keys."""
 
 import math
 
@@ -15,10 +15,10 @@ STEP, EPOCH, NONFINITE, SKIPPED = c.STEP, c.EPOCH, c.NONFINITE, c.SKIPPED
 
 @inlined
 def commit(losses: Array, squares: Array, finite: Array, control: Array) -> np.float32:
-    """Return the loss, the sum of `losses [tiles]`, count the epoch and advance both key chains.
+    """Count the epoch, advance both key chains, and return the loss, the sum of `losses [tiles]`.
 
-    If a gradient (`finite`, a flag per block), their norm (`squares`, a sum per block) or the loss is not finite, set
-    NONFINITE and count a skipped epoch instead of an optimiser step.
+    If a gradient (`finite`, a flag per block), the norm of the gradients (`squares`, a sum per block) or the loss is
+    not finite, set NONFINITE and count a skipped epoch instead of an optimiser step.
     """
     # Summed in float64, in the order of tiles, and rounded once: the same for any number of threads.
     total = np.float32(losses.sum())

@@ -17,9 +17,9 @@ DATA_KEY = c.DATA_KEY.start
 def draw_samples(
     grid: TileGrid, first: int, last: int, control: Array, x: Array, y: Array, state: Array, targets: Array
 ) -> None:
-    """Sample `first` to `last` of the batch: copy inputs and targets from the data set.
+    """Sample the elements `first` to `last` of the batch: copy inputs and targets from the data set.
 
-    Inputs `x [N, H*W, C_in]` go to the first channels of `state [C * stride]`, and the codes
+    The inputs `x [N, H*W, C_in]` are copied to the first channels of `state [C * stride]`, the codes
     `y [N, J, H*W, loss_channels]` to `targets [J, loss_channels, tiles * TILE]`.
     """
     _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])

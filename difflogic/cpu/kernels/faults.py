@@ -14,13 +14,13 @@ from difflogic.engine.shape import Array
 
 
 class FaultBuffers(NamedTuple):
-    """Rates and places of the faults of a rollout."""
+    """Rates, random key and listed cells of the faults of a rollout."""
 
     rates: FaultRates
     key: Array
     """uint32 `[2]`: random key of the faults, the epoch's training subkey."""
     listed: Array
-    """uint8 `[H*W]`: 1 for a cell that is stuck at 0 in every sample, 2 at 1; or `[0]` if states have no faults."""
+    """uint8 `[H*W]`: 1 for a cell stuck at 0 in every sample, 2 for one stuck at 1, else 0; `[0]` without faults."""
 
 
 @inlined
@@ -35,7 +35,7 @@ def change_bits(
     stride: int,
     adjoint: bool,
 ) -> None:
-    """Apply the faults before a step to a tile of `channels` rows, from index `first` in steps of `stride`.
+    """Apply the faults before a step to `channels` rows of a tile, which are `stride` apart from index `first`.
 
     The rows are a state or, if `adjoint`, its adjoint: a flip changes the sign of the adjoint, a stuck cell makes it 0.
     """
@@ -60,7 +60,7 @@ def change_bits(
 
 @inlined
 def _stuck(faults: FaultBuffers, grid: TileGrid, cell: int) -> Any:
-    """Return 0 for a cell that works, 1 if it is stuck at 0, 2 if at 1."""
+    """Return 0 for a cell that works, 1 if it is stuck at 0, 2 if it is stuck at 1."""
     listed = np.int64(faults.listed[cell % grid.cells_per_grid])
     if listed > 0 or faults.rates.stuck == 0:
         return listed
@@ -70,10 +70,10 @@ def _stuck(faults: FaultBuffers, grid: TileGrid, cell: int) -> Any:
 
 @inlined
 def _sample(rates: FaultRates, key0: int, key1: int, stream: int, index: int, below: int) -> Any:
-    """Sample whether a cell or gate is stuck, as `FaultRates._draw`: 0 if not, 1 if at 0, 2 if at 1."""
+    """Sample whether a cell or gate is stuck, as `FaultRates._draw` does: return 0 if not, 1 if at 0, 2 if at 1."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(stream))
     word, value = threefry2x32(key0, key1, np.uint32(index), np.uint32(0))
-    # One block of threefry decides both: its first word whether it is stuck, the second at which value.
+    # One block of threefry decides both: its first word whether the gate is stuck, the second at which value.
     stuck_at = np.int64(value & np.uint32(1)) if rates.value == EITHER else np.int64(rates.value)
     return 1 + stuck_at if np.int64(word) < below else np.int64(0)
 

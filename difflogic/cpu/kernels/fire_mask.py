@@ -10,9 +10,9 @@ from difflogic.engine.shape import Array
 
 @inlined
 def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0: int, key1: int, masks: Array) -> None:
-    """Sample every `parts`-th step of `masks [T, tiles * TILE]`, 0 or 1: each step `key, sub = split(key)`.
+    """Sample steps `part`, `part + parts`, ... of `masks [T, tiles * TILE]`, 0 or 1.
 
-    A cell fires if `uniform(sub) <= fire_rate`; every grid of the batch has the same mask.
+    In each step `key, sub = split(key)`, and a cell fires if `uniform(sub) <= fire_rate`; all grids have the same mask.
     """
     cells = grid.cells_per_grid
     half = (cells + 1) // 2
@@ -26,7 +26,7 @@ def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0
             masks[step, index] = _fires(low, fire_rate)
             if half + index < cells:
                 masks[step, half + index] = _fires(high, fire_rate)
-        # Copies of the first grid's mask: the authors sample one mask for the complete batch.
+        # Copies of the first grid's mask: the authors of the paper sample one mask for the complete batch.
         for cell in range(cells, grid.cells):
             masks[step, cell] = masks[step, cell - cells]
 

@@ -64,9 +64,9 @@ def gate_backward(
 ) -> None:
     """Compute a tile of `d_patches[step % 2]` from `d_patches[(step + 1) % 2]`, both `[9*C * stride]`.
 
-    Add `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells of the tile to `moments [4*G]`. The last step, where the
-    backward pass begins, takes its adjoint from the loss. The adjoint of a damaged cell is 0, and that of an earlier
-    loss is added; see `Buffers` for `loss_states`, `undamaged` and `has_adjoints`.
+    Add `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells of the tile to `moments [4*G]`. The last step, with which
+    the backward pass begins, gets its adjoint from the loss. The adjoint of a damaged cell is 0, and the adjoint of an
+    earlier loss is added; see `loss_states`, `undamaged` and `has_adjoints` in `Buffers`.
     """
     nodes, slots, masks, states = buffers.nodes[thread], buffers.slots[thread], buffers.masks, buffers.states
     targets, d_patches = buffers.targets, buffers.d_patches[step % 2]
@@ -98,7 +98,7 @@ def gate_backward(
 def _gather_copies(
     program: Program, grid: TileGrid, steps: StepGrids, step: int, tile: int, d_state: Array, slots: Array
 ) -> None:
-    """Sum the adjoint of the result of a step over the cells that it was spread to; `d_state [C * tiles * TILE]`."""
+    """Sum `d_state [C * tiles * TILE]`, for each cell of a step's result, over the cells that it was spread to."""
     for c in range(program.channels):
         row, place = (program.output_slots + c) * TILE, d_state.size // program.channels * c
         store(slots, row, zeros())
@@ -110,7 +110,7 @@ def _gather_copies(
 
 @inlined
 def _gather(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buffers, slots: Array) -> None:
-    """Compute the adjoint of the state after `step` steps in a tile, from the patches of the next step and its loss."""
+    """Compute the adjoint of the state after `step` steps in a tile, from the next step's patches and its own loss."""
     targets, loss_states, faults = buffers.targets, buffers.loss_states, buffers.faults
     width, d_state = targets.shape[2], program.output_slots * TILE
     gather_patches(grid, tile, program.channels, buffers.d_patches[step % 2], slots, d_state, TILE)
@@ -132,7 +132,7 @@ def _gather(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buf
 def _gates_backward(
     program: Program, coefficients: Array, shares: Array, nodes: Array, slots: Array, moments: Array
 ) -> None:
-    """Process all gates, segment by segment from the last to the first."""
+    """Compute the backward pass of all gates, segment by segment from the last to the first."""
     segments = program.segments
     into = slots if program.candidates == 1 else nodes
     for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
@@ -150,7 +150,7 @@ def _segment(
     program: Program, segment: int, alone: bool, coefficients: Array, nodes: Array, slots: Array, into: Array,
     moments: Array,
 ) -> None:  # fmt: skip
-    """Add `d*(ca + cab*b)` and `d*(cb + cab*a)` to the slots of the inputs, in `into`; d is the adjoint of the gate."""
+    """Add `d*(ca + cab*b)` and `d*(cb + cab*a)`, d being a gate's adjoint, to the slots of its inputs, in `into`."""
     # The coefficients of a gate are loaded once for all its replicas, and their moments stay in registers: sums over 32
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.

@@ -38,7 +38,7 @@ def gate_forward(
 
 @inlined
 def finish_state(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buffers) -> None:
-    """Copy a tile of `states[step]` if a loss other than the last compares it, then apply its damage and faults."""
+    """Copy a tile of `states[step]` if a loss other than the last compares it, then apply damage and faults to it."""
     place, damaged = grid.marks[step, LOSS], grid.marks[step, DAMAGED]
     begin, states, faults = grid.guard + tile * TILE, buffers.states, buffers.faults
     # A copy, since the loss compares the state before its damage.
@@ -58,7 +58,7 @@ def compute_nodes(
 ) -> None:
     """Compute the rows of all nodes in a tile.
 
-    A gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`; with candidates, inputs are weighted by `shares`.
+    A gate is `c0 + ca*a + cb*b + cab*a*b` with its four `coefficients [4*G]`; `shares` are weights of candidates.
     """
     write_patches(grid, tile, program.channels, state, nodes)
     segments, records = program.segments, program.records

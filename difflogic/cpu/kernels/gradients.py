@@ -13,7 +13,7 @@ def gradients(
 ) -> bool:
     """Compute the gradients of gates `first` to `last`, and return whether all are finite.
 
-    Sum `partials [blocks, 4*G]` into `moments [4*G]`; `d_w = TABLE @ moments`; with `w = probs` the gradient is
+    Sum `partials [blocks, 4*G]` into `moments [4*G]`. With `d_w = TABLE @ moments` and `w = probs`, the gradient is
     `w * (d_w - sum(w * d_w))`.
     """
     moments[4 * first : 4 * last] = 0

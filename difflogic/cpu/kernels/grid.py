@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def write_patches(grid: TileGrid, tile: int, channels: int, state: Array, nodes: Array) -> None:
-    """Write rows `c*9 + f` of `nodes` from `state [C * stride]`; rows `c` without perception."""
+    """Copy `state [C * stride]` to rows `c*9 + f` of `nodes`, f the position in a patch; without perception, rows c."""
     patch, stride = grid.shifts.size, grid.stride
     place = grid.guard + tile * TILE
     for f in range(patch):
@@ -26,9 +26,9 @@ def write_patches(grid: TileGrid, tile: int, channels: int, state: Array, nodes:
 def gather_patches(
     grid: TileGrid, tile: int, channels: int, d_patches: Array, d_state: Array, first: int, step: int
 ) -> None:
-    """Sum a tile of `d_state` from `d_patches [9*C * stride]`; channel c begins at `first + c * step`.
+    """Sum the adjoints in `d_patches [9*C * stride]` to a tile of `d_state`; channel c begins at `first + c * step`.
 
-    A cell is position `f` of the patch of its neighbour at the opposite position `8 - f`.
+    A cell is at position `f` of the patch of its neighbour at the opposite position `8 - f`.
     """
     patch, stride = grid.shifts.size, grid.stride
     place = grid.guard + tile * TILE

@@ -13,7 +13,7 @@ from difflogic.engine.events import HARDENING_STREAM, Hardening
 
 @inlined
 def growing_share(hardening: Hardening, epochs: int) -> int:
-    """Return the share of hard gates, as `Hardening.share` does."""
+    """Return the share of hard gates after `epochs` epochs, as `Hardening.share` does."""
     # An integer, in units of 2^-16: all engines compare the same number with the same 16 bits.
     grown = np.int64(epochs) - hardening.first
     return hardening.peak * max(0, min(int(grown), hardening.length)) // hardening.length
@@ -21,7 +21,7 @@ def growing_share(hardening: Hardening, epochs: int) -> int:
 
 @inlined
 def harden(first: int, last: int, share: int, key0: int, key1: int, program: Program, buffers: Buffers) -> None:
-    """Sample the hard gates of `first` to `last`, as `Hardening.draw`; give them hard coefficients and wires."""
+    """Sample which of the gates `first` to `last` are hard, as `Hardening.draw`; set their coefficients and wires."""
     gates, logits = program.gates, buffers.logits
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2

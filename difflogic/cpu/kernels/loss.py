@@ -27,7 +27,7 @@ def loss(
             target = targets[c, cell]
             # An ignored value is treated as correct: it has neither a loss nor an adjoint.
             difference = np.float32(0) if target == np.float32(IGNORED) else values[c * stride + guard + cell] - target
-            # Added, since the slot may already hold the adjoint from the next step.
+            # Added, since the slot may already contain the adjoint from the next step.
             slots[(program.output_slots + c) * TILE + lane] += np.float32(2) * difference
             total += difference * difference
     return total
@@ -35,7 +35,7 @@ def loss(
 
 @inlined
 def join(program: Program, tile: int, adjoint: Array, width: int, slots: Array) -> None:
-    """Add the caller's adjoint of a state, `[outputs * width]`, to the slots; it is 0 in lanes past the last cell."""
+    """Add the caller's adjoint of a state, `[outputs * width]`, to the outputs' slots; lanes past the end are 0."""
     for c in range(program.outputs):
         row = (program.output_slots + c) * TILE
         store(slots, row, add(load(slots, row), load(adjoint, c * width + tile * TILE)))

@@ -1,4 +1,4 @@
-"""Sample pool: take a batch from it, and write the last states of the batch back."""
+"""Sample pool: sample a batch from the pool, and write the last states of the batch back into it."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ DATA_KEY = c.DATA_KEY.start
 
 @inlined
 def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buffers) -> None:
-    """Sample `first` to `last` of the batch: copy grids of the pool to the initial states, and store their indices."""
+    """Sample elements `first` to `last` of the batch: copy grids of the pool to the initial states; store indices."""
     # Each sample has its own part of the pool, so that a batch contains no grid twice: with 16 grids and a batch of 4,
     # sample 1 takes one of grids 4 to 7. The size of a part is a power of two, so that a bit mask selects one.
     part = len(buffers.pool) // grid.batch
@@ -23,8 +23,8 @@ def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buf
     _, _, key0, key1 = split(pool0, pool1)
     half = (grid.batch + 1) // 2
     for sample in range(first, last):
-        # The two words of a block belong to samples half a batch apart, so that a block may be computed twice: that
-        # costs little.
+        # The two words of a block belong to samples half a batch apart, so a block may be computed twice, which costs
+        # little.
         low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
         word = np.int64(low if sample < half else high)
         buffers.places[sample] = sample * part + (word & (part - 1))
