@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 MOST_ITERATION_S = 60.0
-"""Maximum predicted seconds of an iteration; jobs are saved and stopped only between iterations."""
+"""Maximum predicted seconds of a training iteration: jobs are saved and stopped only between iterations."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:
@@ -82,7 +82,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """Return the request with a limit of training, by default the maximum of the caps. Raises UsageError, ApiError."""
+    """Return the request with a training limit, by default the hours of the caps. Raises UsageError, ApiError."""
     from difflogic.train import budget
 
     if request.population > 1 or request.stop_when_solved or request.init_from:
@@ -96,7 +96,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """Return the cost of training agents. Raises ApiError, UsageError if this is not allowed or not possible."""
+    """Return the cost of training agents. Raises ApiError, UsageError if the server cannot run the job."""
     check_environment(config, settings)
     from difflogic.policies import cost
     from difflogic.policies.learner import check_stop, require_fit
@@ -162,7 +162,7 @@ def check_alike(source: Mapping[str, Any], config: Mapping[str, Any]) -> None:
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
-    """Raise ApiError if the run has no controller, or if the options only apply to automata."""
+    """Raise ApiError if the run has no controller, or if an option only applies to automata."""
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(

@@ -89,7 +89,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
 
 
 class _Static(StaticFiles):
-    """Static files of the page. Browsers revalidate cached files each time; the scripts are joined into one file."""
+    """Static files of the web page. Browsers revalidate cached files at each use; `main.js` contains all scripts."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path != "main.js":
@@ -118,7 +118,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 def _refusal(error: Any) -> ApiError | None:
-    """Return the API error for an expected error of this package or the framework, or None for any other."""
+    """Return the API error for an expected error of this package or the framework, or None for any other error."""
     match error:
         case ApiError():
             return error
@@ -129,7 +129,7 @@ def _refusal(error: Any) -> ApiError | None:
         case RequestValidationError():
             return errors.invalid(error.errors())
         case HTTPException():
-            if isinstance(error.__cause__, ApiError):  # why the middleware let no more of a body through
+            if isinstance(error.__cause__, ApiError):  # the reason why the middleware stopped reading
                 return error.__cause__
             refusal = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
             return ApiError(error.status_code, *refusal, error.headers)

@@ -1,4 +1,4 @@
-"""Find the downloadable files of a job: those of its run folder and of post-processing."""
+"""List and zip the downloadable files of a job: the files of its run folder, and the results of post-processing."""
 
 import io
 import os
@@ -52,12 +52,12 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """Return the media type for a file's extension, but never HTML: a page from this address could call the API."""
+    """Return the media type for a file's extension, but never HTML: a page from this server could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """Return a job's files by name, without links. Results of post-processing replace files of the run."""
+    """Return a job's files by name, without links. Post-processing results hide run files of the same name."""
     paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
@@ -88,7 +88,7 @@ def find(job: JobFolder, name: str) -> Path | None:
 
 
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
-    """Yield an uncompressed zip of all files of a job, in blocks. Raises OSError."""
+    """Yield an uncompressed zip of all files of a job in blocks, with the top folder `folder`. Raises OSError."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, path in _paths(job).items():
@@ -105,7 +105,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
 
 
 class _Sink(io.BytesIO):
-    """Buffer that is emptied while an archive is written to it, and that cannot seek."""
+    """Unseekable buffer for writing an archive; `taken` returns and removes its content."""
 
     def tell(self) -> int:
         """Raise OSError, so that `zipfile` treats this buffer as a stream without seek."""

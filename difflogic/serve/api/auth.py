@@ -1,7 +1,7 @@
 """Authenticate requests by a token in the Authorization header, or by the session cookie of a signed-in browser.
 
-A cookie is `OWNER.RANDOM`. The store has its signature by the owner's token: changing or removing the token ends the
-owner's sessions. Requests that change something need a second signature, the CSRF token, which other sites cannot read.
+A cookie is `OWNER.RANDOM`. The store has its HMAC, with the owner's token as key: a new token ends all old sessions.
+With a cookie, requests that change data also need a second HMAC, the CSRF token, which other sites cannot read.
 """
 
 import hmac
@@ -30,14 +30,14 @@ class Caller:
 
     owner: str
     csrf: str | None
-    """CSRF token that requests with the session cookie need to change something; None for requests with a token."""
+    """CSRF token that a request with the session cookie needs to change data; None if the request has a token."""
     roles: frozenset[str]
     secret: str = field(repr=False)
     """Token or cookie of the request."""
 
     @property
     def sees(self) -> str | None:
-        """Owner of the jobs that the caller may see and steer; None: all owners."""
+        """Owner whose jobs the caller may see and control; None for the jobs of all owners."""
         return None if OPERATOR in self.roles else self.owner
 
     @property
@@ -79,12 +79,12 @@ class Authenticator:
         return self._of_cookie(caller.secret) is not None
 
     async def sign_in(self, request: Request, token: str, response: Response) -> None:
-        """Open a session for the token's owner, and set its cookie. Raises ApiError."""
+        """Open a session for the token's owner, and set the session's cookie in `response`. Raises ApiError."""
         owner = self._owner(token)
         # The store gets only a keyed hash: a reader of the database or a backup cannot sign in with it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
-        if signature is None:  # withdrawn just now
+        if signature is None:  # the token was removed just now
             raise _unauthorized(UNKNOWN)
         seconds = self._settings.session_s
         await to_thread.run_sync(self._store.open_session, signature, owner, seconds)
@@ -96,7 +96,7 @@ class Authenticator:
         )  # fmt: skip
 
     async def sign_out(self, request: Request, response: Response) -> None:
-        """End the session of the request's cookie, if it has one."""
+        """End the session of the request's cookie, if there is a cookie, and delete the cookie in the browser."""
         cookie = request.cookies.get(COOKIE, "")
         signature = self._tokens.sign(cookie.partition(".")[0], f"session:{cookie}")
         if signature is not None:

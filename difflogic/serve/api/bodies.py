@@ -21,7 +21,7 @@ from difflogic.serve.store.jobs import JobRequest
 
 R = TypeVar("R", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
-"""Job as JSON data, and its uploaded files by field."""
+"""Job as JSON data, and its uploaded files by form field."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
@@ -31,13 +31,13 @@ IDX images."""
 
 
 def media_type(headers: Headers) -> str:
-    """Return the media type of a body."""
+    """Return the media type that the headers of a request state, in lower case."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read(request: Request) -> Any:
     """Return the data of a JSON body. Raises ApiError."""
-    # Pages of other sites can send text/plain without permission: JSON of this type is refused.
+    # Pages of other sites can send text/plain without permission: JSON that is sent as text/plain is refused.
     if media_type(request.headers) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())
@@ -45,7 +45,7 @@ async def read(request: Request) -> Any:
 
 @asynccontextmanager
 async def submission(request: Request) -> AsyncIterator[Submitted]:
-    """Yield a job, sent as JSON or as a form whose files are open within the context. Raises ApiError."""
+    """Yield the job in a JSON body or a form, and the form's files, open within the context. Raises ApiError."""
     if media_type(request.headers) != FORM:
         yield await read(request), {}
         return
@@ -74,7 +74,7 @@ async def _read_form(form: FormData) -> Submitted:
 
 @contextmanager
 def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
-    """Write uploads to a temporary folder, and yield their paths."""
+    """Write uploads to a temporary folder, and yield their paths by form field."""
     if not uploads:
         yield {}
         return
@@ -88,7 +88,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Parse standard JSON without NaN, lone surrogates and deep nesting. Raises ApiError."""
+    """Parse JSON. Raises ApiError if it is invalid or has NaN, lone surrogates or deep nesting."""
     try:
         data = json.loads(body, parse_constant=_refused)
         # A lone surrogate passes `loads`, and would fail much later, when the job is written.
@@ -103,13 +103,13 @@ def _refused(constant: str) -> Any:
 
 
 async def read_request(part: type[R], request: Request) -> R:
-    """Return the request in a body, or the default request if there is no body. Raises ApiError."""
+    """Return the request of type `part` in a body, or the default request if there is no body. Raises ApiError."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     return request_of(part, await read(request) if has_body else {})
 
 
 def request_of(part: type[R], data: Any) -> R:
-    """Return a request from JSON data. Raises ApiError."""
+    """Return a request of type `part` from JSON data. Raises ApiError."""
     if not isinstance(data, dict):
         raise ApiError(422, "invalid_request", "The request must be an object.")
     try:
@@ -148,7 +148,7 @@ def schema_of(part: type) -> dict[str, Any]:
 
 
 def job_body() -> dict[str, Any]:
-    """Return `openapi_extra` of a route that takes a job as JSON, or as a form with files."""
+    """Return FastAPI's `openapi_extra` for a route that accepts a job as JSON, or as a form with files."""
     # FastAPI describes either JSON or a form. This route takes both.
     job = schema_of(JobRequest)
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
@@ -161,5 +161,5 @@ def job_body() -> dict[str, Any]:
 
 
 def action_body(part: type) -> dict[str, Any]:
-    """Return `openapi_extra` of a route with an optional body."""
+    """Return FastAPI's `openapi_extra` for a route with an optional JSON body."""
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}

@@ -1,8 +1,8 @@
 """Notify event streams about changes in the store, with one poll for all streams and one feed for each job.
 
 A feed only notifies its listeners, and never pushes data to them. Each listener stores its position (the last epoch and
-version) and reads new rows from the job's file. So a slow listener does not delay the others: it gets more rows at once
-and fewer frames.
+version) and reads new rows from the job's file. A slow listener therefore does not delay other listeners: it gets more
+rows per event and fewer state frames (see `worker.observer`).
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
 POLL_S = 0.4
-"""Seconds between two polls of the store and of the state frames, with few listeners."""
+"""Seconds between two polls of the store and of the state frames, with up to FEW_LISTENERS."""
 FEW_LISTENERS = 20
-"""Number of listeners above which polls become rarer, since serving must not slow training."""
+"""Number of listeners above which the time between polls grows, since serving must not slow training."""
 MAX_POLL_S = 3.0
 """Maximum seconds between two polls."""
 FRAMES_FOR_S = 15.0
@@ -46,15 +46,15 @@ CHANGES_PER_POLL = 1000
 class Broadcast:
     """Notification of all listeners, which then read the changes.
 
-    A listener calls `next()` before it reads, and then waits for this event. A change during the reading has already
-    set the event, so no change is missed.
+    A listener calls `next()` for an event, reads, and then waits for this event. A change during the read sets the
+    event, so that the listener misses no change.
     """
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Set the event that all listeners wait for, and replace it by a new one."""
+        """Set the event that all listeners wait for, and create the next event."""
         event, self._event = self._event, asyncio.Event()
         event.set()
 
@@ -72,7 +72,7 @@ async def arrived(event: asyncio.Event, seconds: float) -> bool:
 
 @dataclass
 class JobFeed:
-    """Latest record, epoch and state frame of a job, shared by all its listeners."""
+    """Latest record, epoch and state frame of a job, shared by all listeners of the job."""
 
     job: JobRecord
     text: str
@@ -86,7 +86,7 @@ class JobFeed:
     frames: int = 0
     """Number of frames read so far; a listener with a smaller number has a new frame to send."""
     reading: tuple[tuple[int, int, int], asyncio.Future[Excerpt]] | None = None
-    """Latest reading of rows, with its attempt, the epoch before its rows, and the newest epoch."""
+    """Latest read of rows: attempt, epoch before the rows and newest epoch, and the future with the rows."""
     is_gone: bool = False
     """True if the job is deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
@@ -99,9 +99,9 @@ class ChangeFeed:
         self._store, self._telemetry = store, telemetry
         self._job_feeds: dict[str, JobFeed] = {}
         self._epochs: dict[str, tuple[int, int]] = {}
-        """Attempt and epoch of each job up to which the telemetry has counted its epochs."""
+        """Attempt and epoch, by job, up to which the telemetry has counted the job's epochs."""
         self._ended: deque[tuple[str, str | None]] = deque(maxlen=CHANGES_PER_POLL)
-        """Jobs whose end is counted, with the time of their end."""
+        """Ids and end times of jobs whose end the telemetry has counted."""
         self._began = datetime.fromtimestamp(store.clock(), UTC).isoformat(timespec="seconds")
         self._frames_asked = -ASK_AGAIN_S
         self.streams = Counter[str]()
@@ -112,7 +112,7 @@ class ChangeFeed:
         self.closing = False
 
     async def start(self) -> None:
-        """Read the current version of the store, after which changes are reported."""
+        """Read the current version of the store: only later changes are reported."""
         self.version = await to_thread.run_sync(self._store.version)
 
     def close(self) -> None:
@@ -121,14 +121,14 @@ class ChangeFeed:
         self.wake()
 
     def wake(self) -> None:
-        """Let every stream check whether it must end."""
+        """Wake every stream, which then checks whether it must end."""
         self.changed.notify()
         for feed in self._job_feeds.values():
             feed.changed.notify()
 
     @property
     def listeners(self) -> int:
-        """Number of all streams."""
+        """Number of open streams of all owners."""
         return self.streams.total()
 
     @property
@@ -171,7 +171,7 @@ class ChangeFeed:
         """Return the changes of the store and the feeds with a new frame, and request more frames from workers."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
-        # One request for all listeners of a job, renewed long before the worker would stop making frames.
+        # One request serves all listeners of a job. It is renewed long before the worker stops writing frames.
         if now - self._frames_asked >= ASK_AGAIN_S:
             self._frames_asked = now
             for feed in running:
@@ -179,11 +179,11 @@ class ChangeFeed:
         return self._changed(), [feed for feed in running if self._read_frame(feed)]
 
     def _changed(self) -> tuple[list[JobRecord], list[tuple[int, str, str]], int]:
-        """Return the jobs changed and deleted since the last poll, and the version up to which they are complete."""
+        """Return the jobs changed and deleted since the last poll, and the version up to which both are complete."""
         version = self._store.version()
         if version == self.version:
             return [], [], version
-        # The version is read before the jobs: `max` below covers a change between the two.
+        # The version is read before the jobs: `max` below covers a change between the two reads.
         jobs = self._store.changes(self.version, limit=CHANGES_PER_POLL)
         # The next poll reads the remaining changes.
         if len(jobs) == CHANGES_PER_POLL:
@@ -212,16 +212,16 @@ class ChangeFeed:
         if job.attempt != feed.job.attempt:  # another run folder: its frames begin again
             await to_thread.run_sync(self._read_frame, feed, job)
         last = await to_thread.run_sync(self._last_epoch, job)
-        # These are set together, after the reading: no listener may see the job's end before its rows.
+        # The three are set together, after the epoch is read: no listener may see the job's end before its rows.
         feed.job, feed.text, feed.epoch = job, text, last
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
         feed.changed.notify()
 
     async def rows(self, feed: JobFeed, job: JobRecord, epoch: int) -> Excerpt:
-        """Return rows of a job after an epoch, for one event; equal requests share one reading. Raises OSError."""
+        """Return rows of a job after an epoch, for one event; equal requests share one read. Raises OSError."""
         key, last = (job.attempt, epoch, feed.epoch), feed.reading
-        # Failed and empty readings are repeated: a crash may have removed the rows.
+        # Failed and empty reads are repeated: a crash may have removed the rows.
         if last is None or last[0] != key or (last[1].done() and (last[1].exception() or not last[1].result())):
             path, epochs = self._store.job_folder(job).run / JSONL, jsonl.epochs_in(BATCH_ROWS, job.asked.population)
             read = to_thread.run_sync(jsonl.after, path, epoch, epochs, job.asked.population)
@@ -249,7 +249,7 @@ class ChangeFeed:
 
     @asynccontextmanager
     async def follow(self, job: JobRecord) -> AsyncIterator[JobFeed]:
-        """Yield the feed that all listeners of a job share; the last listener closes it."""
+        """Yield the feed that all listeners of a job share; it is removed when the last listener leaves."""
         feed = self._job_feeds.get(job.id) or self._open(job)
         feed.listeners += 1
         try:
@@ -267,8 +267,8 @@ class ChangeFeed:
     def _open(self, earlier: JobRecord) -> JobFeed:
         """Return a new feed with the current state of a job.
 
-        The job is read before its rows, without `await` between. Any later change has a higher version than the job,
-        and `_publish` notifies about it.
+        The job is read before its rows, without an `await` in between. Any later change has a higher version than the
+        job, and `_publish` notifies about it.
         """
         try:
             job = self._store.job(earlier.id)
@@ -280,5 +280,5 @@ class ChangeFeed:
 
 
 def encoded(job: JobRecord) -> str:
-    """Return a job as JSON."""
+    """Return a job and its description, as `reply_of` returns them, as JSON text."""
     return json.dumps(reply_of(job), allow_nan=False)

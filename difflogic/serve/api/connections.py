@@ -1,8 +1,8 @@
 """End connections whose clients are too slow to send a request or to read the answer.
 
-uvicorn only limits complete requests: a client that sends half of its headers could hold a connection forever. Here
-clients have limited time to send and to read, and the time to send becomes shorter the more connections are open.
-Normal clients finish long before, and a flood of connections ends soon.
+uvicorn only limits complete requests: a client that sends half of its headers could keep a connection open forever.
+This module limits the time to send and to read; the more connections are open, the less time clients have to send.
+Normal clients need far less time, and a flood of connections ends soon.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ LEAST_S = 0.25
 
 
 class Connection(H11Protocol):
-    """uvicorn's protocol with time limits for the client."""
+    """HTTP protocol of uvicorn with time limits for the client."""
 
     limits: ClassVar[ConnectionLimits]
     telemetry: ClassVar[Telemetry]
@@ -36,7 +36,7 @@ class Connection(H11Protocol):
         self._wait(None)
 
     def data_received(self, data: bytes) -> None:
-        # Received bytes extend the time limit: single bytes hardly, a large body as much as it needs.
+        # Received bytes extend the time limit: a single byte hardly, a large body by the time that it needs at `rate`.
         self._until += len(data) / self.limits.rate
         super().data_received(data)
         self._update_timer()

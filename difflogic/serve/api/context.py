@@ -62,7 +62,7 @@ async def caller(
 ) -> Caller:
     """Return the sender of the request. Raises ApiError.
 
-    This uses no thread, since reading the store takes less time than starting a thread.
+    FastAPI calls it without a thread, since reading the store takes less time than starting a thread.
     """
     sender = await context.authenticator.caller(request)
     request.state.owner = sender.owner
@@ -96,7 +96,7 @@ def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = No
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error answers of a route, for the OpenAPI document."""
+    """Return the error answers with these statuses for the OpenAPI document of a route."""
     return {status: {"model": ErrorBody, "description": DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 

@@ -19,7 +19,7 @@ from difflogic.serve.errors import REFUSALS, ApiError
 from difflogic.serve.log import LOGGER, log_event
 from difflogic.serve.store.jobs import UnavailableError
 
-# The page has no script, style or font from elsewhere, and nothing inline.
+# The page loads scripts, styles and fonts only from this server, and has no inline scripts and styles.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; frame-src 'self'; manifest-src 'self'; "
@@ -36,7 +36,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Headers of the answer to a partly read request, whose rest must not be parsed as another request."""
+"""Headers of an answer to a request that was not read completely: the rest must not be parsed as another request."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """HTTP methods that are counted by name. All others count as `other`, since clients must not create labels."""
@@ -64,7 +64,7 @@ class ServiceMiddleware:
                 # The page's paths are relative: its own address must end in a slash.
                 await RedirectResponse(f"{root}/", 308)(scope, receive, exchange.send)
                 return
-            # Some proxies remove their prefix from the path, others leave it; routes are matched behind it.
+            # Some proxies remove their prefix from the path, others do not: the path always gets it before routing.
             if not scope["path"].startswith(f"{root}/"):
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
@@ -85,7 +85,7 @@ class ServiceMiddleware:
 
     async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the headers of the GET answer without its body, which may be an endless stream of events."""
-        # A copy: the server must know from the original that the answer has no body.
+        # The scope is copied, since the server needs the method HEAD of the original to send no body.
         get_scope = {**scope, "method": "GET"}
         with CancelScope() as answer:
 
@@ -101,7 +101,7 @@ class ServiceMiddleware:
 
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")
-        if host is None or self._names is None:  # browsers always send it
+        if host is None or self._names is None:  # browsers always send a host
             return
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -162,13 +162,13 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: ApiError) -> None:
-        """Answer with an error. If another answer has already begun, it ends early instead."""
+        """Answer with an error, unless another answer has already begun, which then ends early."""
         if not self.status:
             await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """Return a `receive` that raises ApiError for a body of more than `most` bytes, announced or received."""
+    """Return an ASGI `receive` that raises ApiError if more than `most` bytes of a body are announced or received."""
     length = Headers(scope=scope).get("content-length", "")
     announced = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)

@@ -2,9 +2,9 @@
 
     python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
-A malicious file of some megabytes can cost its reader minutes and gigabytes, while the reader holds Python's lock. So
-only a child process with limits of time and memory opens such files. It replaces images by a PNG of plain pixels, and
-other files by a small `.npz`, whose reading time is proportional to its size.
+A malicious file of a few megabytes may take minutes and gigabytes to read, and Python's global interpreter lock blocks
+the server meanwhile. So a child process with limited time and memory reads uploaded files. The child replaces an image
+by a PNG of plain pixels, and any other file by a small `.npz`, whose reading time is proportional to its size.
 """
 
 import contextlib
@@ -21,15 +21,15 @@ from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
-"""Maximum processor seconds for a file; the largest allowed image needs less than one second."""
+"""Maximum processor seconds to convert a file; the largest allowed image needs less than one second."""
 WALL_S = 60
-"""Maximum seconds for a file, on a busy machine."""
+"""Maximum seconds to convert a file, with the time in which the processor is busy with other processes."""
 MEMORY = 1 << 30
-"""Maximum address space of the child in bytes, besides the pixels."""
+"""Maximum address space of the child in bytes, in addition to BYTES_PER_PIXEL for each pixel."""
 BYTES_PER_PIXEL = 32
 """Bytes per pixel while an image is unpacked, rotated and packed again."""
 SAMPLES = "data"
-"""Name of a file with a recording or samples."""
+"""Name of the uploaded file with a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
 """Maximum number of cells of all samples, and maximum size of their packed file in bytes."""
@@ -38,7 +38,7 @@ MOST_TABLE = 1 << 20
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Replace a file by its upright image in RGBA, its samples, or its table for `label`. Raises DataError."""
+    """Replace a file by its upright RGBA image, its samples, or its table with the column `label`. Raises DataError."""
     advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
@@ -75,7 +75,7 @@ def _plain_samples(path: Path) -> None:
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Replace a file by its table for `label`. Raises DataError, LimitError if the file is invalid or too large."""
+    """Replace a file by its table with the column `label`. Raises DataError, LimitError for invalid or large files."""
     from difflogic.config import table
     from difflogic.system import array_files
 

@@ -150,7 +150,7 @@ class GateLayer(BaseModel):
 
 
 class GateEntry(BaseModel):
-    """Most probable gates at an evaluation, by layer."""
+    """Number of gates by layer at one evaluation; each gate counts as its most probable kind."""
 
     epoch: int
     layers: list[GateLayer]

@@ -1,4 +1,4 @@
-"""Run the application with uvicorn, on a bound socket, with streams of events that end when the server stops."""
+"""Run the application with uvicorn on a bound socket, and end event streams when the server stops."""
 
 import asyncio
 import contextlib
@@ -22,18 +22,18 @@ from difflogic.serve.api.context import Context
 from difflogic.train.signals import watched
 
 PATIENCE_S = 5
-"""Seconds for the answers in progress when the server stops."""
+"""Maximum seconds to complete the answers in progress when the server stops."""
 BACKLOG = 100
-"""Number of connections that wait in the system until they are accepted."""
+"""Maximum number of connections that wait in the operating system until they are accepted."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a bound socket; port 0 chooses a free one. Raises UsageError."""
+    """Return a socket that listens on `port`, or on a free port for 0. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # asyncio does this only for a socket it has bound itself. Without it the second part of an answer waits 40 ms
-        # for the client's acknowledgement of the first.
+        # asyncio sets this option only for a socket that it has bound. Without the option the second part of an answer
+        # waits 40 ms for the client's acknowledgement of the first part.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except (OSError, OverflowError) as error:
@@ -60,7 +60,7 @@ class Server(uvicorn.Server):
     """Server of an application, which runs until `stop` or a signal."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
-        """Call `ready` when the server answers requests."""
+        """Set up the server, which calls `ready` when it begins to answer requests."""
         self._context: Context = app.state.context
         settings = self._context.settings
         own = {"limits": settings.connections, "telemetry": self._context.telemetry}
@@ -85,7 +85,7 @@ class Server(uvicorn.Server):
             self._ready()
 
     def stop(self) -> None:
-        """Stop soon; may be called by signal handlers in the server's thread."""
+        """Request the server to stop. Signal handlers in the server's thread may call this method."""
         self.should_exit = True
         # Streams of events do not end by themselves: uvicorn would wait PATIENCE_S for them.
         self._context.feed.close()
@@ -95,7 +95,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let a signal end the server and not, as with uvicorn, the process, which still has to stop its workers."""
+        """End the server on a signal, but not the process as uvicorn does, since it still has to stop its workers."""
         # In tests the server runs in a thread, where signals cannot be set.
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -24,7 +24,7 @@ class Caps:
     epochs: int = 1_000_000
     population: int = 1024
     hours: float = 48.0
-    """Maximum hours of a job, predicted at `cost.EVALUATIONS_PER_S`."""
+    """Maximum predicted hours of a job at `cost.EVALUATIONS_PER_S` gate evaluations per second."""
     memory: int = field(default_factory=default_memory)
     """Maximum predicted bytes of memory of a job."""
     upload: int = 8 * MEGABYTE
@@ -36,7 +36,7 @@ class Caps:
     jobs: int = 10_000
     """Maximum number of jobs of an owner in the queue."""
     owner_quota: int | None = None
-    """Maximum number of bytes on the disk of an owner's jobs; None: no limit."""
+    """Maximum number of bytes that an owner's jobs use on the disk; None for no limit."""
 
 
 def _connections() -> int:
@@ -55,25 +55,25 @@ class ConnectionLimits:
 
     all: int = field(default_factory=_connections)
     request_s: float = 15.0
-    """Seconds for the TLS handshake, and for a request since the connection or the last answer; fewer with many open
-    connections, and more for a body that arrives at `rate`."""
+    """Maximum seconds for the TLS handshake, and from the connection or last answer to the end of a request. The limit
+    is shorter with many open connections, and longer for a body that arrives at `rate`."""
     rate: int = 16 << 10
-    """Minimum rate of bytes per second of a body."""
+    """Minimum rate of a body in bytes per second."""
     streams: int = 200
     """Maximum number of event streams of an owner: a page has two, and `difflogic watch` one."""
     write_s: float = 60.0
-    """Seconds within which a client must read a part of an answer that waits for it."""
+    """Maximum seconds until a client reads a part of an answer that waits to be sent."""
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """Settings of the application by its operator."""
+    """Settings of the application, chosen by its operator."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     caps: Caps = field(default_factory=Caps)
     names: tuple[str, ...] = ()
-    """Host names that browsers may use for the server, besides addresses and `localhost`."""
+    """Host names that browsers may use for the server, in addition to IP addresses and `localhost`."""
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
@@ -82,11 +82,11 @@ class ServeSettings:
     root_path: str = ""
     """Prefix that a proxy adds to every path, such as `/difflogic`."""
     environments: frozenset[str] = frozenset(preset.environment.id for preset in PRESETS.values())
-    """Environments of Gymnasium in which jobs may train agents; they run code, so that requests can name no others."""
+    """Gymnasium environments in which jobs may train agents. Requests cannot name others, since these run code."""
     tasks: frozenset[str] = frozenset()
-    """Tasks in Python that jobs may train; they run code as well."""
+    """Python tasks that jobs may train. Requests cannot name others, since tasks run code."""
     tls: tuple[Path, Path] | None = None
-    """Files of the certificate and of its key."""
+    """Paths of the TLS certificate and of its key; None for a server without TLS."""
 
     @property
     def is_local(self) -> bool:

@@ -1,9 +1,9 @@
 """Stream server-sent events of one job, or of all jobs of an owner; a stream can resume where it ended.
 
-The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`: all rows of another attempt are
-sent. For example `120.57.2`: the rows up to epoch 120 of attempt 2 and version 57 of the job have been sent; a browser
-that lost the connection returns it as Last-Event-ID, and the stream resumes with epoch 121. The id of an event of all
-jobs is a version of the store.
+The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`. For example, `120.57.2` means that
+the rows up to epoch 120 of attempt 2, and version 57 of the job, have been sent. A browser that lost the connection
+returns the id as Last-Event-ID: the stream resumes with epoch 121, or with the first epoch of a later attempt. In a
+stream of all jobs, the id of an event is a version of the store.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ POSITION = re.compile(r"([0-9]{1,15})\.([0-9]{1,15})(?:\.([0-9]{1,3}))?")
 
 @dataclass
 class Position:
-    """Epoch, version, attempt and number of frames of a job that a listener has received."""
+    """Position of a listener in a job's stream: the epoch, version, attempt and number of frames received so far."""
 
     epoch: int = 0
     version: int = -1
@@ -38,7 +38,7 @@ class Position:
 
     @classmethod
     def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
-        """Return the position of a Last-Event-ID, or without one the position after an epoch of an attempt."""
+        """Return the position in the Last-Event-ID `last`, or if it is invalid the one after epoch `after`."""
         match = POSITION.fullmatch(last or "")
         return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))
 
@@ -54,23 +54,23 @@ def event(name: str, text: str, position: object) -> str:
 async def of_job(
     feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Yield the events of a job: `job`, `rows` and `frame` as they come, and `end` after the last.
+    """Yield the events of a job: `job`, `rows` and `frame` as they occur, and finally `end`.
 
-    The stream also ends when `is_current` returns False, since its listener's access has ended.
+    The stream also ends when `is_current` returns False: the listener's token or session is no longer valid.
     """
     yield BEGIN
     async with feed.follow(job) as job_feed:
         while not feed.closing and is_current():
-            # Taken before the feed is read: any later change sets this event.
+            # The event is requested before the feed is read: any later change sets it.
             news = job_feed.changed.next()
             if job_feed.is_gone:
                 yield event("end", json.dumps({"status": "deleted"}), position)
                 return
-            # One version of the job for this round, although the feed may move on while rows are sent.
+            # This round uses one version of the job, although the feed may get a later version while rows are sent.
             now = job_feed.job
             async for text in _unseen(feed, job_feed, now, position):
                 yield text
-            if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
+            if now.is_over and job_feed.job is now:  # not if the job was retried while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
                 return
             # A comment keeps proxies from closing the connection, and detects clients that are gone.
@@ -79,18 +79,18 @@ async def of_job(
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Yield the events that the listener has not received, few of them as one text, which is cheapest to send."""
+    """Yield the events that the listener has not received; a few events are one text, which takes less time to send."""
     texts = []
-    # Another run folder, whose epochs begin with 1. The job's result tells how the earlier attempt ended.
+    # A new attempt has another run folder, with epochs from 1. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
-    # Each text is yielded before the next rows are read: a slow listener has at most two in memory.
+    # Each text is yielded before the next rows are read: at most two texts of a slow listener are in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
         new = await feed.rows(job_feed, now, position.epoch)
-        # A crash removed rows after a checkpoint: nothing follows this epoch until training has reached it again.
+        # A crash removed rows after a checkpoint: no rows follow this epoch until training has reached it again.
         if not new:
             break
         position.epoch = new.until
@@ -108,11 +108,11 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
 def of_owner(
     feed: ChangeFeed, store: Store, owner: str | None, last: str | None, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Return the events `job` and `deleted` of an owner's jobs (None: all jobs), after the version `last` or from now.
+    """Return a generator of the events `job` and `deleted` of an owner's jobs (None: all jobs) after version `last`.
 
-    The stream also ends when `is_current` returns False.
+    Without `last` the events begin now. The generator ends when the feed closes or `is_current` returns False.
     """
-    # The version is read before the answer begins, after which the listener lists the jobs: no change is missed.
+    # The version is read before the answer begins. The listener lists the jobs later, and so misses no change.
     sent = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version
     return _since(feed, store, owner, sent, is_current)
 

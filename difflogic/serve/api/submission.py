@@ -24,29 +24,29 @@ from difflogic.serve.store.jobs import JobRequest, JobSpec, goal_of
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
-"""Maximum number of cells of the grid for an image."""
+"""Maximum number of cells in the grid of an image."""
 MOST_SAMPLES = 1 << 16
-"""Maximum number of samples of a task in Python: they are sampled before the cost of a job is known."""
+"""Maximum number of samples of a Python task, which generates them before the cost of the job is known."""
 OF_A_JOB = [option.name for option in options(TrainRequest)
             if option.group in ("run", "until") and option.name not in ("engine", "init_from")]  # fmt: skip
-"""Options that a job has as requested; the others are in its configuration, its engine and its source."""
+"""Options that `JobSpec.request` stores; the others determine the configuration, the engine and the source."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Job of a request that can be met, before it is queued."""
+    """Checked job of a request, before it is queued."""
 
     config: Document
-    """Configuration of the training, or of a sweep's trials without their own values."""
+    """Configuration of the training, or the base configuration of a sweep's trials."""
     spec: JobSpec
     cost: Cost
     preview: Callable[[], dict[str, Any]]
-    """Content of a preview."""
+    """Function that returns the content of the preview."""
 
 
 def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """Return the job of a request to train automata. Raises ApiError if it cannot be met."""
-    # First of all, since a file that comes with a task already loads its code.
+    """Return the job for a request to train automata. Raises ApiError if the server cannot run it."""
+    # This check comes first: `with_files` already loads the code of a task.
     check_task(request.preset, settings)
     try:
         for name, path in uploads.items():
@@ -85,7 +85,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
 def submission(
     request: JobRequest, config: Document, cost: Cost, gates: int, more: Callable[[], dict[str, Any]] = dict
 ) -> Submission:
-    """Return the job of a request that can be met; `more` returns additional entries of its preview."""
+    """Return the submission of a checked request; `more` returns additional entries of its preview."""
     spec = job_spec(request, config)
     nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
     about = {"config": spec.config, "goal": goal_of(spec.config), "gates": gates, "request": spec.request}
@@ -120,7 +120,7 @@ def check_task(name: str | None, settings: ServeSettings) -> None:
 
 
 def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
-    """Return a request with its uploaded files. Raises UsageError."""
+    """Return the request with its uploaded files as fields. Raises UsageError."""
     if not uploads:
         return request
     files: dict[str, Any] = dict(uploads)
@@ -138,7 +138,7 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
 
 
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
-    """Return the cost of a training. Raises ApiError, with the limit, if it is above the caps."""
+    """Return the cost of a training. Raises ApiError, which names the limit, if the cost is above the caps."""
     if config.train.epochs > caps.epochs:
         raise over("epochs", f"{config.train.epochs} epochs were requested, this server trains at most {caps.epochs}")
     cost = cost_of(config, population)
@@ -147,7 +147,7 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
 
 
 def check_caps(cost: Cost, population: int, caps: Caps) -> None:
-    """Raise ApiError, with the limit, if a training is above the caps."""
+    """Raise ApiError, which names the limit, if the population or cost of a training is above the caps."""
     if population > caps.population:
         raise over("population", f"{population} models were requested, this server trains at most {caps.population}")
     if cost.memory > caps.memory:
@@ -158,7 +158,7 @@ def check_caps(cost: Cost, population: int, caps: Caps) -> None:
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
-    """Return the request with the restarts of its recipe, and a notice about them. Raises UsageError."""
+    """Return the request with the restarts of its recipe, and a notice about them or None. Raises UsageError."""
     from difflogic.train import budget, run_request  # loads all that trains
 
     resolved, notice = run_request.resolved(request, config)
@@ -168,7 +168,7 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
 
 def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
-    """Return `limited`, also checked for the time of epochs without a limit of time; `cost` is that of one attempt."""
+    """Return the result of `limited`. Raises ApiError also if epochs, at the `cost` of one attempt, take too long."""
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
@@ -177,7 +177,7 @@ def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Wit
 
 
 def limited(within: Within | None, most: Within) -> Within:
-    """Return the limit of a training until it is solved, by default `most`. Raises ApiError if it is above `most`."""
+    """Return `within`, the limit of training until solved, or `most` for None. Raises ApiError if it exceeds `most`."""
     limit = within or most
     if limit.seconds is not None and most.seconds is not None and limit.seconds > most.seconds:
         raise over("time", f"{limit} were requested, this server trains at most {Within(most.seconds)}")
@@ -193,7 +193,7 @@ def over(quantity: str, why: str) -> ApiError:
 
 
 def _check_grid(request: TrainRequest) -> None:
-    """Raise UsageError for a large grid, since the grid of an image is made before its cost is known."""
+    """Raise UsageError for a grid above MAX_CELLS: the grid of an image is made before the cost of the job is known."""
     base, fields = base_of(request).task, request.set.get("task")
     task = {"height": base.height, "width": base.width}
     sides = [(task | (fields if isinstance(fields, dict) else {}))[name] for name in task]
@@ -203,7 +203,7 @@ def _check_grid(request: TrainRequest) -> None:
 
 
 def draws_samples(request: JobRequest) -> bool:
-    """Return whether a request is for a task in Python, whose samples are drawn to check it."""
+    """Return whether a request trains a Python task, which generates samples to check the request."""
     return registered.is_task(request.preset or "") or bool(
         isinstance(request.config, Config) and request.config.plugin.name
     )

@@ -1,4 +1,4 @@
-"""Turn any request to train into a job, and one for a sweep by its specification, within the limits of the server."""
+"""Turn requests to train automata, agents, classifiers and sweeps into jobs, within the limits of the server."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,13 +25,13 @@ from difflogic.sweeps.spec import OF_TRIALS
 
 MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
-"""Prefixes of fields that name code, which the operator has to allow."""
+"""Prefixes of fields that name code; a sweep may not vary these fields."""
 MOST_ENDS = 50
-"""Maximum number of values of a field whose cost is compared."""
+"""Maximum number of values of an axis whose costs are compared."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """Return the job of a request. Raises ApiError if it cannot be met."""
+    """Return the job for a request. Raises ApiError if the server cannot run it."""
     if request.label or isinstance(request.config, ClassifierConfig):
         return of_classifier(request, uploads, settings)
     if request.sweep is not None:
@@ -47,7 +47,7 @@ def _of_sweep(
     own = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
     try:
         if not asks_for_agents(request):
-            # Each trial applies the recipe before the values of its axes: their base is without it.
+            # Each trial applies the recipe before the values of its axes: the base must not have the recipe yet.
             defaults["recipe"], own["recipe"] = "paper", recipe_of(request)
         base = submitted(replace(request, sweep=None, set=Table(), **defaults), uploads, settings)
         if request.stop_when_solved or request.init_from:
@@ -79,7 +79,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
-    # Each is also checked as a request of its own, with all limits of this server.
+    # Both configurations are also checked as separate requests, with all limits of this server.
     alone = [JobRequest(config=config, population=spec.asked.population) for config in (longest, largest)]
     cost = Cost(spec.most * evaluations, max(submitted(trial, {}, settings).cost.memory for trial in alone))
     check_caps(cost, spec.asked.population, settings.caps)
@@ -87,10 +87,10 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """Return the value of each axis but seeds that alone costs most evaluations, or most memory."""
+    """Return the most expensive value of each axis except seeds, by `part`: `evaluations` or `memory`."""
 
     def price(path: str, value: Any) -> int:
-        with suppress(ConfigError):  # fields that only go together
+        with suppress(ConfigError):  # the value is only valid together with others
             return int(getattr(_of_trial(spec, spec.configured({path: value})), part))
         return 0
 

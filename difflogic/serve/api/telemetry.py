@@ -50,7 +50,7 @@ class _OfStore(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        # Read on each request of Prometheus, about four a minute.
+        # Prometheus requests these values about four times a minute.
         counts = self._store.counts()
         jobs = GaugeMetricFamily("difflogic_jobs", "Jobs by status.", labels=["status"])
         for status in STATUSES:

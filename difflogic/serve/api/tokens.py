@@ -1,12 +1,12 @@
 """Find the owners of a server by their tokens.
 
-A file of tokens has a line for each owner; empty lines and those that begin with `#` are ignored.
+A file of tokens has a line for each owner; empty lines and lines that begin with `#` are ignored.
 
-    ann: TOKEN              sees and steers her own jobs
-    ben priority: TOKEN     may also give them a priority above 0
-    cas operator: TOKEN     sees and steers everybody's
+    ann: TOKEN              sees and controls her own jobs
+    ben priority: TOKEN     may also give his jobs a priority above 0
+    cas operator: TOKEN     sees and controls the jobs of all owners
 
-The file is read again whenever it has changed. One that cannot be used is reported in the log, and changes nothing.
+A changed file is read again. If it is invalid, the error is logged, and the earlier tokens stay valid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from difflogic.system import files
 Role = Literal["operator", "priority"]
 ROLES: tuple[Role, ...] = get_args(Role)
 OPERATOR, PRIORITY = ROLES
-"""Roles that see all owners' jobs, and that may set a priority above 0; a token without a name has the first."""
+"""Role that sees the jobs of all owners, and role that may set a priority above 0; a lone token is an operator's."""
 LEAST = 16
 """Minimum number of characters of a token."""
 GENERATED = "token"
-"""Name of the file in the store with a generated token."""
+"""Name of the file with the generated token, in the store's folder."""
 OWNER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 TOKEN = re.compile(rf"[!-~]{{{LEAST},200}}")
 
@@ -48,7 +48,7 @@ class Tokens:
     """Owners with their roles and the hashes of their tokens."""
 
     def __init__(self, by_owner: Mapping[str, str], roles: Mapping[str, Collection[str]] | None = None) -> None:
-        """Hash the tokens. Raises UsageError, without any token in it, for names and tokens that cannot be used."""
+        """Hash the tokens. Raises UsageError for invalid names and tokens; its message contains no token."""
         if not by_owner:
             raise UsageError("There is no token in it: expected lines name:token.")
         for owner, token in by_owner.items():
@@ -72,33 +72,33 @@ class Tokens:
 
     @classmethod
     def single(cls, token: str) -> Tokens:
-        """Return the tokens of a server with one, the operator's."""
+        """Return the tokens of a server with one token, which is the operator's."""
         return cls({OPERATOR: token}, {OPERATOR: [OPERATOR]})
 
     @classmethod
     def of_file(cls, path: Path) -> Tokens:
-        """Return the tokens in a file, which follow its changes. Raises UsageError."""
+        """Return the tokens in a file, which is read again when it changes. Raises UsageError."""
         mark = _mark_of(path)
         tokens = _read(path)
         tokens._path, tokens._mark = path, mark
         return tokens
 
     def owner(self, token: str) -> str | None:
-        """Return the owner of a token, or None, after a comparison with all tokens."""
+        """Return the owner of a token, or None for an unknown token."""
         sent, matches = digest(token), list[str]()
-        # No early exit: the time must not reveal whose token was nearly right.
+        # All tokens are compared, without an early exit: the time must not reveal whose token was nearly right.
         for owner, known in self._current().items():
             if hmac.compare_digest(known.digest, sent):
                 matches.append(owner)
         return matches[0] if matches else None
 
     def roles(self, owner: str) -> frozenset[str]:
-        """Return the roles of an owner; none for an unknown one."""
+        """Return the roles of an owner, or an empty set for an unknown owner."""
         entry = self._current().get(owner)
         return frozenset() if entry is None else entry.roles
 
     def sign(self, owner: str, text: str) -> str | None:
-        """Return a signature of a text by the owner's token, in hexadecimal digits, or None for an unknown owner."""
+        """Return the hexadecimal HMAC of a text with the owner's token as key, or None for an unknown owner."""
         entry = self._current().get(owner)
         return None if entry is None else hmac.new(entry.digest, text.encode(), hashlib.sha256).hexdigest()
 
@@ -108,22 +108,22 @@ class Tokens:
         return self._known
 
     def _reread(self, path: Path) -> None:
-        """Read the file again if it has changed; log once why it cannot be used."""
+        """Read the file again if it has changed; log an invalid file once."""
         with self._lock:
-            # The mark is taken before the file is read: a simultaneous write is another change.
+            # The mark is computed before the file is read: a write meanwhile counts as another change.
             mark, before = _mark_of(path), self._mark
             self._mark = mark
             if mark == before:
                 return
             try:
-                self._known = _read(path)._known  # all owners in one assignment, for other threads
+                self._known = _read(path)._known  # one assignment, so that other threads see all owners or none
                 log_event("tokens", owners=len(self._known))
             except UsageError as error:
                 log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
 
 
 def _mark_of(path: Path) -> tuple[int, ...] | None:
-    """Return a state that differs after a file has changed; None for a missing file."""
+    """Return the time, size and inode of a file, which differ after a change; None for a missing file."""
     with suppress(OSError):
         status = path.stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
@@ -140,7 +140,7 @@ def _read(path: Path) -> Tokens:
         raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
     lines = [line for line in lines if line and not line.startswith("#")]
     try:
-        # A file with only a token is that of a server with one owner.
+        # A file with only a token belongs to a server with one owner.
         return Tokens.single(lines[0]) if len(lines) == 1 and ":" not in lines[0] else _of_lines(lines)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
@@ -154,22 +154,22 @@ def _of_lines(lines: list[str]) -> Tokens:
         owner, *words = before.split() or [""]
         if not colon or owner in by_owner:
             raise UsageError(f"Token {number} must be NAME:TOKEN with a unique name.")
-        if not set(words) <= set(ROLES):  # not quoted: it may be a token at the wrong place
+        if not set(words) <= set(ROLES):  # the words are not quoted, since one may be a token at the wrong place
             raise UsageError(f"Token {number}: expected nothing, {' or '.join(ROLES)} between the name and the colon.")
         by_owner[owner], roles[owner] = token.strip(), words
     return Tokens(by_owner, roles)
 
 
 def digest(token: str) -> bytes:
-    """Return the hash of a token."""
+    """Return the SHA-256 hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 def generated_token(folder: Path) -> Path:
-    """Return the private file in the store with the generated token, which is made if it is missing. Raises OSError."""
+    """Return the path of the private file with the generated token; create a missing file. Raises OSError."""
     path = folder / GENERATED
     if not path.exists():
-        # Never readable for others, not even between creating the file and changing its mode.
+        # With this mask other users can never read the file, not even before a change of its mode.
         before = os.umask(0o077)
         try:
             files.write_atomically(path, f"{secrets.token_urlsafe(32)}\n".encode())

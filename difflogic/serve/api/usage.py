@@ -19,17 +19,17 @@ Value = TypeVar("Value")
 
 
 class Throttled(Generic[Value]):
-    """Cached value of a function that is called again after a while."""
+    """Cached result of a function, which is called again when the result is old."""
 
     def __init__(self, measure: Callable[[], Value], fresh_s: float = 0.0) -> None:
-        """Call `measure` at most every `fresh_s` seconds."""
+        """Cache the result of `measure` for at least `fresh_s` seconds."""
         self._measure, self._fresh_s = measure, fresh_s
         self._lock = threading.Lock()
         self._values: list[Value] = []
         self._until = 0.0
 
     def __call__(self) -> Value:
-        # During a measurement other threads get the previous value; they only wait for the first one.
+        # During a measurement other threads get the previous value; they only wait for the first value.
         if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._values):
             try:
                 started = time.monotonic()
@@ -50,7 +50,7 @@ class Usage:
         self._ended: dict[tuple[str, int], int] = {}
         """Bytes of jobs that are over, by id and version: another version may have other files."""
         self.bytes = Throttled(self._measured, FRESH_S)
-        """Bytes of each owner's jobs."""
+        """Bytes of each owner's jobs, cached for at least FRESH_S."""
 
     def _measured(self) -> dict[str, int]:
         by_owner: dict[str, int] = {}

@@ -40,21 +40,21 @@ class JobWords:
     """Description of a job in words."""
 
     outcome: Outcome | None
-    """Result of a training that is done, by its best circuit; null for other jobs, and without a test."""
+    """Result of a training that is done, by its best circuit; null for other jobs and trainings without a test."""
     state: str
-    """State in one or two words."""
+    """State of the job in one or two words."""
     progress: str
     """Progress of a training or a sweep; empty for other jobs."""
     pace: str
-    """Speed and time left, or the time of training."""
+    """Speed and remaining time of a running job, and the training time with `until_solved`."""
     standing: str
-    """Summary in one line, without a full stop."""
+    """Summary of the job in one line, without a full stop."""
     remark: str
-    """Reason why it waits, failed, was queued again or is not solved; else empty."""
+    """Reason why the job waits, failed, was queued again or is not solved; otherwise empty."""
     results: list[str]
     """Results of the attempts, of post-processing or of a sweep, in sentences."""
     turn: str | None
-    """Position in the queue; null if the job does not wait, in events, and if no worker takes it."""
+    """Position in the queue; null in events, and if the job does not wait or no worker takes the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class JobReply(JobRecord):
 
     words: JobWords
     can_build: bool
-    """True if a circuit can be built for its task without training."""
+    """True if a circuit can be built for the job's task without training."""
 
 
 def reply_of(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _can_build(config: str) -> bool:
 
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
-    """Return the description of a job with its turn in the queue, if that is known."""
+    """Return the description of a job with its turn in the queue, if the turn is known."""
     outcome, state, results, progress = outcome_of(job), _state(job), list(_results(job)), ""
     if job.kind in ON_DEVICES:
         progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"])
@@ -95,7 +95,7 @@ def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
-    """Return one line: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left`."""
+    """Return a summary: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left`."""
     outcome, parts = outcome_of(job), [_quality(job)]
     if outcome == "unsolved":
         return _remark(job).rstrip(".")
@@ -114,14 +114,14 @@ def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> 
 
 
 def turn_words(turn: Turn | None) -> str | None:
-    """Return a position in the queue in words, or None if there is none."""
+    """Return a position in the queue in words, or None without a position."""
     if turn is None or turn.position is None:
         return None
     return "next in the queue" if turn.position == 1 else f"position {turn.position:,} in the queue"
 
 
 def outcome_of(job: JobRecord) -> Outcome | None:
-    """Return the result of a training that is done, or None for other jobs, and without a test."""
+    """Return the result of a training that is done, or None for other jobs, and for a training without a test."""
     if job.kind != "train" or job.status != "done":
         return None
     # An environment may have no threshold.
@@ -271,7 +271,7 @@ def _results(job: JobRecord) -> Iterator[str]:
 
 def _trials(result: Mapping[str, Any]) -> Iterator[str]:
     metric, best = METRICS.get(result["metric"], result["metric"]), result["best"]
-    if "solved" in result and result["metric"] != "return":  # version 0.1.0 did not count them
+    if "solved" in result and result["metric"] != "return":  # version 0.1.0 did not count solved trials
         near = result["nearest"]
         nearest = "" if near is None else f"; nearest: {_values(near)}, {_wrong_cells(round(near['wrong']))}"
         yield f"{result['solved']} of {result['ended']} trials solved{nearest}."
@@ -288,5 +288,5 @@ def _values(trial: Mapping[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Return an integer as it is, any other number with three digits."""
+    """Format a number: integers and numbers from 1000 on as integers, others with three digits, None as a dash."""
     return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

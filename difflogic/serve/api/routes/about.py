@@ -1,4 +1,4 @@
-"""Routes that list devices, presets, fields and formats, and over all jobs the queue, tags and owners."""
+"""Routes that list devices, presets, fields and formats, and the queue, tags and owners of all jobs."""
 
 import contextlib
 import dataclasses
@@ -29,7 +29,7 @@ from difflogic.system.memory import free_memory, physical_memory
 router = APIRouter()
 
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
-"""Kind of a field by its Python type; others are lists."""
+"""Kind of a field by its Python type; fields of other types are lists."""
 
 
 @router.get("/devices", tags=["server"], response_model=DeviceList, responses=errors(*ALWAYS))
@@ -154,7 +154,7 @@ def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
 
 @router.get("/owners", tags=["jobs"], response_model=OwnerList, responses=errors(*ALWAYS))
 def owners(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """Return the number of your jobs and their disk space; for an operator those of all owners."""
+    """Return the number and disk space of your jobs; for an operator, of the jobs of each owner."""
     jobs: dict[str, dict[str, int]] = {caller.owner: {}} | context.store.counts_by_owner(caller.sees)
     used, quota = context.usage.bytes(), context.settings.caps.owner_quota
     return reply({"owners": [{"owner": owner, "jobs": jobs[owner], "bytes": used.get(owner, 0), "quota": quota}

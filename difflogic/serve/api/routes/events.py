@@ -25,11 +25,11 @@ Last = Annotated[
 
 
 class EventStream(StreamingResponse):
-    """Answer with events, which proxies are asked not to buffer."""
+    """Answer with server-sent events, and ask proxies not to buffer them."""
 
     media_type = "text/event-stream"
 
-    # No caller gives the status, but FastAPI reads it here for the OpenAPI document.
+    # No caller passes `status_code`, but FastAPI reads its default for the OpenAPI document.
     def __init__(self, context: Context, owner: str, events: AsyncGenerator[str], status_code: int = 200) -> None:
         super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
         self._events, self._context, self._owner = events, context, owner

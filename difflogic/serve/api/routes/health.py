@@ -19,13 +19,13 @@ router = APIRouter(tags=["server"])
 
 @router.get("/api/v1/health", response_model=Health, responses=errors(421))
 async def health() -> Any:
-    """Return that the server is alive; no token is needed."""
+    """Report that the server is alive; no token is needed."""
     return reply({"status": "alive"})
 
 
 @router.get("/api/v1/ready", response_model=Readiness, responses=errors(421, 503))
 def ready(context: ServiceContext) -> Any:
-    """Return that jobs are run: the store is writable, and a worker was seen recently; no token is needed."""
+    """Report that jobs can run: the store is writable, and a worker was seen recently; no token is needed."""
     context.store.check_writable()
     now = context.store.clock()
     alive = [worker for worker in context.store.workers() if worker.engines and now - worker.seen < ALIVE_S]

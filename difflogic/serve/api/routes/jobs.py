@@ -47,9 +47,9 @@ MADE: dict[int | str, dict[str, Any]] = {
     }},
 }  # fmt: skip
 STEERING = errors(*ALWAYS, *WRITES, 404, 409)
-"""Errors of all routes that steer a job."""
+"""Error answers of all routes that steer a job, for example cancel or pause it."""
 MAKING = STEERING | errors(507)
-"""Errors of all routes that make a job from another one."""
+"""Error answers of all routes that make a job from another job."""
 
 
 @router.post(
@@ -71,7 +71,7 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 
 
 async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
-    """Return the answer by `use` to the request, from a thread, since images are read and costs computed."""
+    """Return the answer of `use` to the submission in a request. A thread reads the images and computes the cost."""
     async with bodies.submission(request) as (job, uploads):
         job_request = bodies.request_of(JobRequest, job)
 
@@ -79,7 +79,7 @@ async def _with_submission(request: Request, context: Context, use: Callable[[Su
             with bodies.on_disk(uploads) as paths:
                 return use(submitted(job_request, paths, context.settings))
 
-        # Malicious images and samples may take seconds: they have threads of their own.
+        # Malicious images and samples may take seconds: they have separate threads.
         limiter = context.picture_threads if uploads or draws_samples(job_request) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
@@ -92,10 +92,10 @@ def _submit(
     priority: int = 0,
     origin: JobRecord | None = None,
 ) -> tuple[JobRecord, bool]:
-    """Queue a job of a specification, and return it, and False if an earlier request has made it.
+    """Queue a job and return it and True, or return the job of an earlier request with this `key` and False.
 
-    `priority` is the requested one, and no other job's. The job belongs to the owner of its source, or of the `origin`
-    of which it is a copy, even if an operator makes it.
+    `priority` is the priority in the request, not one of a source or origin. The job belongs to the owner of its
+    source, or of the cloned job `origin`, even if an operator makes the request.
     """
     _check_priority(caller, priority)
     owner = caller.owner if origin is None else origin.owner
@@ -108,7 +108,7 @@ def _submit(
         if spec.config is not None and source.config is not None:
             _check_shape(source.config, spec.config)
     config = trained(spec.config)
-    if is_policy(config):  # of a copy too: the operator's settings may have changed
+    if is_policy(config):  # also for a clone, since the operator's settings may have changed
         check_environment(PolicyConfig.from_dict(config), context.settings)
     else:
         check_task(config.get("plugin", {}).get("name"), context.settings)
@@ -146,7 +146,7 @@ def jobs(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
 ) -> Any:
-    """List your jobs, or as an operator all jobs, the newest first or in another order: by name, wrong cells, gates."""
+    """List your jobs, or all jobs for an operator: the newest first, or by name, priority, wrong cells or gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
@@ -159,7 +159,7 @@ def jobs(
 @router.get("/{job}", response_model=JobReply, responses=errors(*ALWAYS, 404))
 async def read(context: ServiceContext, job: OwnJob) -> Any:
     """Return a job."""
-    # The turn of a job in the queue takes longer to find than a thread to start.
+    # Finding the turn of a job in the queue takes longer than starting a thread.
     return reply(await to_thread.run_sync(_job_data, context, job) if job.status == "queued" else reply_of(job))
 
 
@@ -169,7 +169,7 @@ async def read(context: ServiceContext, job: OwnJob) -> Any:
 async def edit(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Change a job's name, priority or tags."""
     changes = await bodies.read_request(EditRequest, request)
-    if changes.priority != job.priority:  # the priority of an operator stays if it is sent unchanged
+    if changes.priority != job.priority:  # a priority that an operator has set may be sent unchanged
         _check_priority(caller, changes.priority or 0)
     edited = await to_thread.run_sync(partial(context.store.edit, job.id, caller.sees, **changes.to_dict()))
     return reply(await to_thread.run_sync(_job_data, context, edited))
@@ -184,7 +184,7 @@ def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respo
 
 @router.post("/{job}/cancel", response_model=JobReply, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Cancel a job: a waiting one at once, a running one after its present epochs, with a checkpoint."""
+    """Cancel a job: a waiting job immediately, a running job after its current epochs, with a checkpoint."""
     return reply(_job_data(context, context.store.ask(job.id, "cancel", caller.sees)))
 
 
@@ -240,7 +240,7 @@ for _action, _part in REQUESTS.items():
 
 
 def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSpec:
-    """Return a training that continues from the circuit of a job until its unconverged gates have converged."""
+    """Return the specification of a training that continues a job until its unconverged gates have converged."""
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
@@ -257,7 +257,7 @@ def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSp
         job.name,
         config.to_dict(),
         job.engine,
-        # It ends with one correct evaluation, after which gates can be decided without a change of the circuit.
+        # It ends at the first correct evaluation: then gates can converge without a change of the circuit.
         {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
@@ -275,11 +275,11 @@ SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "export": ("train", "sweep", "simplify", "build"),
     "evaluate": ("train", "sweep"),
 }
-"""Kinds of jobs whose circuit each kind of job takes."""
+"""Allowed kinds of the source job, by the kind of the new job."""
 
 
 def _check_source(source: JobRecord, kind: Kind) -> None:
-    """Raise ApiError if a job of this kind cannot take the source's circuit."""
+    """Raise ApiError if a job of this kind cannot use the circuit of `source`."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
@@ -289,7 +289,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise ApiError if a circuit of the configuration cannot begin with the gates of the source's."""
+    """Raise ApiError if a training with `config` cannot begin with the gates of `source`, since the shapes differ."""
     if is_policy(source) or is_policy(config):
         check_alike(source, config)
         return
@@ -304,7 +304,7 @@ def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
 
 
 def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequest) -> JobSpec:
-    """Return a job of this kind on the circuit of a job."""
+    """Return the specification of a post-processing job of this kind for the circuit of `source`."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(request).items()}
     if kind == "build" and not can_build(source):
         raise ApiError(409, "no_circuit", "No circuit can be built for this task: it has to be trained.")

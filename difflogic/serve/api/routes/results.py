@@ -26,7 +26,7 @@ router = APIRouter(tags=["results"])
 ROWS = 10_000
 """Maximum number of rows in one answer, unless one epoch of a large population has more."""
 POINTS = 1000
-"""Maximum number of epochs of a job in a comparison; fewer of a population, whose rows are limited by ROWS."""
+"""Maximum number of epochs of a job in a comparison; a population has fewer, since ROWS limits the rows."""
 EVALUATIONS = 200
 """Maximum number of evaluations of a gate history in one answer; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
@@ -47,7 +47,7 @@ def metrics(
     folder = context.store.job_folder(job)
     folder = folder if attempt is None else replace(folder, attempt=attempt)
     rows = jsonl.after(folder.run / JSONL, after, epochs, job.asked.population)
-    # Only a full answer may have a next one.
+    # Only a full answer can have more rows after it.
     following = rows.until if rows.epochs == epochs else "null"
     return reply_text(f'{{"rows":{rows.text},"next":{following}}}')
 
@@ -83,7 +83,7 @@ def log(
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(context: ServiceContext, job: OwnJob) -> Any:
-    """Return the numbers of gates by layer and kind at each evaluation; of a population those of the best model."""
+    """Return the number of gates by layer and kind at each evaluation; for a population, of the best model."""
     history = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
     if history == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
@@ -111,7 +111,7 @@ def file(
     """Return a file of a job; browsers open drawings and pages, and save all others."""
     path = artefacts.find(context.store.job_folder(job), name)
     media_type = artefacts.media_type(name)
-    if path is None and name == dataset.NAME and "data" in job.options:  # no worker has begun with it
+    if path is None and name == dataset.NAME and "data" in job.options:  # no worker has taken the job yet
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(b64decode(job.options["data"]), 200, headers, media_type)
     if path is None:

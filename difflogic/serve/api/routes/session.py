@@ -1,4 +1,4 @@
-"""Routes that sign in and out on the page."""
+"""Routes that sign users of the web page in and out."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ async def sign_in(request: Request, context: ServiceContext) -> Response:
 
 @router.get("", response_model=SessionReply, responses=errors(*ALWAYS))
 def who(caller: CurrentCaller) -> Any:
-    """Return the owner who is signed in, and the CSRF token that writes with the cookie need."""
+    """Return the owner who is signed in, and the CSRF token for requests with the cookie that change data."""
     return reply({"owner": caller.owner, "csrf": caller.csrf, "roles": sorted(caller.roles)})
 
 
 @router.delete("", status_code=204, responses=errors(*ALWAYS, *WRITES))
 async def sign_out(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
-    """End the session of the cookie, and its streams of events."""
+    """End the session of the cookie, and its event streams."""
     response = Response(status_code=204)
     await context.authenticator.sign_out(request, response)
     context.feed.wake()
