@@ -41,9 +41,9 @@ SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
 DEFAULT = "http://127.0.0.1:8765"
 API = "/api/v1"
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before each new try to reach a server; streams of events repeat the last one."""
+"""Seconds before each new try to reach a server; event streams repeat the last value."""
 SILENCE_S = 40.0
-"""Seconds without data after which a stream is dead: the server sends heartbeats."""
+"""Seconds without data after which a stream counts as lost; the server sends heartbeats more often."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -58,7 +58,7 @@ class ServerEvent:
 
 
 def _trusted() -> ssl.SSLContext | bool:
-    """Return the certificates of SSL_CERT_FILE, or True for the system's. Raises UsageError."""
+    """Return the certificates in the file SSL_CERT_FILE, or True for those of the system. Raises UsageError."""
     file = os.environ.get("SSL_CERT_FILE")
     try:
         return ssl.create_default_context(cafile=file) if file else True
@@ -67,7 +67,7 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Client:
-    """Client of a server. Methods raise ServiceError, with the server's message if it has one."""
+    """Client of a server. Methods raise ServiceError, with the server's message if there is one."""
 
     def __init__(self, server: str, token: str) -> None:
         """Set up the connection. Raises UsageError for an invalid address."""
@@ -89,7 +89,7 @@ class Client:
     def from_environment(cls) -> Self:
         """Return a client of DIFFLOGIC_SERVER, or else of this user's server on this machine.
 
-        The token is that of DIFFLOGIC_TOKEN, or else the one that the server made. Raises UsageError without one.
+        The token is in DIFFLOGIC_TOKEN, or else the one that the server generated. Raises UsageError if there is none.
         """
         server = os.environ.get(SERVER) or local.running_server() or DEFAULT
         token = os.environ.get(TOKEN) or local.token_of(server) or ""
@@ -111,7 +111,7 @@ class Client:
     # jobs ---------------------------------------------------------------------------------------------
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
-        """Queue one job, with the table `data` of a classifier, even if an answer is lost."""
+        """Queue exactly one job, even if an answer is lost; `data` is the table of a classifier."""
         # All tries of this call have the same key: the server answers the second with the job of the first.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
@@ -157,7 +157,7 @@ class Client:
         return str(self._read("log", answer.content)["text"])
 
     def text(self, job: str, name: str) -> str | None:
-        """Return a small text file of a job, or None."""
+        """Return a small text file of a job, or None if it is missing."""
         with self._connection_errors():
             answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
         if answer.status_code == 404:
@@ -175,9 +175,9 @@ class Client:
     # events -------------------------------------------------------------------------------------------
 
     def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[ServerEvent]:
-        """Yield the events of a job until it ends, with rows after an epoch; resume after losses of the connection.
+        """Yield the events of a job until it ends, with rows after epoch `after`; reconnect if the connection is lost.
 
-        Each loss calls `lost` once with the reason.
+        Each loss of the connection calls `lost` once, with the reason.
         """
         last, tries = "", 0
         while True:
@@ -214,7 +214,7 @@ class Client:
         return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
-        """Return the answer to a request, after up to `tries` tries if the server cannot be reached."""
+        """Return the answer to a request; make up to `tries` tries if the server cannot be reached."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
@@ -241,7 +241,7 @@ class Client:
             ) from error
 
     def _read(self, form: str, text: str | bytes) -> Any:
-        """Return the content of an answer or event as plain data. Raises ServiceError if it has another form."""
+        """Return the JSON data of an answer or event. Raises ServiceError if the validator `form` refuses it."""
         try:
             _form(form).validate_json(text, strict=True)
             return json.loads(text)
@@ -270,7 +270,7 @@ class Client:
 
 @cache
 def _form(name: str) -> TypeAdapter[Any]:
-    """Return the validator of an answer or event; other events only have to be objects."""
+    """Return the validator of an answer or event by its name; other names only require an object."""
     from pydantic import TypeAdapter
 
     from difflogic.serve.api import replies
@@ -301,7 +301,7 @@ def _reason(error: Exception) -> str:
 
 
 def _id(job: str) -> str:
-    """Return a valid id. Raises UsageError for text that would change the path."""
+    """Return `job` if it is a valid id. Raises UsageError for other text, which could change the path."""
     if not ID.fullmatch(job):
         raise UsageError(f"{job!r} is not the id of a job: `difflogic jobs` lists them.")
     return job
@@ -317,15 +317,15 @@ def check_new(folder: Path) -> None:
 
 
 def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
-    """Extract all files of a job's archive, or none, into a new folder, and return their names.
+    """Extract a job's archive into a new folder, completely or not at all, and return the names of its files.
 
-    Raises ServiceError for an archive with unexpected files, UsageError if the folder is not free, OSError.
+    Raises ServiceError for an archive with unexpected files, UsageError if the folder is not empty, OSError.
     """
     check_new(folder)
     folder = folder.resolve()  # a link to an empty folder stays
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # On the same disk, so that the rename is atomic: an interrupted fetch leaves no part of a run.
+        # The temporary folder is on the same disk, so that the rename is atomic: no part of a run is left.
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as new:
             for entry in archive.infolist():
                 # The server sends plain files without compression.

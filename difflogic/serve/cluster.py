@@ -1,10 +1,10 @@
 """Run workers on the machines of a Ray cluster: `difflogic serve --workers ray`.
 
 Ray places an actor for each device of each machine, transports its calls and files, and reports its loss. Workers,
-supervisor and leases are those of a single machine, apart from the start of a worker and its store: see
+supervisor and leases are the same as on a single machine, except for the start of a worker and for its store: see
 `difflogic.serve.worker.remote_store`. A machine that joins later gets workers too.
 
-Each machine lists its own GPUs: Ray only counts those with CUDA, and numbers them in another way than wgpu.
+Each machine lists its own GPUs: Ray only counts GPUs with CUDA, and numbers them differently from wgpu.
 """
 
 import contextlib
@@ -32,15 +32,15 @@ from difflogic.version import __version__
 LOOK_S = 1.0
 """Seconds between two checks for machines that have joined or left."""
 KILL_S = 60.0
-"""Seconds within which Ray ends an actor, or declares its machine lost."""
+"""Maximum seconds until Ray has ended an actor, or has declared its machine lost."""
 CALLS = 64
-"""Number of workers' calls that the store's actor answers at once."""
+"""Maximum number of workers' calls that the store's actor processes at the same time."""
 RAY = "ray"
 """Value of --workers for a cluster."""
 
 
 def connected(where: str, user: str) -> Any | None:
-    """Return the module ray, connected to the cluster `ray` of this machine or `ray:HOST:PORT`; None for other text.
+    """Return the module ray, connected to the cluster `where`: `ray` for this machine, or `ray:HOST:PORT`; else None.
 
     `user` is the feature that needs Ray, such as "A sweep". Raises MissingPackagesError, UsageError.
     """
@@ -64,7 +64,7 @@ def connected(where: str, user: str) -> Any | None:
 
 
 class WorkerActor:
-    """Actor for a device of a machine."""
+    """Ray actor that runs the worker of one device."""
 
     def __init__(self) -> None:
         self._worker: WorkerProcess | None = None
@@ -79,7 +79,7 @@ class WorkerActor:
         max_memory: int | None,
         environment: Mapping[str, str],
     ) -> None:
-        """Run jobs of the store's actor until `stop` is called."""
+        """Run jobs from the actor `store` until `stop` is called."""
         os.environ.update(environment)
         os.umask(0o077)
         # Any mount is allowed, as files are only temporary here: they are sent to the store.
@@ -90,24 +90,24 @@ class WorkerActor:
             self._worker.run()
 
     def stop(self) -> None:
-        """Ask `work` to save, hand back its job and end."""
+        """Ask `work` to save and release its job, and to end."""
         if self._worker is not None:
             self._worker.stopping = True
 
 
 def _call(actor: Any, method: str, *arguments: Any) -> Any:
-    """Return the result of another actor's method. Raises what that raises; Ray's error for a lost actor ends us."""
+    """Call a method of another actor. Raises what the method raises; Ray's error for a lost actor ends this worker."""
     from ray.exceptions import RayTaskError
 
     try:
-        # Not ray.get, during which Ray gives the core of this actor to others.
+        # `ray.get` is not used, since Ray would give the core of this actor to others meanwhile.
         return getattr(actor, method).remote(*arguments).future().result()
     except RayTaskError as error:
         raise error.cause from None
 
 
 class _ActorChild:
-    """Worker on a machine of the cluster, for its supervisor."""
+    """Supervisor's view of a worker on a machine of the cluster."""
 
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str, device: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
@@ -150,20 +150,20 @@ class ClusterSupervisor(Supervisor):
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
     ) -> None:
-        """Start workers on `devices` of each machine, by a connected `ray`.
+        """Prepare workers on the `devices` of each machine of the cluster to which the module `ray` is connected.
 
-        With `engines` each core has a worker that takes these; else each device has one, as on a single machine.
+        With `engines` each core and GPU has a worker that offers them; otherwise each device has one worker.
         """
         self._ray, self._engines = ray, list(engines)
         super().__init__(folder, devices, max_memory=max_memory, environment=environment)
         node = ray.get_runtime_context().get_node_id()
-        # If it is lost, so are its locks: its workers end, and Ray starts another actor for the next ones.
+        # If the actor is lost, its locks are free and its workers end. Ray starts another actor for later workers.
         options = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
         self._actor = ray.remote(**options, scheduling_strategy=self._on(node))(StoreActor).remote(folder.resolve())
         self._machines: dict[str, str] = {}
-        """Names of the present machines, by their nodes."""
+        """Host names of the present machines, by node id."""
         self._asked: dict[str, Any] = {}
-        """Pending lists of machines' devices, by their nodes."""
+        """Pending requests for the devices of new machines, by node id."""
         self._looked = 0.0
 
     def open_slots(self) -> list[Slot]:
@@ -180,7 +180,7 @@ class ClusterSupervisor(Supervisor):
 
     def _look(self) -> None:
         """Ask new machines for their devices, and remove those that have left."""
-        # A head that was started with --num-cpus 0 does not compute.
+        # A head node that was started with --num-cpus 0 gets no workers.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         present = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}
         for node in present.keys() - self._machines.keys():
@@ -190,7 +190,7 @@ class ClusterSupervisor(Supervisor):
             log_event("machine lost", logging.WARNING, node=node, host=self._machines[node])
             self._asked.pop(node, None)
         self._machines = present
-        # A slot stays until its worker is expired.
+        # The slot of a lost machine stays until its worker is expired.
         self._slots = [slot for slot in self._slots if slot.node in present or slot.child is not None]
         for node, answer in list(self._asked.items()):
             if self._ray.wait([answer], timeout=0)[0]:
@@ -199,7 +199,7 @@ class ClusterSupervisor(Supervisor):
 
     def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
-        # A run that continues on another machine must be computed in the same way, and jobs have the same meaning.
+        # A run may continue on another machine: all machines need the same version, which computes the same results.
         if version != __version__:
             why = f"It has difflogic {version} and this server {__version__}: use the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)
@@ -216,7 +216,7 @@ class ClusterSupervisor(Supervisor):
 
     def start_worker(self, slot: Slot) -> Child:
         name = f"{slot.node[:8]}-{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"
-        # Two calls at once: `work` and `stop`.
+        # The actor processes two calls at the same time: `work` and `stop`.
         strategy = self._on(slot.node)
         kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=strategy)
         actor = kind(WorkerActor).remote()

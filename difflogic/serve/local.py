@@ -33,7 +33,7 @@ def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator
 
 
 def running_server() -> str | None:
-    """Return the address of the user's server on this machine, or None without one. Raises UsageError for several."""
+    """Return the address of the user's server on this machine, or None if none runs. Raises UsageError for several."""
     addresses = sorted({address for entry in _running().values() if (address := str(entry.get("address", "")))})
     if len(addresses) > 1:
         raise UsageError(f"You run several servers here, {', '.join(addresses)}: set DIFFLOGIC_SERVER to one of them.")
@@ -41,7 +41,7 @@ def running_server() -> str | None:
 
 
 def token_of(address: str) -> str | None:
-    """Return the generated token of the server at an address, or None if it is not this user's."""
+    """Return the generated token of the server at an address, or None if the server is not this user's."""
     parts = urlsplit(address)
     entry = _running().get(str(parts.port)) if is_loopback(parts.hostname or "") else None
     with suppress(OSError, KeyError, TypeError):
@@ -60,7 +60,7 @@ def _running() -> dict[str, Entry]:
 
 
 def _is_running(port: str, entry: Entry) -> bool:
-    """Return whether a server holds its lock; a killed one left its entry, and its port may be another program's."""
+    """Return whether a server has its lock: a killed server leaves its entry, and its port may be another program's."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
     return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
 

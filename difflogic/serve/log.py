@@ -25,7 +25,7 @@ MOST_TRACES = 10
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter that makes an object with the entries of `extra={"fields": {...}}`, and the traceback of an error."""
+    """Formatter that writes JSON objects with the entries of `extra={"fields": {...}}`, and error tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Write a line to the log."""
+    """Write a line with an event and its fields to the log."""
     LOGGER.log(level, event, extra={"fields": fields})
 
 
@@ -60,8 +60,8 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._say_left_out()
             self._lines.clear()
             self._ends = self._clock() + WINDOW_S
-        # By status too: refused requests, as in a flood, do not displace answered ones. `msg` is the text without its
-        # values, which asyncio puts into the lines after the first.
+        # Lines are counted by event and status: a flood of refused requests does not displace answered ones. `msg` is
+        # the text without its values, which asyncio puts into the lines after the first.
         event = str(record.msg).partition("\n")[0], getattr(record, "fields", {}).get("status")
         self._lines[event] += 1
         if self._lines[event] <= (MOST_TRACES if record.exc_info else MOST_LINES):

@@ -1,6 +1,6 @@
 """Run or resume a sweep on this machine or on a Ray cluster.
 
-The sweep has a queue of its own, in its folder `queue`, and a supervisor with workers for its trials. The queue is
+The sweep has a separate queue, in its folder `queue`, and a supervisor with workers for its trials. The queue is
 removed when all trials are over. On a server a sweep is a job, whose trials are in the server's queue
 (`difflogic.serve.worker.sweeps`).
 """
@@ -30,9 +30,9 @@ from difflogic.train.signals import Stop, StopSignals
 
 QUEUE = "queue"
 SWEEP = "a" * 16
-"""Id of the sweep in its queue, in which it has no row."""
+"""Id by which trials refer to the sweep; the queue has no row for the sweep itself."""
 ENGINES = ("auto", "gpu", "reference")
-"""Engines that trials may request: all workers take all trials, also after a move to another machine."""
+"""Engines that every worker offers: each can train any trial, also after the sweep has moved to another machine."""
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1"}
 """Environment of the workers: each core has a process, and further threads would only wait."""
 
@@ -52,12 +52,12 @@ def sweep(
     Args:
         what: A preset of automata or agents, a configuration, or a complete specification, without `over` and `how`.
         over: Values by the path of their field: a list, a range of seeds, or text as for `--over`.
-        out: A new folder; None: `runs/sweep-NAME-DATE-TIME`.
-        devices: Devices such as `gpu:0`, `cpu`; none: the hardware GPUs, else the processor.
-        workers: Number of processes on the processor, None: one for each core. Or a Ray cluster: `ray` for this
-            machine's, `ray:HOST:PORT`.
+        out: A new folder; None for `runs/sweep-NAME-DATE-TIME`.
+        devices: Devices such as `gpu:0`, `cpu`; without devices, the hardware GPUs or else the processor.
+        workers: Number of processes on the processor; None for one per core. Or a Ray cluster: `ray` on this machine,
+            or `ray:HOST:PORT`.
         observer: Receives each trial that is over.
-        stop: May end it early; without it the first Ctrl-C or SIGTERM does.
+        stop: Request to end the sweep early; None: the first Ctrl-C or SIGTERM ends the sweep.
         how: `metric`, `method`, `trials`, `set` (changes of all trials, by the paths of fields), `recipe`,
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
@@ -85,15 +85,15 @@ def resume_sweep(
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
-    """Continue the sweep in a folder, bit for bit on the same devices and drivers, or extend it.
+    """Continue or extend the sweep in a folder; the same devices and drivers compute bit-identical results.
 
     Args:
         folder: Folder of the sweep.
-        trials: Number of trials, to extend the sweep; None: the same number.
+        trials: New total number of trials, to extend the sweep; None for the present number.
         devices: Devices, as for `sweep`.
         workers: Workers, as for `sweep`.
         observer: Receives each trial that is over.
-        stop: May end it early.
+        stop: Request to end the sweep early.
 
     Returns:
         The sweep.
@@ -133,7 +133,7 @@ def _run(
             table.write(done)
             if done.interrupted is None:
                 store.close()
-                # Under another name no worker writes into it meanwhile.
+                # The queue is renamed first, so that no worker writes into it meanwhile.
                 shutil.rmtree(store.folder.rename(out / f"{QUEUE}{TEMPORARY}"))
             return done
     finally:
@@ -142,9 +142,9 @@ def _run(
 
 
 def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
-    """Return a device for each process: every GPU once, `cpu` once for each core, or `workers` times.
+    """Return the device of each process: a GPU once, `cpu` once per core or `workers` times.
 
-    Without devices: the hardware GPUs, else the processor. On a cluster the device of each machine, `cpu` or `gpu`.
+    The default is the hardware GPUs, else the processor. On a cluster, return the kind of device, `cpu` or `gpu`.
     Raises UsageError for invalid devices or workers, DeviceError for GPUs that cannot be used.
     """
     if any(devices_here.parse(device)[0] == "auto" for device in devices):
@@ -160,11 +160,11 @@ def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
     devices = list(devices) or [f"gpu:{index}" for index in devices_here.hardware_gpus()] or ["cpu"]
     gpus = [device for device in devices if device.startswith("gpu")]
     for gpu in sorted(set(gpus)):
-        devices_here.open_engine(gpu)  # a missing one is reported here, and not by each trial
+        devices_here.open_engine(gpu)  # a missing GPU is reported here, and not by each trial
     return [place for device in devices for place in [device] * (1 if device in gpus else workers or cores())]
 
 
 def _engine(places: Sequence[str]) -> str:
-    """Return the engine that trials of agents request, which without a request are trained on the processor."""
+    """Return the engine that trials of agents request: without a request the processor would train them."""
     is_gpu = any(place.startswith("gpu") for place in places)
     return "gpu" if is_gpu else "reference" if "reference" in places else "auto"

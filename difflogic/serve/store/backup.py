@@ -90,7 +90,7 @@ def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a job, checkpoints first: the metrics, read later, have all rows up to them."""
+    """Yield the files of a job, checkpoints first: later the metrics have all rows up to the checkpoint."""
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
     yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))

@@ -9,7 +9,7 @@ from typing import Any
 from difflogic.serve.store.records import engines_of
 
 GRACE_S = 10.0
-"""Seconds from the end of a lease until other workers may take the job; its supervisor ends the old worker first."""
+"""Seconds from the end of a lease until other workers may take the job; the supervisor ends the old worker before."""
 # Workers without a job mark themselves as seen every 5 s, and those with one at every heartbeat: a minute of silence is
 # far more than a busy machine explains.
 ALIVE_S = 60.0

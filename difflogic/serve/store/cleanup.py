@@ -23,7 +23,7 @@ COUNT_S = 60.0
 GAP_S = 180.0
 """Maximum seconds between two counts; longer times are left out: the store was closed, or the machine suspended."""
 SET_S = 60.0
-"""Maximum seconds by which system time and uptime may differ since the last count: else the clock was set."""
+"""Maximum difference of system time and uptime since the last count, in seconds; if larger, the clock was set."""
 COLLECT = 10
 """Number of counts between two collections."""
 QUOTA_DAYS = 1.0
@@ -41,7 +41,7 @@ OVER = (
 
 @dataclass(frozen=True)
 class Removed:
-    """Job that was deleted, or would be without `dry`."""
+    """Job that `collect` has deleted, or would delete without `dry`."""
 
     name: str
     """Id of the job."""
@@ -51,17 +51,17 @@ class Removed:
 
 @dataclass(frozen=True)
 class Collected:
-    """Result of a collection."""
+    """Result of `collect`."""
 
     removed: list[Removed]
     bytes_left: int
-    """Bytes of all jobs that stay."""
+    """Number of bytes of all jobs that stay."""
     served_days: float
     """Days for which the store has been served."""
 
 
 def count(store: Store) -> bool:
-    """Add the time since the last count; return False if it is unknown, after a start or a change of the clock."""
+    """Count the time since the last call as served; return False if it is unknown, as after a change of the clock."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()

@@ -90,7 +90,7 @@ def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) 
 
 
 def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
-    """Move `path` to lost+found, under its name or `name`, with a suffix if that is taken. Raises OSError."""
+    """Move `path` to lost+found, under its name or `name`, with a suffix if the name exists. Raises OSError."""
     lost = store / LOST
     lost.mkdir(mode=0o700, exist_ok=True)
     names = (lost / f"{name or path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))

@@ -1,4 +1,4 @@
-"""Read the folders of jobs, and rename those that were moved or exchanged."""
+"""Read the folders of jobs, and rename folders that were moved or exchanged."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Folders:
 
 
 def back_in_place(store: Path, job: str) -> bool:
-    """Restore a job's missing folder from DELETED or lost+found, and return whether one was found."""
+    """Restore a job's missing folder from DELETED or lost+found, and return whether it was restored."""
     path = store / JOBS / job
     if os.path.lexists(path):
         return False

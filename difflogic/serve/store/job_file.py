@@ -7,8 +7,8 @@ idempotency key of the job's request. A change is written in three steps, and is
 
     job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> it becomes job.json
 
-If the disk is full, nothing is changed. The file is never newer than the database, unless that is an old copy. After a
-process that ends before the third step, the next process that opens the store writes the newer file.
+If the disk is full, nothing is changed. The file is never newer than the database, unless the database is an old copy.
+If a process ends before the third step, the next process that opens the store writes the newer file.
 """
 
 import errno
@@ -36,7 +36,7 @@ from difflogic.system import files
 NAME = "job.json"
 FORM = 1
 MOST = 1 << 53
-"""Limit below which the numbers of a record must be: JSON readers represent smaller integers exactly."""
+"""Upper bound of the absolute values in a record: JSON readers represent smaller integers exactly."""
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
@@ -228,5 +228,5 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether `path` is a temporary file of a record, which a process that ended has left."""
+    """Return whether `path` is a temporary file of a record, left by a process that has ended."""
     return path.name.startswith(f"{NAME}.") and path.suffix == files.TEMPORARY

@@ -107,13 +107,13 @@ class EditRequest(Request):
 
 
 def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the configuration that a job trains; of a sweep that of its trials, without their own values."""
+    """Return the configuration that a job trains; for a sweep, the base configuration of its trials."""
     config = dict(config or {})
     return dict(config["config"]) if "over" in config else config
 
 
 def goal_of(config: Mapping[str, Any] | None) -> int:
-    """Return the number of epochs of a configuration, of agents environment steps, of a sweep trials."""
+    """Return the number of epochs of a configuration; for agents, of environment steps; for a sweep, of trials."""
     if config is None:
         return 0
     if "over" in config:
@@ -128,22 +128,22 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Specification of a job: all that a new job needs, and that a clone of it gets."""
+    """Specification of a job, from which a new job or a clone is made."""
 
     kind: Kind
     name: str
     config: dict[str, Any] | None = None
-    """Configuration of the automata or agents to train, as `to_dict()` returns it; of a sweep its specification, whose
-    `config` is that of each trial without its own values; None for post-processing."""
+    """Configuration of the automata or agents to train, as `to_dict()` returns it; for a sweep, its specification with
+    the base configuration of its trials as `config`; None for post-processing."""
     engine: str = "auto"
-    """Requested engine."""
+    """Engine that the request names, or `auto`."""
     request: dict[str, Any] = field(default_factory=dict)
     """Options of the population and the end of training that differ from their defaults."""
     priority: int = 0
     source: str | None = None
-    """Job with the circuit for post-processing, or with which a training begins."""
+    """Id of the job whose circuit is post-processed, or with which a training begins."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of post-processing, such as `{"formats": ["c"]}`; of a training `decide`, or samples `data` in base64."""
+    """Options of post-processing, such as `{"formats": ["c"]}`; or of a training: `decide`, base64 samples `data`."""
     tags: list[str] = field(default_factory=list)
     """Tags by which the owner finds the job."""
     parent: str | None = None

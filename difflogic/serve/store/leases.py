@@ -9,7 +9,7 @@ and each write states the number: a late write of a worker that lost the job is 
       25   it compiles; another thread prolongs the lease     1     55      0      0       0
       40   it trains; a heartbeat asks for 12 s more          1     52      0      0       0
       60   a heartbeat after a checkpoint; then it hangs      1     72      0      0     100
-    72.5   its supervisor sees that, ends it, and calls
+    72.5   its supervisor detects that, kills it, and calls
            `expire_worker`: the job is queued again           2      -      1      1     100
     72.8   cpu-2 claims it, and continues from epoch 100      3  102.8      1      1     100
       75   a write by cpu-1 under lease 1: LeaseLostError
@@ -18,7 +18,7 @@ and each write states the number: a late write of a worker that lost the job is 
 
 `lost_tries` counts all lost leases, and is shown to users. `vain_tries` counts the leases lost since the last new
 checkpoint: at MAX_TRIES the job fails. A loss after a newer checkpoint than `tried_progress`, the progress at the last
-loss, sets it to 1. If the supervisor has ended too, another worker takes the job GRACE_S after the end of the lease.
+loss, sets `vain_tries` to 1. If the supervisor has ended too, another worker takes the job GRACE_S after its lease.
 """
 
 import json
@@ -114,7 +114,7 @@ class Leases(Records):
         """Lease the next job to a worker, and return it with the lease's number, or None.
 
         Jobs are chosen by priority, then by turns of owners, then by age. With `engines`, trainings that request one of
-        them are chosen, otherwise other jobs. A training stays on its device while that has a worker. An idle
+        them are chosen, otherwise other jobs. A training stays on its device while the device has a worker. An idle
         processor takes an `auto` job that waits for a GPU if the processor finishes the job sooner.
         """
         # The read and the claim use the same time.
@@ -128,7 +128,7 @@ class Leases(Records):
                 return None
             selection = replace(selection, engines=["auto"], only=json.dumps(spare))
         with self._recorded() as connection:
-            # Leases that ended long ago: no other process may be left to notice them.
+            # These leases ended long ago: perhaps no other process is left to expire them.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
             # The transaction searches again: another worker may have taken the job since the read.
@@ -201,7 +201,7 @@ class Leases(Records):
 
     @contextmanager
     def held(self, job: str, lease: int) -> Iterator[None]:
-        """Hold the lease of a job within the context, so that its files can be written. Raises LeaseLostError."""
+        """Prevent the loss of a job's lease within the context, so that files can be written. Raises LeaseLostError."""
         with self.database.writing() as connection:
             self._leased(connection, job, lease)
             yield

@@ -62,7 +62,7 @@ class Occupancy:
         self._checked: tuple[int, int] | None = None
         other = self._other()
         if other is not None and (wait := GONE_S - (age := self._age())) > 0:
-            if age < 0:  # its clock was ahead: the wait begins now, and again after its next heartbeat
+            if age < 0:  # the other clock was ahead: the wait begins now, and again after the next heartbeat
                 os.utime(self._path)
                 wait = GONE_S
             raise StoreError(

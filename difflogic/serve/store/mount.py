@@ -1,7 +1,7 @@
 """Check the mount of a store's folder, which must be on a disk that only this machine uses.
 
-SQLite's readers and writers share memory that is mapped from a file. Two machines cannot share it, and damage the
-database within half a minute. An overlay is refused too: it is a container's temporary layer, and deleted with it.
+SQLite's readers and writers share memory that is mapped from a file. Two machines cannot share this memory, and
+damage the database within half a minute. An overlay, the temporary layer of a container, is deleted with its container.
 """
 
 import os

@@ -189,7 +189,7 @@ def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return the number and the checksum of a row's cells: the first `width`, as later schemas append columns."""
+    """Return the number of a row's cells and their checksum; later schemas append columns after the first `width`."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
@@ -207,7 +207,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job's fields as columns of the table `jobs`: ASKED without samples in one column, JSON as text."""
+    """Return a job's fields as columns of the table `jobs`: ASKED, without samples, in one column; JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])

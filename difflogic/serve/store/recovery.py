@@ -229,7 +229,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
 
 
 def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> None:
-    """Replace rows with a wrong checksum by the records in the folders, and sign rows without one.
+    """Replace rows with a wrong checksum by the records in the folders, and sign rows without a checksum.
 
     Raises StoreError for a damaged row without a record.
     """
@@ -264,7 +264,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row without a checksum, of an older version, differs from the job's record of this change."""
+    """Return whether a row without a checksum, of an older store, differs from its record or has no record version."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
     # Heartbeats only change a job's row, not its record.

@@ -1,8 +1,8 @@
 """Find the waiting `auto` jobs that an idle processor finishes sooner than a GPU.
 
 An example: the GPU needs 600 s more for its job, and computes 40 times as fast as the processor. A job of 100 s on the
-processor would end after 602.5 s on the GPU, so the processor takes it; one of 700 s would end after 617.5 s, so it
-waits.
+processor would end after 602.5 s on the GPU, so the processor takes it. A job of 700 s on the processor would end after
+617.5 s on the GPU, so it waits for the GPU.
 """
 
 import math
@@ -27,7 +27,7 @@ class _Gpu:
 
     def __init__(self, worker: sqlite3.Row, job: JobRecord | None) -> None:
         self.device, self.engines = worker["device"], engines_of(worker)
-        # A job that starts has no rate yet: until then the GPU counts as free and infinitely fast.
+        # A job that has just begun has no rate yet: its GPU counts as free and infinitely fast.
         self.free_s, self.rate = 0.0, math.inf
         if job is not None and job.progress_per_s:
             self.free_s = max(0, job.goal - job.progress) / job.progress_per_s

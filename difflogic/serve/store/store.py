@@ -7,7 +7,7 @@
     store.finish(job.id, lease, "done")
 
 A worker claims a job under a lease, which ends unless a heartbeat prolongs it. Each lease has a new number, so that the
-previous worker cannot write to the job: see `difflogic.serve.store.leases`. `submit` returns a job that is on the disk.
+previous worker cannot write to the job: see `difflogic.serve.store.leases`. A job is on the disk when `submit` returns.
 """
 
 from __future__ import annotations
@@ -179,12 +179,12 @@ class Store(Leases):
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
-        """Return the jobs of a sweep's trials, with `over` only those that have ended."""
+        """Return the jobs of a sweep's trials, with `over` only trials that have ended."""
         query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
-        """Return version, id and owner of jobs deleted after version `since`, of the last KEPT_DELETIONS."""
+        """Return version, id and owner of jobs deleted after version `since`, at most the last KEPT_DELETIONS."""
         query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
         return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
@@ -257,7 +257,7 @@ class Store(Leases):
         return job_of(find(connection, job))
 
     def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
-        """Cancel or pause a job: a waiting job at once, a running job after its worker has saved it.
+        """Cancel or pause a job: a waiting job immediately, a running job after its worker has saved it.
 
         `requeue` makes the worker save and stop; another worker continues. Raises ConflictError if the job is over.
         """
@@ -275,7 +275,7 @@ class Store(Leases):
             return change(connection, job, status=AT_ONCE[action], ended=ended, waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for any other."""
+        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for any other job."""
         with self._recorded() as connection:
             row = find(connection, job, owner)
             # The worker has not stopped yet, and continues if the request to pause is withdrawn.
@@ -313,7 +313,7 @@ class Store(Leases):
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
         """Delete a job and its files.
 
-        Raises ConflictError if the job or a job that reads its files runs, and with `only_over` if it is not over.
+        Raises ConflictError if the job or a job that reads its files runs, and with `only_over` if the job is not over.
         """
         if self.job(job, owner).status != "running":
             for trial in self.trials(job):

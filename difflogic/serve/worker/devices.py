@@ -34,7 +34,7 @@ def parse(text: str) -> list[str]:
 
 
 def gpus() -> dict[str, str | None]:
-    """Return the GPUs by `gpu:INDEX`, with the name of a software GPU or None. Raises DeviceError if listing fails.
+    """Return the name of each software GPU, and None for hardware, by `gpu:INDEX`. Raises DeviceError if listing fails.
 
     A child process lists the GPUs, because drivers may crash.
     """
@@ -47,7 +47,7 @@ def gpus() -> dict[str, str | None]:
 
 
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return this machine's devices among `devices`, and a warning if listing GPUs fails or a GPU is software.
+    """Return the devices that get a training worker, and a warning if listing GPUs fails or a GPU is software.
 
     `devices` is what `parse` returns, or `["gpu"]` for all hardware GPUs.
     """
@@ -70,7 +70,7 @@ def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """Return the engines whose jobs a device's worker takes; `others` are the devices of the machine's workers.
 
-    If there is a GPU, the processor does not offer `auto`, but takes the jobs in `store.spare.sooner_here`.
+    If there is a GPU, the processor does not offer `auto`, and only takes `auto` jobs in `store.spare.sooner_here`.
     """
     if device != "cpu":
         return ["auto", "gpu", device]

@@ -33,7 +33,7 @@ COMMAND = python_command("-m", "difflogic.serve.worker.follow_up_process")
 
 
 class FollowUpProcess:
-    """Child process of a worker for a post-processing job; leaving the context kills it. Both write to one log."""
+    """Child process for a post-processing job or a sweep; leaving the context kills it. It writes to the job's log."""
 
     def __init__(self, store: Path, job: str) -> None:
         """Start the process. Raises OSError."""
@@ -93,7 +93,7 @@ class FollowUpProcess:
         return [json.loads(line) for line in complete.splitlines()]
 
     def outcome(self) -> dict[str, Any] | str:
-        """Return `status`, `reason` and `result`; if the process failed, the beginning of a sentence about that."""
+        """Return `status`, `reason` and `result`, or the beginning of a sentence about why the process failed."""
         status = self._process.returncode
         return how_it_ended(status, "its process") if status else self._lines()[-1]
 
@@ -102,7 +102,7 @@ def processor_time(process: int) -> float | None:
     """Return the processor seconds of a process and its descendants, or None if the system does not report them."""
     try:
         # The program's name is in parentheses and may contain spaces: the fields are those after the last parenthesis.
-        # Fields 11 and 12 of them are the ticks in user and in system mode.
+        # Among these, fields 11 and 12 are the ticks in user and in system mode.
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
         tasks = Path(f"/proc/{process}/task").iterdir()
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
@@ -115,7 +115,7 @@ def processor_time(process: int) -> float | None:
 def _end_with_worker() -> None:
     """End this process once its worker has ended and no solver holds the global interpreter lock.
 
-    The next try may have begun meanwhile. This is safe: both write the same bytes, each file atomically.
+    The next try may have begun meanwhile. This is safe: both tries write the same bytes, each file atomically.
     """
     while os.read(0, 1):
         pass

@@ -40,7 +40,7 @@ def follow(store: Store, job: JobRecord) -> Result:
     folder = store.job_folder(source)
     circuit, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
     if job.kind == "prove" and source.source is not None and not circuit.is_dir():
-        # A simplified circuit is proved equal to the circuit before, by every checker that is installed.
+        # Every installed checker proves that a simplified circuit is equal to its original.
         before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
     action, result = _KINDS[job.kind](job, circuit, before)
     store.job_folder(job.id).keep(action.files.items())

@@ -1,9 +1,9 @@
-"""Hold a worker's job under a lease, which each heartbeat prolongs by the time limit of the present phase.
+"""Prolong a worker's lease on its job with heartbeats, each by the time limit of the present phase.
 
 A thread that compiles sends no heartbeats, just like a thread that hangs. The first time in a phase may therefore take
 `first` seconds. Meanwhile another thread prolongs the lease by `stopped` seconds at a time, so that the lease of a
-stopped process ends. Then the phase is warm: its limit is 20 times the longest of the last 20 waits for a heartbeat,
-and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
+stopped process ends. After the first time the phase is warm: its limit is 20 times the longest of the last 20 waits
+for a heartbeat, and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
 """
 
 import os
@@ -43,7 +43,7 @@ class WorkerLimits:
     first: float = 300.0
     """Maximum seconds for starting, compiling, the first evaluation and frame, and the images of the results."""
     stopped: float = 30.0
-    """Maximum seconds without a sign of any thread, such as while a library is loaded from a slow disk."""
+    """Maximum seconds in which no thread prolongs the lease, such as while a library is loaded from a slow disk."""
     heartbeat: float = 12.0
     """Lower bound, in seconds, of the time limit between two heartbeats of a warm phase."""
     factor: float = 20.0
@@ -98,7 +98,7 @@ class Lease:
             self._heartbeat()
 
     def report(self, **progress: Any) -> None:
-        """Record a heartbeat, and send it to the store at once."""
+        """Record a heartbeat, and send it to the store immediately."""
         self._measure()
         self._heartbeat(**progress)
 

@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Append the output of this process and its drivers to a file, and the traceback of an exception."""
+    """Append the output of this process and its drivers to a file; after an exception, the traceback too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
     # The descriptors are redirected, not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.

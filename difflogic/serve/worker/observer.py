@@ -48,7 +48,7 @@ UNTRAINED = {
 SPEED_S = 5.0
 """Seconds over which the speed in epochs per second is measured."""
 SIGN_S = 1.0
-"""Seconds between two heartbeats while an agent plays."""
+"""Minimum seconds between two heartbeats while an agent plays."""
 SIDE = 64
 VISIBLE = 6
 FILM = 24
@@ -61,7 +61,7 @@ class ServiceObserver(Observer):
     """Observer of one try at a training job. The training thread calls it: if the thread hangs, the lease ends."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """Draw state frames by `engine`, and end the training on a request of the lease or of `stopping`."""
+        """Make state frames with `engine`, and end the training when the lease or `stopping` requests it."""
         self._lease, self._engine, self._stopping = lease, engine, stopping
         self.stop = self._end = Stop()
         self._folder = lease.store.job_folder(lease.job)
@@ -79,7 +79,7 @@ class ServiceObserver(Observer):
         """Report progress and speed, and check for a stop request."""
         now = time.monotonic()
         self._pace.append((now, epoch))
-        # At least two entries stay, even old ones: slow epochs have a speed too.
+        # At least two entries stay, even if they are old: slow epochs have a speed too.
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
@@ -130,7 +130,7 @@ class ServiceObserver(Observer):
     def advanced(self, epoch: int) -> None:
         self._epoch, self._signed = epoch, time.monotonic()
         self._advances += 1
-        if self._lease.phase != "training" and self._advances > 1:  # a GPU has only been given the first epochs
+        if self._lease.phase != "training" and self._advances > 1:  # at the first call, a GPU may not have computed yet
             self._lease.enter("training", warm=True)
         self._moved(epoch)
 
@@ -161,7 +161,7 @@ class ServiceObserver(Observer):
         if self._lease.phase == "drawing":
             self._lease.warm()
         now = time.monotonic()
-        # After a frame that took 0.1 s, none is made for 2 s: frames slow training by at most a twentieth.
+        # After a frame that took 0.1 s, the next one follows after 2 s: frames take at most a twentieth of the time.
         self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
 
     def _draw(self, members: Sequence[Replica]) -> None:
@@ -184,7 +184,7 @@ class ServiceObserver(Observer):
         # Rows without an evaluation do not change the job's last evaluation.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
-            # With `until_solved`, correct evaluation grids are not enough: the end of an attempt decides.
+            # With `until_solved`, correct evaluation grids are not enough: the test after an attempt decides.
             solved = 0 if self._lease.job.asked.until_solved else wrong.count(0)
             self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
@@ -207,7 +207,7 @@ class ServiceObserver(Observer):
             from difflogic.policies.results import netlist_of
 
             agents = [member for member in members if not isinstance(member, Replica)]
-            # With `until_solved` the last episodes decide.
+            # With `until_solved`, the final episodes decide whether the job is solved.
             solved = 0 if self._lease.job.asked.until_solved else sum(agent.solved for agent in agents)
             self._lease.progress["solved"] = solved
             best_agent = max(agents, key=lambda agent: -math.inf if agent.score is None else agent.score.mean)
@@ -238,7 +238,7 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Store the models for the last frame, but no history of gates, which pages show for few trials."""
+        """Store the models for the last frame, but no history of gates, which is rarely viewed for a trial."""
         self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:
@@ -291,8 +291,8 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
 
     The frame shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps,
     as uint8 `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, as `[channels,
-    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. Of a larger grid, only the middle
-    SIDE x SIDE cells are shown.
+    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. Only the
+    middle SIDE x SIDE cells of a larger grid are shown.
     """
     job, task = member.job, member.job.config.task
     if (task.steps + 1) * task.height * task.width * job.circuit.channels > MOST_VALUES:

@@ -1,4 +1,4 @@
-"""Give a worker on another machine access to the store: Ray carries its calls, and the files of its job both ways.
+"""Give workers on other machines access to the store: Ray transfers their calls, and files in both directions.
 
     a machine of the cluster                             the server's machine
     RemoteStore, in place of the worker's Store    ->    StoreActor, which has the Store
@@ -31,7 +31,7 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between two searches for files to send; after a new checkpoint files are sent at once."""
+"""Seconds between two searches for files to send; after a new checkpoint, files are sent immediately."""
 GROWING = (".jsonl", ".csv", ".txt")
 """Suffixes of files to which lines are appended: only the new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
@@ -60,7 +60,7 @@ class Claimed:
 
 
 class StoreActor:
-    """Actor on the machine of the store, which calls the store for remote workers."""
+    """Ray actor on the machine of the store, which calls the store for remote workers."""
 
     def __init__(self, folder: Path) -> None:
         self._store = Store.existing(folder, durable=False)
@@ -89,7 +89,7 @@ class StoreActor:
         job, lease = leased
         claimed = Claimed(job, lease, _read(store.job_folder(job.id).path))
         if job.source is not None:
-            with suppress(UnknownJobError):  # it was deleted, and a job that has begun does not need it
+            with suppress(UnknownJobError):  # a deleted source: a job that has begun does not need it
                 claimed.source = store.job(job.source, job.owner)
                 claimed.source_files = _read(store.job_folder(claimed.source).run)
         return claimed
@@ -242,7 +242,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def _is_result(path: Path) -> bool:
-    """Return whether a file in a job's folder is the worker's: not the record, a lock or a temporary file."""
+    """Return whether a worker wrote a file in a job's folder: not the record, a lock or a temporary file."""
     hidden = path.name.startswith((".", "job.json")) or path.suffix == TEMPORARY
     return not hidden and path.is_file() and not path.is_symlink()
 

@@ -1,10 +1,10 @@
-"""Keep a worker process alive for each device, and start up to LANES for post-processing jobs when jobs wait.
+"""Keep a worker process alive for each device, and start up to LANES workers for waiting post-processing jobs.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
                                          # after the block, workers have saved and released their jobs
 
-What may go wrong, how it is noticed, and what follows:
+Failures, how the supervisor detects them, and how it reacts:
 
     a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
     a worker hangs                        its lease ends                  it is killed and expired as above
@@ -49,9 +49,9 @@ DEAD_CHECK_S = 2.0
 """Seconds between two checks for workers that ended together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
 MOST_SWEEPS = 4
-"""Maximum number of sweeps at once: more sweeps would only wait for each other's trials."""
+"""Maximum number of sweeps that run at the same time: more sweeps would only wait for each other's trials."""
 LANES = 3
-"""Maximum number of post-processing jobs at once: a short export must not wait for a long simplification."""
+"""Maximum number of simultaneous post-processing jobs: a short export must not wait for a long simplification."""
 OFFER_KEPT_S = 45.0
 """Seconds for which an engine counts as offered after its last worker was seen: the worker may restart."""
 
@@ -102,7 +102,7 @@ class ChildProcess:
             # Nothing is written to the pipe: when this process ends, the worker sees the end of its input.
             stdin=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
-            start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
+            start_new_session=True,  # only the supervisor gets Ctrl-C, and lets its workers save
         )
 
     @property
@@ -144,7 +144,7 @@ class Slot:
 
     @property
     def is_lane(self) -> bool:
-        """True if the slot is for jobs without a device, whose worker is only started when a job waits."""
+        """True if the slot is for jobs that need no device; its worker is only started when a job waits."""
         return self.device in (known.FOLLOW_UPS, SWEEPS)
 
     def back_off(self) -> float:
@@ -172,7 +172,7 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         slots: Sequence[Slot] | None = None,
     ) -> None:
-        """Open the store for workers on `devices`, as `devices.parse` returns them, or on `slots` in their place.
+        """Open the store for workers on `devices`, as `devices.parse` returns them, or for the given `slots` instead.
 
         `max_memory` is the maximum device memory of a job in bytes. `command` starts a worker, with the variables
         in `environment` in addition to those of this process.
@@ -190,7 +190,7 @@ class Supervisor:
         self._trouble = ""
         self._is_lost = False
         self._offered: dict[str, float] = {}
-        """Time when a worker was last seen for each engine, on the monotonic clock."""
+        """Time, by engine, when a worker that offers the engine was last seen, on the monotonic clock."""
 
     def __enter__(self) -> Supervisor:
         self._thread.start()
@@ -234,7 +234,7 @@ class Supervisor:
         return ChildProcess(self._store.folder, *settings)
 
     def refresh(self) -> None:
-        """Update the list of devices; the devices of this machine do not change."""
+        """Update the list of devices; this method does nothing, since the devices of one machine do not change."""
 
     def add(self, *slots: Slot) -> None:
         """Add devices, on which workers are started from now on."""
@@ -254,7 +254,7 @@ class Supervisor:
             self._trouble = str(error)
 
     def _reopen(self) -> None:
-        """Open the database that a server has put in the place of the lost one, if there is one."""
+        """Open the database with which a server has replaced the lost one. Raises what `Store.existing` raises."""
         # Opening compares it with the folders, so that no jobs of an old copy are run.
         Store.existing(self._store.folder).close()
         self._store.close()
@@ -271,7 +271,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Return whether a job waits and all our workers for `device` are busy; a starting worker counts as free."""
+        """Return whether a job waits and all workers of this process for `device` are busy; a starting one is free."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}

@@ -74,7 +74,7 @@ def result_of(done: Sweep) -> dict[str, Any]:
 def _course(trial: Path) -> dict[str, Any]:
     """Return the curve of wrong cells of a trial's last attempt, and the last image of its circuit."""
     rows, image = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS)), None
-    with suppress(FileNotFoundError):  # agents have none
+    with suppress(FileNotFoundError):  # agents have no state frames
         frame = json.loads(trial.with_suffix(FRAME).read_text(encoding="utf-8"))
         height, width, channels = shape = [frame[name] for name in ("height", "width", "visible")]
         # The visible channels come first; base64 has four characters for 24 bits.

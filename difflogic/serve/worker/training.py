@@ -134,7 +134,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         gates = None if circuit is None else live_gates(circuit)
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
     netlist = run.netlist
-    if run.wrong == 0:  # a solution gets a living page, and a drawing
+    if run.wrong == 0:  # a solution gets an interactive page, and a drawing
         from difflogic.actions.simplify import drawings
 
         store.job_folder(job).keep(drawings(netlist, job.name).items())
@@ -172,7 +172,7 @@ def open_run(path: Path) -> Path:
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Put aside the newest checkpoint, or the run if it has only one; return False if there is no checkpoint."""
+    """Rename the newest checkpoint, or the run if this is its only checkpoint; return False without a checkpoint."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False

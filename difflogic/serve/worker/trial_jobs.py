@@ -32,7 +32,7 @@ class TrialJobs:
         priority: int = 0,
         size: int = 0,
     ) -> None:
-        """Manage the trials of the job `sweep` in `folder`; `size` is the minimum number of trials at once."""
+        """Manage the trials of the job `sweep` in `folder`; `size` is the lower bound of the property `size`."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
@@ -41,7 +41,7 @@ class TrialJobs:
 
     @property
     def size(self) -> int:
-        """Number of trials that are trained at once."""
+        """Number of trials that can be trained at the same time."""
         return max(1, sum(self._engine in worker.engines for worker in self._store.workers()), self._size)
 
     def submit(self, rung: Rung) -> None:
@@ -50,7 +50,7 @@ class TrialJobs:
         if job is None:
             try:
                 job = self._queued(rung)
-            except ConfigError as error:  # fields that exclude each other: a failed trial, and no failed sweep
+            except ConfigError as error:  # values that exclude each other: the trial fails, the sweep continues
                 self._refused.append((rung, Outcome("failed", error=str(error))))
                 return
         elif job.options["until"] != rung.until:

@@ -71,7 +71,7 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Run jobs until `stopping`; a worker without a device also ends if it has no job for `WorkerLimits.idle`."""
+        """Run jobs until `stopping` is set, or a worker without a device has no job for `WorkerLimits.idle` seconds."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = ABOUT.get(self.device, self.device)
@@ -96,7 +96,7 @@ class WorkerProcess:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
-        """Return False while the disk is full: all jobs would fail then, one after another."""
+        """Return False while the disk is full, since every job would fail."""
         had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
             log.log_event("a worker waits", logging.ERROR, worker=self.name, why=FULL)
@@ -151,8 +151,8 @@ class WorkerProcess:
     def _placement(self, job: JobRecord) -> Placement:
         from difflogic.devices.open import place
 
-        # A job for any GPU, or for `auto`, is trained on this worker's device; agents' small networks on the processor
-        # unless a GPU was requested.
+        # A job for any GPU, or for `auto`, is trained on this worker's device. The processor trains the small networks
+        # of agents, unless a GPU was requested.
         selector = job.engine if job.engine in ("cpu", "reference") else self.device
         if is_policy(job.config) and not job.engine.startswith("gpu"):
             selector = job.engine if job.engine == "reference" else "cpu"
@@ -189,7 +189,7 @@ class WorkerProcess:
     # post-processing and sweeps -----------------------------------------------------------------------
 
     def _follow(self, lease: Lease) -> None:
-        lease.enter("working", warm=True)  # the heartbeats come from here, at all times
+        lease.enter("working", warm=True)  # this loop sends the heartbeats, at all times
         # Leaving the block ends the process in any case.
         with FollowUpProcess(self.store.folder, lease.job.id) as process:
             while not process.is_over(FOLLOW_UP_POLL_S):
@@ -219,7 +219,7 @@ def _without_stop(error: Exception) -> str:
 
 
 def _why_not_saved(error: Exception) -> str:
-    """Return why a run could not be saved: a system error, or else a locked folder."""
+    """Return the reason why a run could not be saved: a system error, or a locked folder."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if not isinstance(cause, OSError):
         return "another process holds its run folder"
@@ -245,10 +245,10 @@ def _lower_priority() -> None:
 
 
 def main() -> None:
-    """Run a worker, as its supervisor starts it."""
+    """Run the worker that the command line describes."""
     folder, about = Path(sys.argv[1]), json.loads(sys.argv[2])
     limits = WorkerLimits(**about.pop("limits"))
-    log.set_up()  # between jobs its lines are among the server's; within one they are in the log of the job
+    log.set_up()  # lines go to the server's log between jobs, and to the job's log within a job
     threading.Thread(target=_end_with_parent, args=(limits,), daemon=True).start()
     if about["device"] == FOLLOW_UPS:
         _lower_priority()
