@@ -1,1 +1,1 @@
-"""A request for training is made of the configuration, its fields, presets and recipes."""
+"""Configurations of automata and agents, and requests for training, which presets and recipes complete."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # NumPy is not imported for the names of presets
 
 
 def configure(request: TrainRequest) -> PolicyConfig | None:
-    """Return the agents' configuration of a request, or None for automata. Raises ConfigError, UsageError."""
+    """Return a request's configuration of an agent or classifier, else None. Raises ConfigError, UsageError."""
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
         own = base if isinstance(base, PolicyConfig) else None
@@ -28,24 +28,24 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> AgentConfig:
     """Return the defaults for an environment that counts as solved at a mean return of `threshold`."""
-    # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
+    # Names of environments, such as `ALE/Pong-v5` and `my_module:Maze-v0`, are not valid names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
     return AgentConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
 
 
 def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> AgentConfig:
-    """Return the defaults for a new environment: gates by PPO; for continuous actions a dense network by SAC.
+    """Return the defaults for a new environment: gates trained by PPO, or dense layers and SAC if `continuous`.
 
-    The last layer, and the channels of an automaton, are rounded up to a multiple of the actions.
+    The width of the last layer and the channels of an automaton are rounded up to a multiple of `actions`.
     """
 
     def shared(count: int) -> int:
         return -(-count // actions) * actions
 
     *hidden, last = LogicConfig().widths
-    # Twenty passes over a rollout teach an agent to balance a pole, and make one forget a task with rare rewards: so an
-    # update ends early by its KL. Longer rollouts and a higher temperature help an agent to find a rare reward.
+    # Twenty passes over a rollout teach an agent to balance a pole, but make it unlearn a task with rare rewards. So an
+    # update ends early if its KL is large. Longer rollouts and a higher temperature help to find a rare reward.
     # Gates have not learned any continuous task as well as dense layers.
     kind: dict[str, Any] = {"algorithm": "sac", "policy": "mlp"} if continuous else {}
     return of_environment(
@@ -59,16 +59,16 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
 
 
 PASSES, SEEN, EVALUATIONS, GATES = (15, 300), (100_000, 1_000_000), 20, 4000
-"""Settings of a classifier: passes over its rows, rows in all, evaluations, and gates of each layer."""
+"""Defaults of classifiers: limits of the passes over a row and of all rows seen; evaluations; gates per layer."""
 
 
 def of_table(
     table: LabelledTable, base: PolicyConfig | None = None, population: int = 1, steps: object = None
 ) -> ClassifierConfig:
-    """Return a classifier of a table's rows: the defaults, or a configuration's. Raises DataError.
+    """Return the configuration of a classifier for `table`: the defaults, or `base`. Raises DataError.
 
-    Unless `steps` is a number of rows, small tables are passed 300 times, large ones 15 times, those between until a
-    million rows are seen. One seed learns from all rows that are not held out, as there is nothing to choose from.
+    Unless `steps` is a number, training passes over the rows 300 times, within 100,000 to a million rows, but at least
+    15 times. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}
@@ -76,8 +76,8 @@ def of_table(
     if base is not None:
         return ClassifierConfig.from_dict(merged(base.to_dict(), own))
     votes = -(-GATES // len(table.classes))
-    # Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows that are right by few
-    # votes soon have no gradient, and such rows fail among new ones.
+    # Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows with a margin of few
+    # votes soon have no gradient, and similar new rows are misclassified.
     temperature = votes**0.5 / 20
     logic = {"bits": 7, "widths": [GATES, votes * len(table.classes)], "temperature": temperature}
     name = re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
@@ -92,15 +92,15 @@ def of_table(
 
 
 def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
-    """Return a configuration whose thresholds, unless they are given, are quantiles of the learned rows."""
+    """Return `config`; if a classifier of gates lacks thresholds, they become quantiles of its training rows."""
     if not isinstance(config, ClassifierConfig) or table is None or config.policy == "mlp" or config.gates.thresholds:
         return config
     thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)
     return config.with_(**{config.policy: {"thresholds": thresholds}})
 
 
-# States of a balanced pole, since a random policy sees few of them. Rows: the cart's position (m) and speed (m/s), the
-# pole's angle (rad) and speed (rad/s).
+# Thresholds among the states of a balanced pole, which a random policy rarely sees. Rows: the cart's position (m) and
+# speed (m/s), the pole's angle (rad) and speed (rad/s).
 POLE = [
     [-2.0, -1.2, -0.5, 0.0, 0.5, 1.2, 2.0],
     [-0.7, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7],
@@ -116,7 +116,7 @@ PRESETS = {
         "CartPole-v1",
         475.0,
         steps=100_000,
-        # Episodes begin twice as far out as usual: late in training too few of the usual ones fail.
+        # Initial states are twice as far from balance as usual: late in training too few usual episodes fail.
         environment={"reset": {"low": -0.1, "high": 0.1}},
         logic={"bits": 7, "widths": [32, 32], "thresholds": POLE},
         ppo=_POLE_PPO,
@@ -129,7 +129,7 @@ PRESETS = {
         steps=100_000,
         ppo=_POLE_PPO | {"n_epochs": 10, "ent_coef": 0.01},
     ),
-    # Without both velocities: an empty row hides a number.
+    # Both velocities are hidden: an observed number without thresholds is not read.
     "cartpole-memory": of_environment(
         "CartPole-v1",
         475.0,
@@ -148,7 +148,7 @@ PRESETS = {
         ppo={"n_steps": 128, "n_epochs": 8, "gae_lambda": 0.94},
         evaluation={"interval": 50_000},
     ),
-    # Agents of gates have not learned these two, so that dense networks are their default.
+    # Agents of gates have not learned these two environments, so dense networks are the default.
     "pendulum": of_environment(
         "Pendulum-v1",
         -200.0,
@@ -170,4 +170,4 @@ PRESETS = {
         ppo={"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
     ),
 }
-"""Environments of the documentation, by the name that commands take."""
+"""Presets for the documented environments, by the names that commands accept."""

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 Placing = Literal["auto", "gpu", "cpu", "sticky"]
 PLACINGS: tuple[Placing, ...] = get_args(Placing)
-"""Ways to choose the engine if none is named: `devices.choose`."""
+"""Strategies by which `devices.choose` selects an engine if the user names none."""
 RECIPES = ("robust", "paper")
 CLIPS = ("element", "norm")
 ALGORITHMS = ("ppo", "sac")
@@ -15,13 +15,13 @@ METHODS = ("grid", "random", "optuna", "halving")
 METRICS = ("tts", "hard_loss", "gates", "return")
 """Metrics that compare trials."""
 STARTS = ("random", "boards", "seed", "zeros", "picture")
-"""Initial states of a grid: see `config.task`."""
+"""Kinds of initial states, which `config.task` describes."""
 COLORS = (2, 8, 64)
-"""Numbers of colours of an image: see `config.picture_file`."""
+"""Supported numbers of colours of an image, see `config.picture_file`."""
 EFFORTS = {"normal": 1, "high": 10}
-"""Factors of the time that `simplify` searches."""
+"""Factors of the search time of `simplify`, by effort."""
 DRAWINGS = ("rollout", "gates", "loss")
-"""Drawings of a run: `evaluation.render`."""
+"""Images that `evaluation.render` draws of a run."""
 EXPORTS = {
     "c": "a C99 header, 64 cells per word, and a demo",
     "verilog": "a cell, a grid and a self-checking test bench",
@@ -36,5 +36,5 @@ EXPORTS = {
     "numpy": "a Python module that needs NumPy only",
     "json": "circuit.json, as in a run folder: every gate",
 }
-"""Export formats, and what each is for: `circuits.export.formats`."""
+"""Export formats with descriptions; `circuits.export.formats` implements them."""
 BOUNDARIES = ("zero", "periodic")

@@ -33,26 +33,26 @@ EXPECTED_RULE = (
 
 
 class Configured(NamedTuple, Generic[Asked]):
-    """Configuration of a request, and what it was made from."""
+    """Configuration of a request, with the preset and the changes from which it was made."""
 
     request: Asked
-    """Request with this configuration and the recipe that made it."""
+    """Request with this configuration in place of its preset, and with the recipe that was applied."""
     config: Config
     base: Config
     """Preset or configuration before any change."""
     changes: Changes
-    """Fields that another target or initial state set, unless the request sets them itself."""
+    """Fields that follow from the request's target and initial state; fields set in the request override them."""
     notices: tuple[str, ...] = ()
     """Sentences about what was changed or lost when images were read."""
 
 
 def configure(request: Asked) -> Configured[Asked]:
-    """Make the configuration of a request: another target or initial state, then its recipe, then its fields.
+    """Make the configuration of a request: apply its target and initial state, then its recipe, then its fields.
 
-    The grid keeps its size if a whole configuration is given or a field sets a side. Raises ConfigError, DataError,
+    The size of the grid is fixed if the request has a configuration or sets a side. Raises ConfigError, DataError,
     UsageError.
     """
-    # An image depends on the grid and the channels, so these fields are read ahead; all are applied at the end.
+    # An image depends on the grid and the channels, so these fields are read first; all fields are applied last.
     request = _with_task(replace(request, recipe=recipe_of(request)))
     base, fields = base_of(request), request.set
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
@@ -70,17 +70,17 @@ def configure(request: Asked) -> Configured[Asked]:
 
 
 def named(file: Path) -> str:
-    """Return the name of a run that learns what is in a file."""
+    """Return a name for a run whose target is in `file`: the stem, without unprintable characters."""
     return "".join(character for character in file.stem if character.isprintable())[:100] or "data"
 
 
 def recipe_of(request: TrainRequest) -> str:
-    """Return the recipe of a request: by default its preset's; a whole configuration stays as it is."""
+    """Return the recipe of a request: by default its preset's; for a configuration `paper`, which changes nothing."""
     return request.recipe or ("paper" if request.config is not None else recipes.usual(base_of(request)))
 
 
 def _with_task(request: Asked) -> Asked:
-    """Replace a task in Python by the configuration that it has with its settings and samples."""
+    """Replace a task in Python by its configuration, with settings applied and samples drawn."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
         config, fields = registered.configure(config, request.set)
@@ -121,12 +121,12 @@ def _check(request: TrainRequest) -> None:
 def changes(
     config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int
 ) -> tuple[Changes, tuple[str, ...]]:
-    """Return what to change in `config`, and the notices of its images. Raises ConfigError, DataError, UsageError.
+    """Return the fields to change in `config`, and notices about images. Raises ConfigError, DataError, UsageError.
 
     Args:
         config: Configuration before the change.
         request: Request with the target and the initial state.
-        fixed: Height and width of a grid that must stay.
+        fixed: Height and width of the grid if its size must not change.
         channels: Channels of a cell.
     """
     _check(request)
@@ -159,18 +159,18 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
         )
     rows, grid = plain(text_picture.encode(bits)), {"height": height, "width": width}
     task = {"target": "picture", "picture": rows, "rule": "", **grid, "loss_channels": loss_channels}
-    # An alarm crosses the longer side.
+    # An image that stays needs as many steps as its longer side has cells.
     grows = {"steps": max(config.task.steps, height, width)} if config.task.stays else {}
     return task | grows | ({"start": "seed"} if config.task.start == "boards" else {})
 
 
 def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, int] | None) -> None:
-    """Set one synchronous step on the grid of a rule; for cells of one bit from all 3x3 boards on a torus."""
+    """Make one synchronous step of a rule the target; one-bit cells on a small grid begin with all boards."""
     rule, (_, is_periodic, size) = rules.parse(text).name, rules.bounds(text)
     fixed = fixed or size
     changed["task"]["rule"] = rule + rules.grid(text)
     neighbourhood = rules.parse(rule).neighbourhood or config.model.neighbourhood
-    # A preset that learns a rule learns another rule on the same boards.
+    # If the preset has a rule as its target, the new rule is learned on the same boards.
     if config.task.target == "rule" and neighbourhood == config.model.neighbourhood and size is None:
         return
     changed["model"]["neighbourhood"] = neighbourhood
@@ -186,7 +186,7 @@ def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, 
 
 
 def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int) -> tuple[str, ...]:
-    """Set another initial state, and return the notices of its image."""
+    """Set the initial state that the request names, and return notices about its image."""
     start = str(request.start)
     changed["task"]["stays"] = False
     if start in STARTS and start != "picture":
@@ -208,7 +208,7 @@ def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], 
 
 
 def _picture(path: Path, request: TrainRequest, channels: int) -> Picture:
-    """Read an image, by default in its own colours, as far as the channels hold them."""
+    """Read an image with the request's options, by default in its own colours if `channels` can encode them."""
     colors = request.colors
     if colors is not None and CHANNELS[colors] > channels:
         fitting = max(number for number, needed in CHANNELS.items() if needed <= channels)
@@ -220,7 +220,7 @@ def _picture(path: Path, request: TrainRequest, channels: int) -> Picture:
 
 
 def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:
-    """Return height and width of the grid for a target: the given size or the image's, with the padding."""
+    """Return height and width of the grid for an image: `fixed`, or else the image's size plus the padding."""
     if fixed is not None:
         if request.padding:
             raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
@@ -236,7 +236,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
 
 def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
     """Return an image in the middle of the grid. Raises ConfigError if it is larger than the grid."""
-    # An odd cell is left below and at the right: 5 in 8 cells has 1 above and 2 below.
+    # An odd margin has its extra cell below and at the right: 5 rows in 8 have 1 above and 2 below.
     (height, width), (rows, columns) = bits.shape[:2], grid
     if height > rows or width > columns:
         raise ConfigError(
@@ -248,7 +248,7 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:
-    """Return a whole number among the fields; anything else is refused when the configuration is built."""
+    """Return an integer field, or None; values of other types are rejected when the configuration is built."""
     inside = fields.get(section)
     value = inside.get(field) if isinstance(inside, dict) else None
     return value if type(value) is int else None
@@ -273,7 +273,7 @@ def load_rule(path: Path) -> str:
 
 
 def _digits(data: bytes) -> str:
-    """Return the digits of a rule table, which are none if an array has other entries than 0 and 1."""
+    """Return the digits of a rule table, or "" for an array that is not a table of 0 and 1."""
     if not data.startswith(b"\x93NUMPY"):
         return "".join(data.decode("utf-8-sig").split()).lower()
     entries = read_array(data, "rule table")

@@ -1,7 +1,7 @@
-"""Samples as a task: initial grids, their targets after some CA steps, and which values count.
+"""Tasks defined by samples: initial grids, their targets after some CA steps, and which values count.
 
-Every custom task in data becomes a `Dataset`: arrays of a file, a recording, or samples that a program draws. A run
-keeps its samples in `data.npz`, and its configuration holds their hash and sizes.
+Arrays in a file, recordings and samples drawn by a program all become a `Dataset`. A run stores its samples in
+`data.npz`, and its configuration contains their hash and sizes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ARRAYS = ("x", "y", "mask", "steps", "frames")
 MOST_STEPS = 1 << 16
 """Maximum number of steps in a range, since a few bytes of a file could define a huge one."""
 MOST_CELLS = 1 << 21
-"""Maximum number of cells whose neighbourhoods are compared: sorting them takes a second."""
+"""Maximum number of cells with compared neighbourhoods, since sorting these takes a second."""
 Codes = npt.NDArray[np.int8]
 """Array of 0, 1, or -1 for a value that does not count."""
 
@@ -41,7 +41,7 @@ Codes = npt.NDArray[np.int8]
 class Dataset:
     """Samples of a custom task: initial states, their targets after some steps, and which values count.
 
-    `of` and `of_frames` make one of any arrays, and check them.
+    Use `of` and `of_frames` to create a dataset from arrays, which they check.
 
         >>> x = np.random.default_rng(0).integers(0, 2, (8, 6, 6))
         >>> data = difflogic.Dataset.of(x, 1 - x)  # y after one step
@@ -52,9 +52,9 @@ class Dataset:
     """
 
     x: Bits
-    """`[N, H, W, C_in]`, 0 or 1: initial values of the first channels."""
+    """Initial values of the first channels, 0 or 1, `[N, H, W, C_in]`."""
     y: Codes
-    """`[N, J, H, W, C_out]`: targets of the first channels after each of the J `steps`, or with J = 1 after all."""
+    """Targets of the first channels, `[N, J, H, W, C_out]`: J is the number of `steps`, or 1 for a common target."""
     steps: tuple[int, ...] = (1,)
     """CA steps after which states are compared, ascending."""
 
@@ -70,13 +70,13 @@ class Dataset:
             x: Initial states `[N, H, W, C_in]`. With one channel, its axis may be left out, here and in `y`.
             y: Targets `[N, H, W, C_out]`, or `[N, J, H, W, C_out]` for each of the J compared steps.
             steps: The step, or steps, after which `y` is compared.
-            mask: 1 where a value counts: of the shape of `y`, without its channels, or `[H, W]`. None: everywhere.
+            mask: 1 where a value counts; shaped like `y`, with or without channels, or `[H, W]`. None: everywhere.
 
         Returns:
             The samples.
 
         Raises:
-            DataError: The arrays do not fit each other, or hold something else than 0 and 1.
+            DataError: The shapes of the arrays do not match, or a value is neither 0 nor 1.
         """
         starts, targets = as_bits("x", x), as_bits("y", y)
         if starts.ndim == 3:
@@ -104,7 +104,7 @@ class Dataset:
 
     @classmethod
     def of_frames(cls, frames: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> Dataset:
-        """Return samples from recordings: each begins with its first frame, and its targets are the others.
+        """Return one sample per recording: the first frame is its initial state, and all later frames are its targets.
 
         Args:
             frames: `[N, T+1, H, W, C]`, 0 and 1.
@@ -114,7 +114,7 @@ class Dataset:
             The samples.
 
         Raises:
-            DataError: The arrays do not fit each other, or hold something else than 0 and 1.
+            DataError: The shapes of the arrays do not match, or a value is neither 0 nor 1.
         """
         states = as_bits("frames", frames)
         if states.ndim == 4:
@@ -130,27 +130,27 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the samples and steps, which does not depend on the file."""
+        """SHA-256 of the samples and steps, independent of the format of their file."""
         digest = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
         for bits in (self.x, self.y > 0, self.y >= 0):
             digest.update(np.packbits(bits).tobytes())
         return digest.hexdigest()
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
-        """Return the training and held-out samples, the same for every seed; both are complete if none is held out."""
+        """Return training and held-out samples, equal for all seeds; if `held_out` is 0, both are all samples."""
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
-        """Return the samples with these numbers."""
+        """Return the samples at these indices."""
         return Dataset(self.x[samples], self.y[samples], self.steps)
 
     @property
     def targets(self) -> npt.NDArray[np.float32]:
-        """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED for a value that does not count."""
+        """Targets in the layout of engines, `[J, N, H, W, C_out]`; IGNORED replaces values that do not count."""
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
     def single_steps(self) -> Dataset | None:
-        """Return all steps as samples of one step, or None if the first step or a part of a state is not shown."""
+        """Return the known transitions as samples of one step, or None if step 1 or a channel is unknown."""
         if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
             return None
         frames = self.y.shape[1]
@@ -161,7 +161,7 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Return a sentence if equal neighbourhoods of the first samples have different next values, else ""."""
+        """Describe two equal neighbourhoods in the first samples with different next values; "" if there are none."""
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))
@@ -179,12 +179,12 @@ class Dataset:
         }
 
     def check(self, config: Config, subject: str = "The samples") -> None:
-        """Raise DataError, about this subject, unless these are the samples that the configuration names."""
+        """Raise DataError unless the configuration has the hash of these samples; `subject` begins the message."""
         if self.sha256 != config.data.sha256:
             raise DataError(f"{subject} are not those of the configuration: their SHA-256 is not data.sha256.")
 
     def encode(self) -> bytes:
-        """Return the content of a file that `load` reads."""
+        """Return the samples as the content of an `.npz` file, which `load` reads."""
         file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": (self.y > 0).astype(np.uint8), "steps": np.array(self.steps)}
         if (self.y < 0).any():
@@ -200,7 +200,7 @@ def held_out_samples(samples: int, share: float) -> int:
 
 @lru_cache(maxsize=1)
 def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
-    # All models of a population share both parts.
+    # Cached, since all models of a population use the same parts.
     if not count:
         return samples, samples
     key = np.frombuffer(bytes.fromhex(samples.sha256[:16]), dtype=">u4").astype(np.uint32)
@@ -209,7 +209,7 @@ def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
 
 
 def as_bits(name: str, values: npt.ArrayLike) -> Bits:
-    """Return uint8 of 0 and 1. Raises DataError, with the first place of another value."""
+    """Convert an array of 0 and 1 to uint8. Raises DataError, which names the first index of another value."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} must be one array of 0 and 1, got values of type {array.dtype}.")
@@ -247,9 +247,9 @@ def of_run(config: Config, folder: Path) -> Dataset | None:
 
 
 def load(path: Path | IO[bytes]) -> Dataset:
-    """Read samples of an `.npz` file or a folder of `.npy` files: x and y, or frames; optionally mask and steps.
+    """Read samples from an `.npz` file or a folder of `.npy` files: x and y, or frames; optionally mask and steps.
 
-    Raises DataError, and LimitError if they would not fit into this machine's memory.
+    Raises DataError, or LimitError if the arrays would not fit into this machine's memory.
     """
     arrays = read_arrays(path, partial(_check_names, path))
     if "frames" in arrays:
@@ -271,13 +271,13 @@ def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
-    """Return one step, a range, or one step per target; step 1 if the file has no steps."""
+    """Return the CA steps of a file: one step, one step per target, or all steps of a range; by default step 1."""
     steps = arrays.get("steps", np.array(1))
     if steps.dtype.kind not in "iu" or steps.ndim > 1 or not steps.size:
         raise DataError(f"steps must be a whole number, or several, got {steps.dtype} of shape {list(steps.shape)}.")
     numbers: list[int] = steps.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
-    # Two numbers may mean both: 5 and 20 are two steps for two targets, else the sixteen from 5 to 20.
+    # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, else the sixteen from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
             raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")

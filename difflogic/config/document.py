@@ -1,4 +1,4 @@
-"""Base class of configurations that are a complete TOML file."""
+"""Base class of complete configurations, which are read from and written to TOML files."""
 
 import re
 import tomllib
@@ -13,16 +13,16 @@ from difflogic.errors import ConfigError, UsageError
 from difflogic.system import files
 
 POLICY, CLASSIFIER = "policy", "classifier"
-"""`kind` of a configuration of agents, and of a classifier; those of automata have none."""
+"""Values of `kind` for agents and for classifiers; configurations of automata have no such field."""
 MOST_BYTES = 1 << 26
-"""Maximum number of bytes of a file."""
+"""Maximum size of a configuration file in bytes."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
-"""Longest dotted key, and longest number or bare key, in TOML: the parser takes quadratic time for both."""
+"""Maximum parts of a dotted key, and length of a number or bare key: parsing TOML takes quadratic time for these."""
 _QUOTED = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|' r"'''.*?(?:'{3,5}|\Z)|" r'"(?:\\[^\n]|[^"\\\n])*"?|' r"'[^'\n]*'?|\#[^\n]*",
     re.DOTALL,
 )
-"""Strings and comments of TOML. Unterminated ones reach as far as they may, so that the scan takes linear time."""
+"""Pattern of strings and comments in TOML. It also matches unterminated strings, so that a scan takes linear time."""
 _OVERLONG = re.compile(rf"(?<![\w-])(?:(?:[\w-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS}}}|[\w+-]{{{WORD_LETTERS + 1}}})")
 
 
@@ -32,7 +32,7 @@ def is_policy(data: Any) -> bool:
 
 
 def is_classifier(data: Any) -> bool:
-    """Return whether plain data is a configuration of a classifier; earlier versions wrote it as one of agents."""
+    """Return whether plain data configures a classifier; earlier versions wrote the `kind` of agents and a table."""
     if not is_policy(data):
         return False
     table = data.get("table")
@@ -41,16 +41,16 @@ def is_classifier(data: Any) -> bool:
 
 @section
 class Document(Section):
-    """Configuration with everything that one run needs."""
+    """Complete configuration of one run."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
+        """Return plain dicts, lists, numbers and strings for TOML and JSON, with `format` first."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a document of what `to_dict` returns. Raises ConfigError for unknown, missing or ill-typed fields."""
+        """Make a configuration from a result of `to_dict`. Raises ConfigError for unknown, missing or bad fields."""
 
     def with_(self, /, **sections: Any) -> Self:
         """Return a copy with some fields replaced.
@@ -59,16 +59,16 @@ class Document(Section):
             sections: Fields by name. A dict replaces fields inside a section, `train={"epochs": 9}`, at any depth.
 
         Returns:
-            The other configuration.
+            The changed copy.
 
         Raises:
             ConfigError: A field is unknown, or a value is beyond its limits.
         """
-        # Through plain data, so that changes in code are checked like those in a file.
+        # Fields are replaced in plain data, so that changes in code are checked like changes in a file.
         changes, data, fields = plain(sections), self.to_dict(), vars(self)
         for path in by_path(changes):
             require(path not in REMOVED, f"The field {path} was removed: leave it out.")
-        # Sections that do not change were checked when they were made.
+        # Unchanged sections are reused, since they were checked when they were created.
         same = {name: fields[name] for name in data.keys() - changes.keys() if isinstance(fields.get(name), Section)}
         return self.from_dict(merged(data, changes) | same)
 
@@ -87,7 +87,7 @@ class Document(Section):
 
 
 def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
-    """Parse TOML. Raises tomllib.TOMLDecodeError, ConfigError if it is too deep or a word too long."""
+    """Parse TOML. Raises tomllib.TOMLDecodeError, or ConfigError for deep nesting or a word that is too long."""
     if _OVERLONG.search(_QUOTED.sub("s", text)):
         raise ConfigError(
             f"{owner} has a key of more than {KEY_PARTS} parts, or a number or name of more than {WORD_LETTERS} "

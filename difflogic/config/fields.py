@@ -30,17 +30,17 @@ _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
 
 
 def shown(value: Any) -> str:
-    """Return a value as Python writes it, shortened."""
+    """Return the shortened `repr` of a value, for messages."""
     return str(value) if hasattr(type(value), "parse") else _SHOWN.repr(value)
 
 
 def native(value: Any) -> Any:
-    """Return a number or an array of NumPy as Python's own numbers; any other value as it is."""
+    """Convert a NumPy number or array to Python numbers; return any other value unchanged."""
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise ConfigError with this message unless the condition holds."""
+    """Raise ConfigError with `message` unless `condition` is true."""
     if not condition:
         raise ConfigError(message)
 
@@ -55,10 +55,10 @@ def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int
 
 @dataclass(frozen=True, repr=False)
 class Section:
-    """Table of a configuration: a frozen dataclass whose fields are within their limits."""
+    """Base class of the tables of a configuration: frozen dataclasses that check the limits of their fields."""
 
     path = ""
-    """Prefix of a field in messages, `pool.`; empty if names are clear without: `epochs`, `height`."""
+    """Prefix of the fields in messages, such as `pool.`; empty if their names are clear alone, as `epochs` is."""
 
     __repr__ = brief
 
@@ -66,7 +66,7 @@ class Section:
         cls.path = path or cls.path
 
     def called(self, name: str) -> str:
-        """Return the name of a field in messages."""
+        """Return a field's name as messages show it."""
         return f"{self.path}{name}"
 
     def __post_init__(self) -> None:
@@ -96,20 +96,20 @@ def section(cls: type[T]) -> type[T]:
 
 def hint(word: str, names: Iterable[str]) -> str:
     """Return ` (did you mean NAME?)` with the nearest name, or an empty text if none is near."""
-    # A wrong guess costs more time than none.
+    # A wrong suggestion costs more time than no suggestion.
     near = difflib.get_close_matches(word, list(map(str, names)), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 class Table(dict[str, Any]):
-    """Table whose fields only its reader knows; not changed once it is made, so that it can be hashed."""
+    """Table with arbitrary fields, which can be hashed since it is never changed after its creation."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(self.items())))
 
 
 def plain(value: Any) -> Any:
-    """Convert sections to dicts and tuples to lists, recursively, as TOML and JSON hold them."""
+    """Convert sections to dicts and tuples to lists, recursively, for TOML and JSON."""
     if isinstance(value, Section):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -120,7 +120,7 @@ def plain(value: Any) -> Any:
 
 
 def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `data` with these fields replaced, tables inside tables field by field."""
+    """Return a copy of `data` updated with `fields`; tables inside tables are merged recursively."""
     result = dict(data)
     for name, value in fields.items():
         inside = isinstance(value, dict) and isinstance(result.get(name), dict)
@@ -136,7 +136,7 @@ def nested(path: str, value: Any) -> dict[str, Any]:
 
 
 def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Convert `{"train": {"epochs": 3}}` and `{"train.epochs": 3}` to the latter."""
+    """Flatten nested tables: `{"train": {"epochs": 3}}` becomes `{"train.epochs": 3}`."""
     flat: dict[str, Any] = {}
     for name, value in data.items():
         inside = isinstance(value, Mapping) and value
@@ -145,7 +145,7 @@ def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Invert `by_path`. Raises ConfigError for a field that has a value and fields inside it."""
+    """Invert `by_path`. Raises ConfigError for a field that has both a value and fields inside it."""
     tables: dict[str, Any] = {}
     for path, value in data.items():
         *parts, name = path.split(".")
@@ -160,7 +160,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
-    """Yield the fields of a section and of those inside it: path, type and field."""
+    """Yield path, type and dataclass field of each field of a section and of its nested sections."""
     kinds = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         kind = kinds[field.name]
@@ -181,11 +181,11 @@ REMOVED = ("train.precision",)
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
-    """Make a dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
+    """Make a dataclass from a dict and convert its fields. Raises ConfigError; `where` is a path such as `train.`."""
     if not isinstance(data, dict):  # not `require`, which would describe valid data too
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}
-    # Unknown names come before missing ones: a missing name is most often misspelled.
+    # Unknown names are reported before missing ones, since a missing name is most often misspelled.
     hints = hints_of(cls)
     for name in data:
         if name not in hints:
@@ -197,20 +197,20 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     if missing:
         named = [f"[{where}{name}]" if dataclasses.is_dataclass(hints[name]) else f"{where}{name}" for name in missing]
         raise ConfigError(f"Missing: {', '.join(named)}. `difflogic init` writes a file with all fields.")
-    # Limits only give messages their words here; the section checks them.
+    # Limits only provide words for messages here; the section checks them.
     return cls(**{name: convert(hints[name], value, f"{where}{name}", fields[name].metadata.get("limits"))
                   for name, value in data.items()})  # fmt: skip
 
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
-    """Return the same name in a table inside this one, or else the most similar name of this table."""
+    """Suggest the same name in a nested table, or else the most similar name of this table."""
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
 
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
-    """Convert plain data to the type of a field; `limits` gives messages their words. Raises ConfigError."""
+    """Convert plain data to the type of a field; `limits` provides words for messages. Raises ConfigError."""
     value = native(value)
     if isinstance(kind, types.UnionType):  # `int | None`: an optional value may be null in JSON
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
@@ -223,7 +223,7 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
         is_built = isinstance(value, typing.cast(type, kind))
         return value if is_built else build(typing.cast(type, kind), value, f"{where}.")
     kind = Table if typing.get_origin(kind) is Mapping else kind
-    # The only other generic type is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
+    # The only other generic type is tuple[item, ...], since configurations are hashed, and lists cannot be.
     if isinstance(kind, types.GenericAlias):
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{where} must be a list, got {shown(value)}.")

@@ -1,4 +1,4 @@
-"""Requests for post-processing jobs; the first line of each docstring is its help, with JOB for the job it follows."""
+"""Requests for post-processing jobs. The docstring of a class is its help, in which JOB is the job to process."""
 
 from difflogic.config.choices import EXPORTS
 from difflogic.config.fields import section
@@ -73,4 +73,4 @@ REQUESTS: dict[str, type[Request]] = {
     "export": ExportRequest,
     "evaluate": EvaluateRequest,
 }
-"""Requests by their action."""
+"""Class of the request for each action."""

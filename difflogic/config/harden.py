@@ -1,14 +1,14 @@
-"""Configuration that trains a run on until its gates have converged, or searches its circuit."""
+"""Configuration that continues the training of a run until its gates converge, or that searches its circuit."""
 
 from difflogic.config.schema import Config
 from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig
 
 SHARE_OF_EPOCHS, LR, GROWS_FOR = 0.25, 0.5, 0.8
-"""Shares of the run's epochs and of its learning rate, and of the new epochs in which hardening grows to all gates."""
+"""Epochs and learning rate as shares of the run's, and share of the new epochs until all gates are hardened."""
 
 
 def hardening(config: Config, search: bool = False, epochs: int | None = None, interval: int | None = None) -> Config:
-    """Return a run's configuration with a schedule of hardening, or of a search, with an evaluation each `interval`."""
+    """Return the configuration that hardens or searches a run's circuit, with an evaluation every `interval` epochs."""
     epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs)) if epochs is None else epochs
     interval = min(10, config.train.eval_interval) if interval is None else interval
     # A run of 1000 epochs gets 250 more: hardening grows to all gates over 200, and 50 train the circuit as it is used.
@@ -20,6 +20,6 @@ def hardening(config: Config, search: bool = False, epochs: int | None = None, i
         hardening={"share": 0.0} if search else {"share": 1.0, "begin": 0, "end": to},
         growth=GrowthConfig(),
         search={"begin": 1 if search else 0},  # after one epoch that changes nothing
-        # The file of such starts is not available any more.
+        # The file with the initial states of such a pool is not available here.
         pool=PoolConfig() if config.pool.starts else config.pool,
     )

@@ -1,8 +1,8 @@
 """Initial states to train on in addition to the task's own, such as counterexamples of a proof.
 
-They are every second grid of a sample pool to which nothing is written back (`[pool] starts`), so that a sample begins
-with one of them in half of all epochs, else with one of as many random grids. The configuration holds their hash, and
-every checkpoint the pool, so that a run needs their file only once.
+These states are every second grid of a constant sample pool (`[pool] starts`); the other grids are random. So a sample
+begins with one of these states in half of all epochs. The configuration contains their hash, and each checkpoint the
+pool, so that a run reads the file only once.
 """
 
 import hashlib
@@ -38,21 +38,21 @@ def load(path: Path, config: Config) -> Grids:
 
 
 def digest(grids: Grids) -> str:
-    """Return the SHA-256 of the grids' bits, in hexadecimal digits, as `pool.starts` holds it."""
+    """Return the SHA-256 of the grids' bits, in hexadecimal digits, as stored in `pool.starts`."""
     return hashlib.sha256(np.packbits(grids.reshape(len(grids), -1), axis=1).tobytes()).hexdigest()
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """Return the configuration that also trains on these grids. Raises ConfigError if it has another pool."""
+    """Return `config` with a pool that contains these grids. Raises ConfigError if it has a pool of last states."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
         raise ConfigError(f"`starts` needs a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
-    # Each sample draws from its part of the pool, a power of two, of which every second grid is one of these states.
+    # Each sample of a batch draws from its own part of the pool. A part has a power of two grids, half from the file.
     part = 2
     while part * batch < max(PLACES, 2 * len(grids)):
         part *= 2
     pool = {"size": part * batch, "starts": digest(grids)}
-    # The grids are of the task's own size.
+    # Without growth, since the grids have the size of the task.
     return config.with_(pool=pool, growth=GrowthConfig())
 
 
@@ -71,7 +71,7 @@ def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> 
 
 
 def pool_of(random: Grids, grids: Grids) -> Grids:
-    """Return the pool `random [size, H, W, C]` with one of the grids at every second place, in turn."""
+    """Return a copy of the pool `random [size, H, W, C]` in which `grids`, cyclically, replace every second grid."""
     pool = random.copy()
     pool[1::2] = grids[np.arange(len(pool) // 2) % len(grids)]
     return pool

@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Limits:
-    """Values that one field takes."""
+    """Allowed values of a field: a description, a test and a JSON Schema."""
 
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[Any] = ()
     """Allowed values, if they are listed."""
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Limits in JSON Schema, as far as it can express them."""
+    """Limits in JSON Schema, as far as JSON Schema can express them."""
 
     def allows(self, value: Any) -> bool:
         """Return whether the field accepts a value; the value may be of any type."""
@@ -33,14 +33,14 @@ def between(least: int, most: int) -> Limits:
 
 
 def one_of(names: Sequence[Any]) -> Limits:
-    """Return limits that allow only some words or numbers."""
+    """Return limits that allow only the values in `names`."""
     return Limits(
         f"one of {', '.join(map(str, names))}", lambda value: value in names, tuple(names), {"enum": [*names]}
     )
 
 
 def matching(words: str, pattern: str) -> Limits:
-    """Return limits of texts that match a whole pattern."""
+    """Return limits of texts that match all of `pattern`, which `words` describes."""
     form = re.compile(pattern)
     return Limits(words, lambda value: form.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
 
@@ -52,7 +52,7 @@ COUNT = between(1, MOST)
 SEED = between(0, 2**32 - 1)
 WIDTH = between(1, 2**20)
 NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
-"""Numbers from which values in float32 can be computed."""
+"""Non-negative numbers that are small enough for computations in float32."""
 BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1, schema={"minimum": 0, "exclusiveMaximum": 1})
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
 UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)

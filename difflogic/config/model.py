@@ -68,7 +68,7 @@ class ModelConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The ends of both networks follow from the grid and the channels.
+        # Input and output widths of both networks follow from the 3x3 patch and the channels.
         first, last = self.perceive.widths[0], self.perceive.widths[-1]
         require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
         inputs, outputs = self.channels + self.channels * last * self.kernels, self.update.widths[-1]
@@ -91,7 +91,7 @@ class ModelConfig(Section):
             require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
             least = wiring.ALL_ROUND_KERNELS
             require(self.kernels >= least, f"all_round needs {least} kernels or more, got {self.kernels}.")
-            # The first layer must have each neighbour, and a gate of a later layer becomes an OR.
+            # The first layer must read each neighbour, and a gate of a later layer becomes an OR.
             schemes = self.perceive.connections
             require(
                 schemes[0] == "first_kernel" and len(schemes) > 1,
@@ -112,13 +112,13 @@ class ModelConfig(Section):
 def layered(
     channels: int, kernels: int, perceive: tuple[int, ...], hidden: tuple[int, ...], **others: Any
 ) -> ModelConfig:
-    """Return a circuit with the wiring of the authors' notebook.
+    """Return the shape of a circuit with the wiring of the authors' notebook.
 
     Args:
         channels: Bits of a cell, C.
         kernels: Perception kernels, K, whose first layer pairs the centre with each neighbour.
         perceive: Widths of a perception kernel.
-        hidden: Gates of the layers of the update network but the last.
+        hidden: Gates of each layer of the update network except the last.
         others: Further fields of the model.
     """
     update = (channels + channels * perceive[-1] * kernels, *hidden, channels)

@@ -38,13 +38,13 @@ from difflogic.errors import ConfigError, FaultyTaskError, LimitError
 from difflogic.system.memory import physical_memory
 
 TRAINING, FRESH = range(2)
-"""Streams of samples: those of a run, and those that nothing was learned from or chosen by."""
+"""Random streams of samples: for a run, and for evaluations on samples that training never saw."""
 SAMPLES, FEW = 2048, 2
-"""Default number of samples of a run, and the number from which their size is estimated."""
+"""Default number of samples of a run, and number of samples that are drawn to estimate the size in memory."""
 MEMORY_SHARE = 16
-"""Divisor of the machine's memory for samples of a byte a value, since several copies exist while they are drawn."""
+"""Ratio of the machine's memory to the maximum size of samples, since several copies exist while they are drawn."""
 MOST_PIXELS = 1 << 24
-"""Maximum number of values of an image."""
+"""Maximum number of values of an image that a task draws."""
 TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 
@@ -61,7 +61,7 @@ def setting(
         about: Its meaning, in one sentence without its full stop.
         least: The smallest whole number.
         most: The largest whole number.
-        among: The words that it may be.
+        among: The allowed words of a text.
 
     Returns:
         A field of a dataclass.
@@ -81,7 +81,7 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
     Args:
         channels: Bits of a cell, C.
         kernels: Perception kernels, K.
-        hidden: Gates of the update network's layers, before the last.
+        hidden: Gates of each layer of the update network except the last.
         others: Further fields of `[model]`, such as `periodic=True`.
 
     Returns:
@@ -92,10 +92,10 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
 
 @section
 class Task(Section):
-    """Base of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
+    """Base class of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
 
-    Samples must follow from the settings and `rng` alone. A repeated run draws them again and refuses others, so give
-    the task another `version` when you change them.
+    Samples may depend only on the settings and `rng`. A run from the same configuration draws them again and rejects
+    different samples, so change `version` whenever the samples change.
 
         >>> import dataclasses
         >>> @dataclasses.dataclass(frozen=True)
@@ -125,37 +125,37 @@ class Task(Section):
         raise NotImplementedError
 
     def fields(self) -> Mapping[str, Any]:
-        """Return fields of the configuration that suit the task, by section, as `Config.with_` takes them.
+        """Return the task's defaults of configuration fields, by section, as `Config.with_` takes them.
 
-        Grid, steps and loss follow from the samples. `model` may be the result of `circuit`, which is the default.
+        Grid, steps and loss follow from the samples. `model` may be a result of `circuit`, as it is by default.
         """
         return {}
 
     def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
-        """Return numbers by name, which `difflogic evaluate` shows.
+        """Return metrics by name, which `difflogic evaluate` shows.
 
-        `states [N, J, H, W, C]` are those of the hard circuit after the J compared steps, from fresh `samples`.
+        `states [N, J, H, W, C]` are the hard circuit's states after the J compared steps, from fresh `samples`.
         """
         return {}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
         """Return images by name, uint8 `[H, W, 3]`, which a run writes as NAME.png when it ends.
 
-        `film [N, T+1, H, W, C]` are the states of the hard circuit, from a few fresh `samples`.
+        `film [N, T+1, H, W, C]` has all states of the hard circuit, from a few fresh `samples`.
         """
         return {}
 
 
 class OwnTask:
-    """Task with its name, by which errors in its code are reported in one sentence."""
+    """Named task, which reports exceptions in the task's code as errors of one sentence."""
 
     def __init__(self, name: str, cls: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Make the task of a class from its settings, also from those among the fields `task` of [task].
+        """Make a task of the class `cls` with `settings`, and with those fields of [task] in `task` that are settings.
 
-        Raises ConfigError for settings that the task does not take, FaultyTaskError for a class that is no task.
+        Raises ConfigError for settings that the task does not accept, FaultyTaskError if `cls` is not a task.
         """
         self.name = name
-        # A class without its own decorator would silently take no settings.
+        # A class without its own @dataclass would silently ignore its settings.
         if not (inspect.isclass(cls) and issubclass(cls, Task) and "__dataclass_fields__" in vars(cls)):
             raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
         self.takes = frozenset(field.name for field in dataclasses.fields(cls))
@@ -171,7 +171,7 @@ class OwnTask:
 
     @property
     def about(self) -> str:
-        """First line of its documentation, without its full stop."""
+        """First line of the docstring of the task's class, without its full stop."""
         return (inspect.getdoc(type(self.task)) or "").partition("\n")[0].rstrip(".")
 
     def config(self, count: Any = None) -> Config:
@@ -193,12 +193,12 @@ class OwnTask:
             return Config.from_dict(data)
 
     def derived(self, samples: Dataset) -> dict[str, Any]:
-        """Return what a configuration says of the task and its samples, by section."""
+        """Return the configuration fields that describe the task and its samples, by section."""
         plugin = {"name": self.name, "version": self.task.version, "settings": self.settings}
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """Draw samples, which are the same each time. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Draw samples, equal for equal arguments. Raises ConfigError, FaultyTaskError, LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
@@ -219,7 +219,7 @@ class OwnTask:
         return samples
 
     def evaluated(self, states: Bits, samples: Dataset) -> dict[str, float]:
-        """Return the task's own numbers of a circuit. Raises FaultyTaskError."""
+        """Return the metrics that the task computes for a circuit. Raises FaultyTaskError."""
         with self._guarded("failed in `judge`"):
             numbers = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
         for name, value in numbers.items():
@@ -228,7 +228,7 @@ class OwnTask:
         return numbers
 
     def drawings(self, film: Bits, samples: Dataset) -> dict[str, npt.NDArray[np.uint8]]:
-        """Return the task's own images, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
+        """Return the images that the task draws, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
         with self._guarded("failed in `pictures`"):
             images: dict[Any, Any] = dict(self.task.pictures(film, samples))
         for name, image in images.items():
@@ -257,10 +257,10 @@ class OwnTask:
 
 @lru_cache(maxsize=2)
 def _samples(task: Task, count: int, stream: int, seed: int) -> Any:
-    # Cached, since a configuration needs their hash and its training the samples.
+    # Cached, since both making a configuration and training on it need the samples.
     return task.samples(np.random.default_rng([stream, seed]), count)
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error of other code in one line that a sentence can end with."""
+    """Return the message of another library's error as one line, with which a sentence can end."""
     return " ".join(str(error).split()).rstrip(".")[:300]

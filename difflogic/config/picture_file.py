@@ -1,10 +1,10 @@
-"""Images as the bits of cells.
+"""Conversion of images to the bits of cells.
 
-A cell is on or off (2 colours), has a bit each of red, green and blue (8), or two of each (64): the high bits in
-channels 0, 1 and 2, the low ones in 3, 4 and 5. An image that is too large is scaled down by Lanczos resampling in its
-own proportions, as in the authors' notebook. A transparent pixel is off, and in an image that has some an opaque one is
-on. A drawing that is dark on light is inverted in lightness, so that its ink is on and keeps its hue. A pattern is an
-image too: state 1 of two is white, and the bits of more states are those of the colours. `page/picture.js` follows the
+A cell has one bit (2 colours), one bit each for red, green and blue (8), or two bits each (64): the high bits in
+channels 0, 1 and 2, the low bits in 3, 4 and 5. Lanczos resampling scales a large image down and keeps its proportions,
+as in the authors' notebook. Transparent pixels are off; if an image has any, all opaque pixels are on. A drawing that
+is dark on light is inverted in lightness, so that its ink is on and keeps its hue. Pattern files of cellular automata
+are images too: state 1 of two is white, and the bits of more states are bits of colours. `page/picture.js` follows the
 same rules.
 """
 
@@ -38,15 +38,15 @@ LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
 """Thresholds between the four levels of 64 colours."""
 MAX_SIDE = 128
 USUAL_SIZE = (24, 24)
-"""Width and height into which an image beyond MAX_SIDE is scaled down by default."""
+"""Default width and height to which an image with a side above MAX_SIDE is scaled down."""
 MAX_PIXELS = 4096 * 4096
-"""Largest file before it is scaled down: its size in memory is known before it is unpacked."""
+"""Maximum number of pixels of a file, which is checked before the file is decoded."""
 FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
-"""Formats that describe pixels: others may be programs, or need some to be read."""
+"""Accepted formats, all of pixels: other formats may contain programs, or need other programs to read them."""
 
 
 class Picture(NamedTuple):
-    """Image as cells."""
+    """Image that was converted to cells."""
 
     bits: Bits
     """Bits of the cells, `[H, W, channels]`."""
@@ -62,8 +62,8 @@ def load(
 
     Args:
         path: The file.
-        colors: 2, 8 or 64; None: the least of these that holds the image's own, or 8.
-        size: Width and height into which the image is scaled down; None: as it is, beyond MAX_SIDE USUAL_SIZE.
+        colors: 2, 8 or 64; None: the least number that represents the image exactly, or else 8.
+        size: Width and height to which the image is scaled down; None: USUAL_SIZE if a side is above MAX_SIDE.
         threshold: Brightness above which a cell is on; None: THRESHOLD.
         invert: Whether the lightness is inverted; None: if the image is dark on light.
         channels: Maximum number of channels that the default of `colors` may need.
@@ -82,7 +82,7 @@ def load(
     number = colors or _own_colors(pixels, channels)
     invert = False if invert is None and patterns.is_pattern(path) else invert  # its states are no lightness
     bits, changed = _cells(path, pixels, number, THRESHOLD if threshold is None else threshold, invert)
-    # A drawing in white alone has identical channels.
+    # A drawing whose only colour is white has identical channels.
     if colors is None and number > 2 and (bits == bits[..., :1]).all():
         bits = bits[..., :1]
     before, after = (len(np.unique(cells[_opaque(pixels)], axis=0)) for cells in (pixels, bits))
@@ -92,7 +92,7 @@ def load(
 
 
 def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool | None) -> tuple[Bits, list[str]]:
-    """Return the bits of pixels, and notices of inverted, dark and dropped cells. Raises DataError."""
+    """Return the bits of pixels, and notices about inverted, dark and dropped cells. Raises DataError."""
     opaque, notices = _opaque(pixels), list[str]()
     rgb = pixels[..., :3].astype(np.float32) / np.float32(255)
     bits = _bits(rgb, opaque, colors, threshold)
@@ -122,14 +122,14 @@ def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
 
 
 def _own_colors(pixels: Bits, channels: int) -> int:
-    """Return the number of colours for an image: 64 if it has exactly some of these, otherwise 8, within `channels`."""
+    """Return the number of colours for an image: 64 if exact unlike 8, otherwise 8, as far as `channels` suffice."""
     rgb = pixels[_opaque(pixels)][:, :3]
     most = 8 if (rgb % 85).any() or not (rgb % 255).any() else 64
     return max(number for number in COLORS if CHANNELS[number] <= channels and number <= most)
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
-    """Return a pattern as an image of the least number of colours that holds its states."""
+    """Return a pattern as an image with the least number of colours that can represent its states."""
     from PIL import Image
 
     states = patterns.read(path, max(CHANNELS.values())).states
@@ -145,9 +145,9 @@ def _drawn(path: Path, most: int) -> Image.Image:
 
 
 def saved(source: Any) -> Path:
-    """Save an image of Pillow or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a file, and return its path.
+    """Save a Pillow image or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a file, and return its path.
 
-    An array without a value above 1 is of bits or shares of full brightness. The file lasts as long as this process.
+    In an array without a value above 1, the value 1 is full brightness. The file is deleted when this process ends.
     Raises DataError.
     """
     from PIL import Image
@@ -171,10 +171,10 @@ def saved(source: Any) -> Path:
 
 
 def is_dark_on_light(bits: Bits) -> bool:
-    """Return whether the surroundings of an image are white and something inside is not, like ink on paper."""
+    """Return whether an image has a white border and a few cells that are not white, like ink on paper."""
     white = np.asarray(bits.all(axis=-1))
     around = np.concatenate([white[0], white[-1], white[:, 0], white[:, -1]])
-    # A drawing may touch a side, and ink is the smaller part, unlike a dark image on black.
+    # A drawing may touch the border, and ink is less than half of it, unlike a dark image on black.
     return bool(around.mean() > 0.9 and 0.5 < white.mean() < 1)
 
 
@@ -189,7 +189,7 @@ def _bits(rgb: npt.NDArray[np.float32], opaque: npt.NDArray[np.bool_], colors: i
 
 
 def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
-    """Return the image in a file as RGBA, turned upright. Raises DataError as `load` does, or for more pixels."""
+    """Read an image file as RGBA, rotated as its metadata says. Raises DataError, also above `most` pixels."""
     from PIL import Image, ImageOps
 
     if path.is_dir() or (path.exists() and not path.is_file()):
@@ -205,7 +205,7 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
                     raise DataError(f"{path} is animated: expected a still image, save one of its frames as PNG.")
                 return _rgba(ImageOps.exif_transpose(image))
     except OSError as error:
-        # The system's errors have a text of their own, Pillow's do not.
+        # Errors of the operating system have a text, Pillow's do not.
         if error.strerror:
             raise DataError(f"Cannot read the image {path}: {error.strerror}.") from error
         raise _unreadable(path) from error

@@ -1,4 +1,4 @@
-"""Configurations of agents, the file of `difflogic train-policy`, and of classifiers.
+"""Configurations of agents, which `difflogic train-policy` reads, and of classifiers.
 
     [logic]        an actor of logic gates                [evaluation]  when and how the actor is tested
     [automaton]    an automaton of gates                  [mlp]         a dense actor, the baseline
@@ -38,7 +38,7 @@ from difflogic.errors import ConfigError
 FORMAT = 1
 FORWARDS = ("hard", "soft")
 PERCEPTION = (PATCH, PATCH - 1)
-"""Widths of an automaton's perception kernel: the cell against each neighbour, in one layer since steps repeat it."""
+"""Widths of an automaton's perception kernel: one layer, in which each gate reads the cell and one neighbour."""
 
 POSITIVE = Limits("a number above 0, at most 1e+30", lambda value: 0 < value <= 1e30)
 _NAME = Limits("text of 1 to 200 characters", lambda value: 0 < len(value) <= 200 and value.isprintable())
@@ -61,7 +61,7 @@ def _require_widths(name: str, widths: tuple[int, ...]) -> None:
 
 @section
 class EnvironmentConfig(Section, path="environment."):
-    """`[environment]`: any that gymnasium has registered."""
+    """`[environment]`: an environment that is registered with Gymnasium, and its parallel copies."""
 
     id: str = field("The registered name, as gymnasium.make takes it", _NAME)
     n_envs: int = field("Copies of the environment that run side by side", between(1, 4096), default=8)
@@ -70,7 +70,7 @@ class EnvironmentConfig(Section, path="environment."):
 
 @section
 class LogicConfig(Section, path="logic."):
-    """`[logic]`: observations as thermometer bits, layers of two-input gates, and bits that are counted per action."""
+    """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
     bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
     spread: float = field("Factor of thresholds: Gaussian quantiles of random observations", POSITIVE, default=2.0)
@@ -121,7 +121,7 @@ class LogicConfig(Section, path="logic."):
 class AutomatonConfig(LogicConfig, path="automaton."):
     """`[automaton]`: a grid whose border reads the thermometer bits, and whose inner cells vote for the actions.
 
-    Its defaults differ from those of `[logic]`, since a circuit of several steps learns by soft gates.
+    The defaults differ from those of `[logic]`, since a circuit of several steps is trained with soft gates.
     """
 
     side: int = field("Cells a side of the grid, its border included", between(4, 64), default=6)
@@ -130,7 +130,7 @@ class AutomatonConfig(LogicConfig, path="automaton."):
     kernels: int = field("Perception kernels", between(1, 64), default=1)
     bits: int = field("As in [logic]: thresholds of each number of an observation", WIDTH, default=7)
     spread: float = field("As in [logic]: how far thresholds reach", POSITIVE, default=1.5)
-    # The evaluated discrete agent may be wrong where the soft one has nothing left to learn.
+    # The discrete agent, which is evaluated, may still be wrong if the soft agent has nothing left to learn.
     calm: float = field("As in [logic]: the learning rate falls with the spread", UP_TO_ONE, default=0.0)
     widths: tuple[int, ...] = field("Gates of each layer of the update network but the last", default=(32, 16))
     temperature: float = field("As in [logic], of an action's k votes", POSITIVE, default=1.0)
@@ -139,7 +139,7 @@ class AutomatonConfig(LogicConfig, path="automaton."):
 
 @section
 class TableConfig(Section, path="table."):
-    """`[table]`: the rows that a classifier learns, which the run keeps in `data.npz`."""
+    """`[table]`: the rows from which a classifier learns; a run stores them in `data.npz`."""
 
     sha256: str = field("The hash of its rows")
     rows: int = field("Its rows", WHOLE)
@@ -163,7 +163,7 @@ class TableConfig(Section, path="table."):
 
     @property
     def pass_rows(self) -> int:
-        """Number of rows of an iteration: those that are learned, but for rounding."""
+        """Number of rows in a pass over the training rows, up to rounding."""
         return max(1, round((self.rows - self.test) * (1 - self.held_out) * (1 - self.validation)))
 
     @property
@@ -231,7 +231,7 @@ class IntervalConfig(Section, path="evaluation."):
 
 @section
 class EvaluationConfig(IntervalConfig):
-    """`[evaluation]`: the discrete circuit, its most probable action, on episodes of seeds that training never sees."""
+    """`[evaluation]` of an agent: episodes of unseen seeds, with the most probable actions of the discrete circuit."""
 
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
@@ -240,7 +240,7 @@ class EvaluationConfig(IntervalConfig):
 
 @section
 class PolicyConfig(Document):
-    """Training of an actor: what configurations of agents and of classifiers have in common."""
+    """Base class of the configurations of agents and of classifiers."""
 
     name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     policy: str = field("Kind of the actor", one_of(ACTORS), default="logic")
@@ -251,7 +251,7 @@ class PolicyConfig(Document):
     evaluation: IntervalConfig = field("Evaluations", default=IntervalConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
     kind, unit, algorithm = CLASSIFIER, "row", "supervised"
-    """Kind in the first field of a file, unit of progress, and algorithm, which is a field of agents alone."""
+    """Value of the field `kind` in a file, unit of progress, and algorithm; AgentConfig overrides them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -260,7 +260,7 @@ class PolicyConfig(Document):
             f'Only an agent with policy "logic" and algorithm "ppo" remembers: {self.gates.path}memory must be 0 of '
             f"{self.policy!r} and {self.algorithm!r}, got {self.gates.memory}.",
         )
-        # The soft values that learning would see are other inputs than the bits that the agent acted by.
+        # In training, soft gates would read soft memory values instead of the bits on which the agent acted.
         require(
             not self.gates.memory or self.gates.forward == "hard",
             f'logic.memory = {self.gates.memory} needs logic.forward = "hard".',
@@ -269,13 +269,13 @@ class PolicyConfig(Document):
     def require_episodes(self) -> AgentConfig:
         """Return the configuration of agents. Raises ConfigError for a classifier."""
         if not isinstance(self, AgentConfig):
-            # Its accuracy is of rows that are held out until the end.
+            # A classifier is measured by its accuracy on held-out rows at the end.
             raise ConfigError("A classifier has no episodes to be shown, and no return that solves it.")
         return self
 
     @property
     def epochs(self) -> int:
-        """Number of environment steps, or of rows, of a run."""
+        """Number of environment steps of a run; for a classifier, number of rows."""
         return self.steps
 
     def with_epochs(self, epochs: int) -> Self:
@@ -283,12 +283,12 @@ class PolicyConfig(Document):
 
     @property
     def gates(self) -> LogicConfig:
-        """Section of the actor's gates."""
+        """Section that configures the actor's gates."""
         return self.automaton if self.policy == "automaton" else self.logic
 
     @property
     def gate_count(self) -> int:
-        """Number of the actor's gates; for an automaton, of the gates of a cell's rule."""
+        """Number of the actor's gates; for an automaton, gates in the rule of a cell."""
         if self.policy == "mlp":
             return 0
         grid, gates = self.automaton, sum(self.gates.widths) + self.gates.memory
@@ -308,11 +308,11 @@ class PolicyConfig(Document):
 
     @property
     def subject(self) -> str:
-        """Name of the environment, or of the column that is learned."""
+        """Name of the environment; for a classifier, name of the label's column."""
         return self.table.label if isinstance(self, ClassifierConfig) else self.require_episodes().environment.id
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts, lists, numbers and strings, as in TOML and JSON; `kind` and `format` come first."""
+        """Return plain dicts, lists, numbers and strings for TOML and JSON, with `kind` and `format` first."""
         data = plain(self)
         # JSON has no infinity.
         if data["evaluation"].get("threshold") == -math.inf:
@@ -321,7 +321,7 @@ class PolicyConfig(Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a configuration of agents or a classifier of what `to_dict` returns. Raises ConfigError."""
+        """Make an AgentConfig or ClassifierConfig from the result of `to_dict`. Raises ConfigError."""
         require(
             is_policy(data),
             f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
@@ -333,7 +333,7 @@ class PolicyConfig(Document):
         )
         fields = {name: value for name, value in data.items() if name not in ("kind", "format")}
         sac = fields.get("sac")
-        # The one field of two types, "auto" or a number.
+        # This field alone has two types: "auto" or a number.
         if isinstance(sac, dict) and type(sac.get("ent_coef")) in (int, float):
             fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
         kind, other = (ClassifierConfig, AgentConfig) if is_classifier(data) else (AgentConfig, ClassifierConfig)

@@ -1,4 +1,4 @@
-"""Presets of automata: the paper's experiments, from the authors' `diffLogic_CA.ipynb`, and small ones."""
+"""Presets of automata: the paper's experiments, from the authors' `diffLogic_CA.ipynb`, and small experiments."""
 
 import math
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, TrainConfig
 from difflogic.errors import ConfigError
 
-# Images in the characters of `difflogic.core.text_picture`. They have as many ones as the paper's, so that training
-# costs the same, but other pixels.
+# Images in the characters of `difflogic.core.text_picture`. They have the same number of ones as the paper's images,
+# so that training costs the same, but different pixels.
 
 LIZARD = (
     "....................",
@@ -39,8 +39,8 @@ LIZARD = (
     "..............1111..",
     "....................",
 )
-"""20x20, 120 ones, as the paper's. Origin: the lizard (U+1F98E) of the font Noto Color Emoji 2.042, SIL Open Font
-License 1.1, scaled to 20x20, with eight cells changed so that the paper's recipe solves it at seed 23."""
+"""Lizard of 20x20 cells with 120 ones, like the paper's. Origin: U+1F98E of the font Noto Color Emoji 2.042, SIL Open
+Font License 1.1, scaled, with eight cells changed so that the paper's recipe solves it at seed 23."""
 
 LETTER_G = (
     "................",
@@ -60,7 +60,7 @@ LETTER_G = (
     "................",
     "................",
 )
-"""16x16, with 46, 36 and 27 ones in red, green and blue, as the paper's. Drawn for this project; solved at seed 23."""
+"""Letter G of 16x16 cells, with 46, 36 and 27 ones in red, green and blue like the paper's, drawn for this project."""
 
 HEART = (
     "..........",
@@ -74,7 +74,7 @@ HEART = (
     "....1.....",
     "..........",
 )
-"""10x10, 46 ones: not the paper's."""
+"""Heart of 10x10 cells with 46 ones, not from the paper."""
 
 
 PERCEIVE = (9, 8, 4, 2)
@@ -82,7 +82,7 @@ PERCEIVE = (9, 8, 4, 2)
 
 
 def checkerboard(small: bool = False) -> Config:
-    """Return a 16x16 checkerboard of 2x2 squares, grown from noise in 20 steps: 3040 gates, `small` 1496."""
+    """Return a preset: 16x16 checkerboard of 2x2 squares from noise in 20 steps; 3040 gates, or 1496 if `small`."""
     # Wide layers mix the 264 inputs, narrow ones reduce them to the 8 bits of the new cell.
     hidden = (*(256,) * (4 if small else 10), 128, 64, 32, 16, *(() if small else (8,)))
     return Config(
@@ -94,7 +94,7 @@ def checkerboard(small: bool = False) -> Config:
 
 
 def checkerboard_async() -> Config:
-    """Return the same board on 14x14 in 50 asynchronous steps, which update a cell with probability 0.6."""
+    """Return a preset: 14x14 checkerboard in 50 asynchronous steps, which update a cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
         model=layered(8, 16, PERCEIVE, (*(256,) * 14, 128, 64, 32, 16, 8)),
@@ -104,7 +104,7 @@ def checkerboard_async() -> Config:
 
 
 def game_of_life() -> Config:
-    """Return Conway's rule, learned from its 512 neighbourhoods: boards of a 3x3 torus, one step."""
+    """Return a preset: Conway's rule from its 512 neighbourhoods, which are the boards of a 3x3 torus; one step."""
     return Config(
         name="game-of-life",
         model=layered(1, 16, (*PERCEIVE, 1), (*(128,) * 17, 64, 32, 16, 8, 4, 2), periodic=True),
@@ -114,7 +114,7 @@ def game_of_life() -> Config:
 
 
 def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
-    """Return a 20x20 outline grown in 12 steps from one cell on a torus; `picture` as in `text_picture`."""
+    """Return a preset: 20x20 image from one cell on a torus in 12 steps; `picture` is in the form of `text_picture`."""
     return Config(
         name="lizard",
         model=layered(128, 4, (*PERCEIVE, 1), (*(512,) * 8, 256), periodic=True),
@@ -125,7 +125,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
 
 
 def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
-    """Return a 16x16 letter in eight colours grown in 15 steps from the border; `picture` as in `text_picture`."""
+    """Return a preset: 16x16 letter in eight colours from the border in 15 steps; `picture` as for `lizard`."""
     return Config(
         name="colored-g",
         model=layered(64, 4, PERCEIVE, (*(512,) * 8, 256, 128)),
@@ -138,7 +138,7 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
 
 
 def checkerboard_healing() -> Config:
-    """Return the small checkerboard with 36 steps and an 8x8 square zeroed before step 20."""
+    """Return a preset: small checkerboard with 36 steps, and an 8x8 square set to 0 after 20 steps."""
     return checkerboard(small=True).with_(
         name="checkerboard-healing",
         model={"wiring_per_kernel": True},
@@ -151,7 +151,7 @@ def checkerboard_healing() -> Config:
 
 
 def _heart(name: str, steps: int, **task: Any) -> Config:
-    """Return a heart of 552 gates, with the wiring and training of the recipe `robust`."""
+    """Return a preset: heart of 552 gates, with the wiring and training of the recipe `robust`."""
     return Config(
         name=name,
         model=layered(16, 4, PERCEIVE, (128, 128, 128, 64, 32), wiring_per_kernel=True),
@@ -164,31 +164,31 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
 
 
 def heart_persistent() -> Config:
-    """Return a 10x10 heart that is stable after step 12, since epochs begin from the last states of earlier ones."""
+    """Return a preset: 10x10 heart, stable after step 12 since epochs begin from last states of earlier epochs."""
     return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
 def heart_steady() -> Config:
-    """Return the same heart, stable since it is compared after steps 12, 15 and 18."""
+    """Return a preset: 10x10 heart, stable since the loss compares it after steps 12, 15 and 18."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 
 def image() -> Config:
-    """Return a heart that stays by a clock and a latch: 1048 gates, which suit images of up to 24x24 cells."""
+    """Return a preset: heart, stable by a clock and a latch; its 1048 gates suit images of up to 24x24 cells."""
     model = layered(32, 4, PERCEIVE, (256, 256, 256, 128, 64))
     task = TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=12, stays=True)
     return Config("image", model, task, TrainConfig(epochs=2000, batch=1))
 
 
 SAMPLED_CELLS = 4096
-"""Maximum number of cells of a train step on samples, unless one sample has more."""
+"""Maximum number of cells in a batch of samples, unless a single sample has more."""
 
 
 def model_of_samples(samples: Dataset) -> ModelConfig:
     """Return the default shape of a circuit for samples.
 
-    One bit: the shape of the game of life. More: perception reads each channel alone, so that it only passes all cells
-    of the patch on, twice, and the update network is twice as wide and puts states together.
+    For one channel, it is the shape of the game of life. For several, perception only copies the cells of the patch,
+    twice, since it reads each channel separately; a network of twice the width combines the channels.
     """
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
     kernels, perceive, wide, deep = (16, (*PERCEIVE, 1), 128, 17) if channels == 1 else (2, PERCEIVE[:2], 256, 8)
@@ -200,7 +200,7 @@ def model_of_samples(samples: Dataset) -> ModelConfig:
 
 
 def of_samples(samples: Dataset) -> Config:
-    """Return the default configuration for samples, on a torus unless they contradict it."""
+    """Return the default configuration for samples: a torus, unless the samples are only consistent without one."""
     fields, model, steps = samples.fields(), model_of_samples(samples), samples.single_steps() or samples
     at_odds = [steps.contradiction(periodic, model.neighbourhood) for periodic in (True, False)]
     return Config(
@@ -214,7 +214,7 @@ def of_samples(samples: Dataset) -> Config:
 
 @dataclass(frozen=True)
 class Preset:
-    """Named configuration."""
+    """Preset: a function that makes its configuration, and a description."""
 
     make: Callable[[], Config]
     about: str

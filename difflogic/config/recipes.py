@@ -1,11 +1,11 @@
 """Recipes of training: changes of a configuration that make training succeed.
 
-`paper` changes nothing. `robust` was found by experiment (`docs/results/success.md`): a wiring per perception kernel, a
-faster start, smaller grids for boards, more steps for larger images, for images from one cell a wiring that leads
-everywhere (`difflogic.core.wiring.begin_all_round`); stochastic hardening (`difflogic.engine.events`) for boards, rules
-and samples, for images a search after a short training (`difflogic.engine.search`). It restarts when training stalls.
+The recipe `paper` changes nothing. The recipe `robust` results from experiments (`docs/results/success.md`): a wiring
+per perception kernel, lower initial logits, smaller grids for boards, more steps for larger images, and for images from
+one cell a wiring in all directions (`difflogic.core.wiring.begin_all_round`). It trains boards, rules and samples with
+stochastic hardening (`difflogic.engine.events`), and images briefly before a search (`difflogic.engine.search`).
 
-The task decides (`robust`), and fields that differ from the paper's stay as they are.
+The function `robust` chooses changes for a task. Fields that differ from the paper's values are not changed.
 """
 
 import dataclasses
@@ -24,28 +24,28 @@ from difflogic.core import rules, wiring
 from difflogic.errors import ConfigError
 
 RESTARTS = frozenset({"robust"})
-"""Recipes that restart by default: `train.run_request.resolved`."""
+"""Recipes with which stalled training restarts by default, see `train.run_request.resolved`."""
 HARDENED = 0.8
 """Final share of hardened gates without a search."""
 SEARCHED = 0.4
-"""Final share of hardened gates before a search: long training without it separates the hard from the
-soft circuit, and with 0.6 some images are hardly learned."""
+"""Final share of hardened gates before a search. Without hardening, long training separates the hard from the soft
+circuit; with 0.6, some images are hardly learned."""
 LARGE = 2000
-"""Number of values above which images need more training than the lizard's 400."""
+"""Number of target values above which an image needs more training; the lizard has 400."""
 CELLS = 1152
-"""Cells of a train step of rules other than Life, 128 boards of 3x3: with few of 512 neighbourhoods others are
-forgotten."""
+"""Number of cells in a train step of a rule other than Life (128 boards of 3x3). A step with few of the 512
+neighbourhoods unlearns the others."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Fields of a configuration, with epochs as shares of all epochs of a run."""
+    """Changes of a configuration, with epochs as shares of all epochs of a run."""
 
     hardened: tuple[float, float] | None = None
-    """Span in which hardening grows, to HARDENED or SEARCHED; None: only a search decides gates."""
+    """Begin and end of the growth of hardening, to HARDENED or SEARCHED; None for no hardening."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     grids: tuple[tuple[float, int, int], ...] = ()
-    """End, sides and CA steps of the smaller grids."""
+    """End, side and CA steps of each smaller grid."""
     all_round: bool = False
     searched: float | None = None
     """Begin of the search of the hard circuit; None for no search."""
@@ -55,13 +55,13 @@ class Recipe:
             "model": {"wiring_per_kernel": True, "all_round": self.all_round and _has_room_all_round(config.model)},
             "initial": {"logit": 6.0},
         }
-        # A configuration that decides gates itself has a schedule, which is not mixed with another.
+        # A configuration with its own hardening or search keeps its schedule.
         if not (config.hardening.share or config.search.begin):
             if self.hardened is not None:
                 final = HARDENED if self.searched is None else SEARCHED
                 begin, end = (round(share * config.train.epochs) for share in self.hardened)
                 sections["hardening"] = {"share": final, "begin": begin, "end": max(end, begin + 1)}
-            # Shares and not epochs: a third of the epochs runs the same schedule in a third of the time.
+            # With shares of epochs, a run with a third of the epochs has the same schedule, three times as fast.
             if self.searched is not None:
                 sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
         # With very few epochs two grids would end at the same epoch.
@@ -83,10 +83,10 @@ class Recipe:
 
 
 def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[str, dict[str, Any]]:
-    """Return those fields that the configuration leaves as the paper has them, or has to set."""
+    """Return the fields of `sections` that have the paper's values in `config`, or that have no default."""
     usual_fields: dict[str, dict[str, Any]] = {}
     for name, fields in sections.items():
-        # The paper's images have their own learning rate.
+        # The paper uses another learning rate for images.
         section, of_images = getattr(config, name), getattr(presets.lizard(), name)
         usual = {f.name: (f.default, getattr(of_images, f.name)) for f in dataclasses.fields(section)}
         usual_fields[name] = {
@@ -104,7 +104,7 @@ def _has_room_all_round(model: ModelConfig) -> bool:
 
 
 def is_other_rule(task: TaskConfig) -> bool:
-    """Return whether a rule other than the paper's, Life, is learned."""
+    """Return whether the target is a rule other than Life, the rule of the paper."""
     return task.target == "rule" and rules.bounds(task.rule)[0] != presets.game_of_life().task.rule
 
 
@@ -127,13 +127,13 @@ _BOARD_FIELDS: dict[str, dict[str, Any]] = {
     "initial": {"narrow_drop": 1.5, "noise": 0.5},
 }
 # An epoch on 8x8 cells costs a ninth of one on 16x16, and a circuit that is exact there is nearly always exact on every
-# grid. So attempts are made and stopped on the smallest grid, and the task's own only completes what is nearly done.
+# grid. So most attempts begin and stop on the smallest grid, and only nearly solved ones continue on the task's grid.
 _BOARD = Recipe((0.06, 0.24), _BOARD_FIELDS, grids=((0.4, 8, 9),))
 _ASYNCHRONOUS = Recipe((0.05, 0.2), _BOARD_FIELDS, grids=((0.3, 8, 22),))
 _RULE = Recipe((0.1, 0.4333))
-# The search corrects a hard circuit that is a tenth wrong, and an epoch of it takes as long as one or two train steps,
-# so that training need not come close, nor decide its gates. Input-wise gates learn in a hundred epochs what sixteen
-# logits learn in seven hundred.
+# The search corrects a hard circuit with a tenth of wrong cells, and an epoch of search takes as long as one or two
+# train steps. So training may end far from a solution, with unconverged gates. Input-wise gates learn in a hundred
+# epochs what sixteen logits learn in seven hundred.
 _GROWN = Recipe(
     fields={
         "model": {"input_wise": True},
@@ -148,11 +148,11 @@ _BORDERED = Recipe(
 )
 _LARGE = dataclasses.replace(_GROWN, hardened=(0.01, 0.06), searched=0.12)
 _UNSEARCHED = Recipe((0.12, 0.68))
-"""Recipe of images that no search may follow: damaged, begun with earlier last states, or with fixed channels."""
+"""Recipe of images that cannot be searched: with damage, a sample pool or fixed channels."""
 
 
 def robust(config: Config) -> Recipe:
-    """Return the recipe `robust` of a configuration."""
+    """Return the variant of the recipe `robust` for a configuration."""
     task = config.task
     if not task.is_fixed:
         return _RULE
@@ -160,19 +160,19 @@ def robust(config: Config) -> Recipe:
         return _ASYNCHRONOUS if config.train.asynchronous else _BOARD
     if not config.can_be_searched:
         return _UNSEARCHED
-    # Zeros get signals from the whole border, one cell sends few.
+    # On a grid of zeros, signals come from the whole border; a single cell sends few.
     if task.start == "zeros":
         return _BORDERED
     return _LARGE if task.height * task.width * task.loss_channels > LARGE else _GROWN
 
 
 def usual(config: Config) -> str:
-    """Return the default recipe: a configuration with its own schedule of deciding gates stays as it is."""
+    """Return the default recipe: `paper` for a configuration with its own hardening or search, else `robust`."""
     return "paper" if config.hardening.share or config.search.begin else "robust"
 
 
 def applied(name: str, config: Config) -> Config:
-    """Apply the recipe of this name to `config`, which has the run's epochs. Raises ConfigError for an unknown name."""
+    """Apply the recipe `name` to `config`, which must have the run's epochs. Raises ConfigError for an unknown name."""
     if name not in RECIPES:
         raise ConfigError(f"There is no recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":

@@ -6,7 +6,7 @@
     [project.entry-points."difflogic.tasks"]
     maze = "my_package.tasks:Maze"
 
-makes the class `Maze` the task `my-package:maze`. Nothing else names a task: no text of a user or a file is imported.
+registers the class `Maze` as the task `my-package:maze`. Only entry points are imported, never text of a user or file.
 """
 
 import dataclasses
@@ -27,19 +27,19 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_task(name: str) -> bool:
-    """Return whether a name is one of a task: names of presets have no colon."""
+    """Return whether a name is a task's, which has a colon, and not a preset's."""
     return ":" in name
 
 
 def names() -> list[str]:
-    """Return the installed tasks in order, without loading them."""
+    """Return the sorted names of the installed tasks, without loading the tasks."""
     return sorted(_installed())
 
 
 def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task of this name with `settings`, and with its own settings among the fields `task` of [task].
+    """Return the task `name` with `settings`, and with those fields of [task] in `task` that are its settings.
 
-    Raises ConfigError if it is not installed or takes other settings, FaultyTaskError if it cannot be used.
+    Raises ConfigError if the task is not installed or has no such setting, FaultyTaskError if its code fails.
     """
     installed = _installed()
     distribution, _, own = name.rpartition(":")
@@ -62,13 +62,13 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
 def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
     """Return the configuration of a task, and the fields of a request without the task's settings.
 
-    `source` is the task's name or a configuration that names it. Its samples are drawn here. Raises ConfigError,
-    DataError, FaultyTaskError, LimitError.
+    `source` is the task's name or a configuration with that name. Draws the samples, unless a configuration has their
+    hash and nothing changes. Raises ConfigError, DataError, FaultyTaskError, LimitError.
     """
     if "plugin" in fields:
         raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
     plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
-    # A value that is no table is refused when the configuration is built.
+    # A value that is not a table is rejected when the configuration is built.
     others = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
     task, data = (others[name] if isinstance(others.get(name), dict) else {} for name in ("task", "data"))
     own = find(plugin.name, plugin.settings, task)
@@ -81,7 +81,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
     settings, count = [task.pop(name) for name in own.takes & set(task)], data.pop("samples", None)
     if isinstance(source, str):
         return own.config(count), others
-    # A configuration with a hash means these samples; one of `difflogic init` leaves them open.
+    # A hash in the configuration requires these samples; a file of `difflogic init` has no hash.
     if source.data.sha256 and not settings and count is None:
         return source, others
     samples = own.drawn(source.data.samples if count is None else count)
@@ -89,7 +89,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
 
 
 def given(task: Task) -> OwnTask:
-    """Return a task that code made, named as a distribution registers its class, or by the class."""
+    """Wrap a task object under the name that a distribution registers for its class, or else the name of the class."""
     cls = type(task)
     value = f"{cls.__module__}:{cls.__qualname__}"
     name = next((known for known, entry in _installed().items() if entry.value == value), cls.__name__)
@@ -97,7 +97,7 @@ def given(task: Task) -> OwnTask:
 
 
 def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task that a configuration names. Raises ConfigError if it is not installed, and as `find` does."""
+    """Return the task that a configuration names. Raises what `find` raises, ConfigError for a Trainer's task."""
     if not is_task(plugin.name):
         raise ConfigError(
             f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "
@@ -112,5 +112,5 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def _normalised(distribution: str) -> str:
-    """Return the name as package indexes write it: `My.Package` becomes `my-package`."""
+    """Return the name of a distribution in the form of package indexes: `My.Package` becomes `my-package`."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,7 +1,7 @@
 """Requests for training, each of whose options is declared here once.
 
-The option of the command line, the field of the API and of its OpenAPI document, the control of the page's form, the
-entry of a sweep's file, and the line of the reference all come from a declaration.
+A declaration yields the option of the command line, the field of the API and its OpenAPI document, the control of the
+page's form, the entry of a sweep's file, and the line of the reference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:  # what their annotations name: NumPy is not imported for the help of a co
 
 @dataclass(frozen=True)
 class Option:
-    """Option of a request as it was declared, for commands, the API, the form and the reference."""
+    """Declaration of an option of a request, for commands, the API, the form and the reference."""
 
     about: str
     """Meaning of the option, in one sentence without its full stop."""
@@ -42,19 +42,19 @@ class Option:
     metavar: str | None = None
     """Name of the option's value in the help of a command."""
     usual: str | None = None
-    """Description of the default; None: the value is clear."""
+    """Description of the default; None if the default value is clear."""
     flag: Any = None
-    """Value of the option if the command line has the option without a value."""
+    """Value of the option if a command line names the option without a value."""
     of_agents: bool = True
     """True if the option applies to agents too."""
     of_trials: bool = False
-    """True if the option is the same for all trials of a sweep, and an entry of its file."""
+    """True if the option applies to all trials of a sweep alike, and the sweep's file may set it."""
     is_file: bool = False
     """True if the option is a file, which a command reads on its machine and a form uploads."""
     is_local: bool = False
-    """True if the option is only for training on this machine, and never sent to a server."""
+    """True if the option is only for training on this machine and is never sent to a server."""
     sent: Limits | None = None
-    """Limits in a request to a server, if others apply on this machine: no path is ever sent."""
+    """Limits in a request to a server, if they differ from `limits`: for example, no path is ever sent."""
     needs: str | None = None
     """Name of an option that this option requires."""
     implies: str | None = None
@@ -83,7 +83,7 @@ class Option:
 
 
 def option(about: str, limits: Limits | None = None, *, default: Any = None, **more: Any) -> Any:
-    """Declare a field of a request with the fields of `Option`."""
+    """Declare a field of a request; the arguments are fields of `Option`."""
     declared = Option(about, limits, **more)
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": declared})
 
@@ -92,7 +92,7 @@ _target, _sweep = partial(option, group="target", of_agents=False), partial(opti
 
 
 def options(cls: type) -> list[Option]:
-    """Return the options of a request, or of a part of one, in order."""
+    """Return the options that a class of requests declares, in order."""
     return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
 
 
@@ -109,7 +109,7 @@ def _options(cls: type) -> list[Option]:
 
 
 class Request(Section):
-    """Part of a request. Messages name its options in backticks, for which a command writes `--until-solved`."""
+    """Base class of requests. Messages name options in backticks, which a command replaces, as in `--until-solved`."""
 
     def called(self, name: str) -> str:
         return f"`{name}`"
@@ -129,19 +129,19 @@ class Request(Section):
             if option.needs is not None and option.is_in(self) and not getattr(self, option.needs):
                 raise UsageError(f"`{name}` is only for `{option.needs}`: give that too.")
             for other, why in option.excludes.items():
-                # An option that is false or 0 requests nothing, but an excluded one counts even if it is set to 0.
+                # An option that is false or 0 excludes nothing, but an excluded option counts even if its value is 0.
                 if getattr(self, name) and declared[other].is_in(self):
                     name = implied.get(name, name)
                     raise UsageError(f"`{name}` and `{other}` do not go together: {why}. Drop one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a part of what `to_dict` returns. Raises ConfigError, UsageError."""
+        """Make a request from the result of `to_dict`. Raises ConfigError, UsageError."""
         request: Self = build(cls, data)
         return request
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults, as JSON holds them."""
+        """Return the options that differ from their defaults, as JSON values."""
         return {o.name: _plain(getattr(self, o.name)) for o in options(type(self)) if o.is_in(self)}
 
 
@@ -168,7 +168,7 @@ class SweepRequest(Request):
 
 
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval")
-"""Fields of `train` that are options of commands and functions too."""
+"""Fields of `[train]` that are also options of commands and functions."""
 
 
 def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
@@ -180,18 +180,18 @@ def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
 
 
 JOB_ID = "[a-z2-7]{16}"
-"""Pattern of an id of a job."""
+"""Regular expression of job ids."""
 _OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
 _ONE_RUN = "they are for a single run, and this makes several attempts"
 
 
 @section
 class TrainRequest(Request):
-    """Request of a training: its task, its options and its end. `config.customise.configure` makes its configuration.
+    """Request for a training: task, options and stopping conditions. `customise.configure` makes its configuration.
 
         TrainRequest("lizard", target=Path("cat.png"), size=Size(24, 24), set={"train": {"epochs": 1000}}, restarts=2)
 
-    None leaves a value to the preset or configuration.
+    An option that is None has the value of the preset or configuration.
     """
 
     preset: str | None = option("A preset of automata or agents", group="what")
@@ -279,11 +279,11 @@ class TrainRequest(Request):
         default=False, group="harden", is_local=True,
     )  # fmt: skip
     table: LabelledTable | None = None
-    """Samples of a classifier: `label` of a command."""
+    """Rows with labels for a classifier, which commands read with `--data` and `--label`."""
 
     @classmethod
     def of(cls, **arguments: Any) -> Self:
-        """Return the request for arguments of a Python function; None is left out. Raises UsageError, ConfigError."""
+        """Return the request for a Python function's arguments, ignoring None. Raises UsageError, ConfigError."""
         check_names(arguments, [*(field.name for field in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
         arguments = {name: value for name, value in arguments.items() if value is not None}
         if (test := arguments.pop("test", None)) is not None:
@@ -297,14 +297,14 @@ class TrainRequest(Request):
         return cls(**arguments)
 
     def check_kind(self, of_agents: bool) -> None:
-        """Raise UsageError for an option that agents do not have, if agents are trained."""
+        """Raise UsageError if agents are trained and the request sets an option that is only for automata."""
         for option in options(type(self)) if of_agents else []:
             if not option.of_agents and option.is_in(self):
                 raise UsageError(f"`{option.name}` is for automata, and this trains agents: drop it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a request as JSON holds it: limits and sizes as texts, no files. Raises ConfigError, UsageError."""
+        """Make a request from JSON data, in which limits and sizes are texts. Raises ConfigError, UsageError."""
         expected = [option.name for option in options(cls) if not option.is_file and not option.is_local]
         for name in data:
             if name not in expected:
@@ -325,28 +325,28 @@ class TrainRequest(Request):
         return replace(request, config=any_config(config))
 
     def configured(self, config: Document) -> Self:
-        """Return the request for this configuration, instead of a preset, a target and their options."""
+        """Return the request with this configuration in place of its preset, its target and their options."""
         defaults = {option.name: option.default for option in options(type(self)) if option.group in ("what", "target")}
         return replace(self, **defaults | {"config": config})
 
     @property
     def resumable(self) -> Self:
-        """Request that is saved with a run, without values that a resumed run reads from its folder or receives."""
-        # A limit of time begins again when a run is resumed, one of epochs counts all of them.
+        """Request to save with a run, without values that a resumed run reads from its folder or receives again."""
+        # A time limit begins again when a run is resumed; a limit of epochs counts all epochs since the beginning.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
         request = self.configured(self.whole)
         return replace(request, engine=None, init_from=None, starts=None, table=None, within=within)
 
     @property
     def whole(self) -> Config | PolicyConfig:
-        """Configuration, which a request has once it is trained: see `configured`."""
+        """Configuration of the request, which `configured` sets. Raises UsageError before that."""
         if self.config is None:
             raise UsageError("This request has no configuration yet: config.customise.configure makes it.")
         return cast("Config | PolicyConfig", self.config)
 
     @property
     def solved_models(self) -> int:
-        """Number of solved models that ends it, or 0; attempts end with the first, unless more are asked for."""
+        """Number of solved models that ends the training, or 0 for none; by default 1 if there are restarts."""
         # A run without restarts continues to its last epoch, in which more gates may converge.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 

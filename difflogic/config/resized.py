@@ -10,10 +10,10 @@ from difflogic.errors import ConfigError
 
 
 def resized(config: Config, height: int, width: int) -> Config:
-    """Return the same experiment on another grid, without damage and growth.
+    """Return the same experiment on another grid, without damage, faults and growth.
 
-    An image lies in the middle, with 0 around it, and a start from all boards becomes random. Raises ConfigError for a
-    grid below 3x3, or smaller than an image.
+    Images are padded with 0 on all sides, and random initial states replace all boards. Raises ConfigError for a grid
+    below 3x3, or smaller than an image.
     """
     task, same = config.task, (height, width) == (config.task.height, config.task.width)
     wide = replace(
@@ -30,12 +30,12 @@ def resized(config: Config, height: int, width: int) -> Config:
         stuck_gates=0.0,
         stuck_list=(),
     )
-    # Smaller grids belong to training: the sides of a board of 16 do not fit one of 3.
+    # Growth belongs to training, and its sides may exceed the new grid: a side of 8 does not fit a grid of 3.
     return replace(config, task=wide, growth=GrowthConfig())
 
 
 def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
-    """Pad an image so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
+    """Pad an image so that its cell (h//2, w//2) becomes cell (H//2, W//2) of the grid, the place of a seed."""
     if not rows:
         return rows
     if len(rows) > height or len(rows[0]) > width:
@@ -50,5 +50,5 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
 
 
 def knows_larger_grids(task: TaskConfig) -> bool:
-    """Return whether the target is defined on a larger grid, as a board or an image that grows from its middle is."""
+    """Return whether a larger grid has a target too: a checkerboard, or an image that grows from its middle."""
     return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))

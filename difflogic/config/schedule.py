@@ -13,14 +13,14 @@ from difflogic.config.train import GrowthConfig, HardeningConfig, ScheduleConfig
 from difflogic.core import prng
 
 LENGTHS = 1, 1, 4, 8
-"""Factors of the length of training before a search, for each attempt in turn: a small image is learned soon or with
-other wiring, and the time that another one takes is not known."""
+"""Factors of the length of training before a search, by attempt. A small image is learned soon or with another wiring;
+the time that other images need is not known."""
 STREAM = 0x72657374
-"""`fold_in` data of the first restart's seed ("rest"); later ones follow."""
+"""`fold_in` data of the first restart's seed ("rest" in ASCII); each later restart adds 1."""
 
 
 def is_evaluated(epoch: int, interval: int) -> bool:
-    """Return whether an epoch is on the schedule: the first, and multiples of `interval`. The last is added to it."""
+    """Return whether the schedule evaluates an epoch: the first and multiples of `interval`. Callers add the last."""
     return epoch == 1 or epoch % interval == 0
 
 
@@ -31,7 +31,7 @@ def next_stop(epoch: int, total: int, eval_interval: int) -> int:
 
 
 def at_stage(config: Config, stage: int) -> Config:
-    """Return the configuration of a stage, without growth."""
+    """Return the configuration of one stage of growth, with the grid of this stage in [task]."""
     # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
     height, width, steps = _grids(config)[stage]
     return config.with_(growth=GrowthConfig(), task={"height": height, "width": width, "steps": steps})
@@ -45,7 +45,7 @@ def _grids(config: Config) -> list[tuple[int, int, int]]:
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
-    """Return the last epoch before each stage, whose losses differ, with a description; none for a single stage."""
+    """Return the last epoch before each stage and a description; losses of stages differ. Empty for one stage."""
     stages: list[tuple[int, str]] = []
     if config.growth.until:
         words = [f"{width}x{height}, {steps} steps" for height, width, steps in _grids(config)]
@@ -56,13 +56,13 @@ def marks(config: Config) -> list[tuple[int, str]]:
 
 
 def cells(config: Config, epoch: int) -> int:
-    """Return the number of cells of the grid of an epoch, counted from 1."""
+    """Return the number of cells of the grid in an epoch, counted from 1."""
     height, width, _ = _grids(config)[bisect_right(config.growth.until, epoch - 1)]
     return height * width
 
 
 def effort(config: Config | PolicyConfig, epochs: int) -> float:
-    """Return the cost of this number of epochs, in epochs of the complete task: a smaller grid counts as its share.
+    """Return the cost of the first `epochs` in epochs on the task's grid; an epoch on a smaller grid costs a fraction.
 
     Example: an epoch on 8x8 cells with 9 steps counts as 576 / 5120 = 0.1125 of one on 16x16 with 20.
     """
@@ -72,7 +72,7 @@ def effort(config: Config | PolicyConfig, epochs: int) -> float:
 
 
 def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
-    """Return the maximum number of epochs, at most the run's, that cost at most `limit` epochs of the complete task."""
+    """Return the maximum number of the run's epochs that together cost at most `limit` epochs on the task's grid."""
     if isinstance(config, PolicyConfig):
         return min(int(limit), config.epochs)
     done = 0
@@ -85,7 +85,7 @@ def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
 
 
 def _shares(config: Config) -> list[tuple[int, int, float]]:
-    """Return by stage the epochs after which it begins and ends, and the cost of an epoch as a share of the task's."""
+    """Return for each stage the epoch before it, its last epoch, and an epoch's cost relative to the task's grid."""
     sizes = [math.prod(grid) for grid in _grids(config)]
     ends = (0, *config.growth.until, max(MOST, config.train.epochs))
     return [(first, last, size / sizes[-1]) for (first, last), size in zip(pairwise(ends), sizes, strict=True)]
@@ -95,17 +95,17 @@ def seed_of(seed: int, attempt: int) -> int:
     """Return the seed of an attempt, counted from 0; the first one has the seed of the run."""
     if not attempt:
         return seed
-    # The next seeds belong to the population of the run, so restarts draw theirs from far away.
+    # The next seeds belong to the run's population, so that restarts derive distant seeds.
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
 def attempt_of(config: Config | PolicyConfig, number: int, epochs: int) -> Config | PolicyConfig:
     """Return the configuration of an attempt, counted from 0, with fewer `epochs` than the run.
 
-    If training ends with a search, its schedule shrinks, so that there is time for the search, and is extended by
-    LENGTHS. Every second attempt at a rule with hardening searches from the first epoch: a parity has no gradient, as
-    each value is right as often as wrong whatever the others are, but a search that accepts equally good circuits
-    finds one in a second.
+    If training ends with a search, the schedule shrinks with the epochs to leave time for the search, and LENGTHS
+    extends the training before it. Every second attempt at a rule with hardening searches from the first epoch. A
+    parity has no gradient, since no single input is correlated with the result, but a search that accepts equally
+    good circuits learns a parity in a second.
     """
     cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(epochs)
     if isinstance(cut, PolicyConfig):
@@ -120,8 +120,8 @@ def attempt_of(config: Config | PolicyConfig, number: int, epochs: int) -> Confi
     begin = max(begin, min(length * begin, config.epochs // 2))
 
     def shrunk(span: ScheduleConfig | HardeningConfig) -> dict[str, int]:
-        # For example from epoch 101 to 400 of 500: from 50 to 200 of 250. A span is rounded to both sides, so that it
-        # is not empty even in a single epoch.
+        # For example, 101 to 400 of 500 epochs becomes 50 to 200 of 250. Begin is rounded down and end up, so that the
+        # span is not empty even in a single epoch.
         return {"begin": span.begin * epochs // config.epochs, "end": math.ceil(span.end * epochs / config.epochs)}
 
     return cut.with_(

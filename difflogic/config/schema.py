@@ -1,4 +1,4 @@
-"""Configuration of automata: what to train and how, as frozen dataclasses that read and write TOML.
+"""Configuration of automata and their training, as frozen dataclasses that read and write TOML.
 
 Axis letters: `B` batch, `H` rows, `W` columns, `C` channels (bits of a cell), `K` perception kernels, `S` outputs of
 one perception kernel, `T` CA steps, `M` models (population).
@@ -34,7 +34,7 @@ FORMAT = 1
 class Config(Document):
     """Configuration of one run: the circuit, its task and how it is trained, under a name and a seed.
 
-    It cannot be changed; `with_` makes another one. The page about configurations and the file that `difflogic init`
+    It is immutable; `with_` returns a changed copy. The page about configurations and the file that `difflogic init`
     writes explain every field.
 
         >>> config = difflogic.presets.checkerboard(small=True).with_(seed=7, train={"epochs": 9})
@@ -134,7 +134,7 @@ class Config(Document):
             "A rule needs fresh initial states, but a pool stores later states: set pool.size to 0, "
             f'or another target than "rule", got pool.size {size}.',
         )
-        # A power of two, so that a place in a part is some low bits of one random word.
+        # A power of two, so that low bits of one random word are an index in a part.
         part, rest = divmod(size, batch)
         require(
             rest == 0 and part.bit_count() == 1,
@@ -186,17 +186,17 @@ class Config(Document):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
+        """Return plain dicts, lists, numbers and strings for TOML and JSON, with `format` first."""
         return {"format": FORMAT, **plain(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
-        """Make a configuration of what `to_dict` returns. Raises ConfigError for wrong fields or another format."""
+        """Make a configuration from the result of `to_dict`. Raises ConfigError for wrong fields or another format."""
         if isinstance(data, dict):  # anything else is refused by `build`
             if data.get("kind") == POLICY:
                 raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
             data = dict(data)
-            # A file that is written by hand may lack it.
+            # A hand-written file may lack the format.
             written = data.pop("format", FORMAT)
             if type(written) is not int or written != FORMAT:
                 raise ConfigError(

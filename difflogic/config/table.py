@@ -1,4 +1,4 @@
-"""Labelled tables, which classifiers learn. A run keeps its table in `data.npz`."""
+"""Labelled tables, from which classifiers learn. A run stores its table in `data.npz`."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from difflogic.system.brief import brief
 from difflogic.system.cache import warn
 
 LEAST_ROWS = 3
-"""Minimum number of rows of a class: one each to learn from, to choose by, and to hold out."""
+"""Minimum number of rows of a class: one each for training, validation and the held-out part."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
 """Maximum length of the name of a column or class in a circuit."""
 LARGEST = float(np.finfo(np.float32).max)
 """Maximum absolute value of a feature, as the mean and spread of columns are float32."""
 _HASHED = 4096
-"""Number of rows that are hashed at once."""
+"""Number of rows in each update of the hash."""
 LEAST_COUNTED = 8
-"""Number of rows from which a column of ascending numbers is no coincidence."""
+"""Minimum number of rows for the warning that a column counts the rows."""
 Numbers = npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 
 
 class Parts(NamedTuple):
-    """Numbers of the rows of each part, ascending."""
+    """Ascending indices of the rows in each part of a table."""
 
     learned: Integers
     validation: Integers
@@ -49,9 +49,9 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Rows of numbers, and the class of each.
+    """Table with a class for each row of numbers.
 
-    `of` makes one of arrays, and `load_table` of a file.
+    Use `of` to create a table from arrays, and `load_table` to read a file.
 
         >>> table = difflogic.LabelledTable.of(np.arange(8.0).reshape(8, 1), ["low"] * 4 + ["high"] * 4)
         >>> table.classes
@@ -74,7 +74,7 @@ class LabelledTable:
     def of(
         cls, x: npt.ArrayLike, labels: npt.ArrayLike, features: Sequence[str] | None = None, label: str = "label"
     ) -> LabelledTable:
-        """Return a table of numbers `[N, D]` and labels `[N]`. Raises DataError."""
+        """Make a table from numbers `[N, D]` and labels `[N]`. Raises DataError."""
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
             raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
@@ -102,7 +102,7 @@ class LabelledTable:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the rows, labels and names, which does not depend on the file."""
+        """SHA-256 of the rows, labels and names, independent of the format of their file."""
         digest = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
         for first in range(0, len(self), _HASHED):
             digest.update(self.x[first : first + _HASHED].astype("<f8").tobytes())
@@ -110,12 +110,12 @@ class LabelledTable:
         return digest.hexdigest()
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the section `table` of a configuration for it."""
+        """Return the fields of the section `[table]` that describe this table."""
         return {"sha256": self.sha256, "rows": len(self), "test": self.tests, "label": self.label,
                 "features": list(self.features), "classes": list(self.classes)}  # fmt: skip
 
     def with_test(self, test: LabelledTable) -> LabelledTable:
-        """Return this table with a test set. Raises DataError if that lacks a column, or has another class."""
+        """Return this table with a test set appended. Raises DataError if `test` lacks a column or has a new class."""
         x, y = test.as_known(self.features, self.classes)
         if (y < 0).any():
             unknown = next(name for name in test.classes if name not in self.classes)
@@ -126,7 +126,7 @@ class LabelledTable:
         return replace(self, x=np.concatenate([self.x, x]), y=np.concatenate([self.y, y]), tests=len(test))
 
     def require_learnable(self) -> None:
-        """Raise DataError if there is nothing to distinguish, or too little to learn and test a class."""
+        """Raise DataError if there is one class or too many, a class has too few rows, or no feature varies."""
         counts = np.bincount(self.y[: len(self) - self.tests])
         rarest = self.classes[int(counts.argmin())]
         if len(counts) == 1:
@@ -143,7 +143,7 @@ class LabelledTable:
             raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
 
     def parts(self, shares: TableConfig) -> Parts:
-        """Return the rows to learn, to choose among seeds, and to hold out: the same share of each class."""
+        """Split the rows into training, validation and held-out rows, with the same shares of each class."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
         others = len(self) - shares.test
         parts: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
@@ -156,11 +156,11 @@ class LabelledTable:
         return Parts(*(np.sort(np.concatenate(part)) for part in parts))
 
     def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
-        """Return at most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
+        """Return at most `bits` thresholds for each feature: midpoints between values in `rows`, near quantiles."""
         return [_thresholds(self.x[rows, column].astype(np.float64), bits) for column in range(self.x.shape[1])]
 
     def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
-        """Return these features, and labels as indices of `classes` or -1. Raises DataError if a feature is missing."""
+        """Return columns by name, and labels as indices of `classes` or -1. Raises DataError for a missing column."""
         if missing := [name for name in features if name not in self.features]:
             raise DataError(
                 f"The table has no column {missing[0]}, which is read{hint(missing[0], self.features)}: expected "
@@ -170,7 +170,7 @@ class LabelledTable:
         return self.x[:, [self.features.index(name) for name in features]], places[self.y]
 
     def encode(self) -> bytes:
-        """Return the content of a file that `of_run` reads."""
+        """Return the table as the content of an `.npz` file, which `of_run` reads."""
         file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": self.y, "label": np.array(self.label)}
         np.savez_compressed(file, features=np.array(self.features), classes=np.array(self.classes), **arrays)
@@ -188,7 +188,7 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
 
 
 def decoded(source: Path | IO[bytes]) -> LabelledTable:
-    """Return the table of a file with the content that `encode` returns. Raises DataError for any other file."""
+    """Return the table from a file with content from `encode`. Raises DataError for any other file."""
     arrays = array_files.read_arrays(source)
     try:
         features, classes = ([str(text) for text in arrays[name].tolist()] for name in ("features", "classes"))
@@ -212,13 +212,13 @@ def load_table(path: Path | str, label: str = "label") -> LabelledTable:
         path: The file, which may be compressed as .gz. Columns are separated by commas, semicolons or tabs. A first
             column without a name is left out. The labels of `train-images-idx3-ubyte` are read from the file
             `train-labels-idx1-ubyte` next to it.
-        label: The column, or the array, of the labels.
+        label: Name of the column or array with the labels.
 
     Returns:
         The table.
 
     Raises:
-        DataError: The file cannot be read, a value is missing or no number, or there are no two classes to tell apart.
+        DataError: The file cannot be read, there is no such label, or a value is missing or not a number.
     """
     path = Path(path)
     try:
@@ -228,7 +228,7 @@ def load_table(path: Path | str, label: str = "label") -> LabelledTable:
 
 
 def label_of(path: Path, features: Sequence[str]) -> str:
-    """Return the only column of a file that is none of these features. Raises DataError if there is no single one."""
+    """Return the name of the only column that is not in `features`. Raises DataError unless there is exactly one."""
     if array_files.is_idx(path):
         return "label"
     names = array_files.names(_npz(path)) if _is_npz(path) else csv_rows.read(path)[0][1]
@@ -239,7 +239,7 @@ def label_of(path: Path, features: Sequence[str]) -> str:
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file has rows with labels, whatever is asked for: a .csv or an IDX file."""
+    """Return whether files of this format are always labelled tables: .csv and IDX, unlike .npz."""
     return _suffix(path) == ".csv" or array_files.is_idx(path)
 
 
@@ -300,11 +300,11 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 """Texts that stand for a missing value."""
 _TRUTH = (("false", "true"), ("no", "yes"), ("f", "t"), ("n", "y"))
-"""Texts that stand for 0 and 1, if a column holds nothing else."""
+"""Pairs of texts that mean 0 and 1 in a column without other texts."""
 
 
 def _numbers(column: str, lines: Sequence[int], texts: Sequence[str]) -> list[float]:
-    """Return the values of a column, of which true or yes is 1, false or no 0. Raises DataError."""
+    """Convert the texts of a column to numbers; true and yes become 1, false and no 0. Raises DataError."""
     values = {text.lower() for text in texts}
     for no, yes in _TRUTH:
         if values <= {no, yes}:
@@ -335,12 +335,12 @@ def _thresholds(column: npt.NDArray[np.float64], bits: int) -> list[float]:
 
 
 def _text(label: Any) -> str:
-    """Return a label as text: 1.0 is 1, as a program may write either."""
+    """Return a label as text, with 1.0 as 1, since programs write the same label in both forms."""
     return re.sub(r"^(-?\d+)\.0+$", r"\1", str(label))
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Return a key that sorts numbers by size, before texts, which are not finite."""
+    """Return a sort key, which orders numbers by size before all texts, and the number, infinite for a text."""
     try:
         return False, float(text)
     except ValueError:
@@ -348,7 +348,7 @@ def _as_number(text: str) -> tuple[bool, float]:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return the word of each name. Raises DataError if two are the same."""
+    """Return the identifier `_word` of each name. Raises DataError if two names have the same identifier."""
     words = {_word(name, stem): name for name in names}
     for name in names:
         if words[_word(name, stem)] != name:
@@ -357,11 +357,11 @@ def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
 
 
 def _word(name: str, stem: str) -> str:
-    """Return a name that other programming languages allow: petal_length_cm for `petal length (cm)`, class_3 for 3."""
+    """Return an identifier for a name: petal_length_cm for `petal length (cm)`, class_3 for 3 and the stem `class`."""
     text = re.sub(r"^-(?=[\d.])", "minus ", name)
     word = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
     word = word if word[:1].isalpha() else f"{stem}_{word}".rstrip("_")
-    # Names may differ in lost characters, as <=50 and >50, A+ and A-, or letters of another script do.
+    # A hash separates names that differ only in removed characters: <=50 and >50, A+ and A-, letters of other scripts.
     if len(word) > MOST_LETTERS or not re.fullmatch(r"\w+([ \-./:,_()\[\]]+\w+)*[)\]]?", text, re.ASCII):
         word = f"{word[: MOST_LETTERS - 7]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
     return word

@@ -9,7 +9,7 @@ from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 
 MIN_SIDE = 3
-"""Smallest side of a grid, below which a neighbourhood would have a cell twice; a line has one row."""
+"""Minimum side of a grid, since smaller neighbourhoods would contain a cell twice; a line has one row."""
 MAX_SIDE = 2**16
 SIDE = between(MIN_SIDE, MAX_SIDE)
 
@@ -23,14 +23,14 @@ ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True a
 TARGETS = ("checkerboard", "picture", "rule", "data")
 STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
-"""Maximum number of cells of a grid for `boards`."""
+"""Maximum number of cells of a grid for the initial states `boards`."""
 _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
-"""Stuck cell: row, column and value."""
+"""Pattern of a stuck cell: row, column and value."""
 
 
 @section
 class TaskConfig(Section):
-    """`[task]`: initial state, grid, events on the way, and target after T steps."""
+    """`[task]`: initial state, grid, damage and faults, and target after T steps."""
 
     target: str = field(
         "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
@@ -89,7 +89,7 @@ class TaskConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # An unused value is refused, not silently ignored.
+        # An unused value is rejected, not silently ignored.
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             is_given, is_needed = bool(getattr(self, name)), used == name.removeprefix("start_")
             require(is_given or not is_needed, f"{name} is missing: {_user_of(name)} needs it.")
@@ -143,7 +143,7 @@ class TaskConfig(Section):
             )
 
     def _check_steps(self) -> None:
-        # An engine goes through the steps once, forwards, and stops at each that is named.
+        # The lists must ascend, since an engine runs the steps once and pauses at each listed step.
         require_ascending("loss_steps", self.loss_steps, 1, self.steps)
         require(
             not self.loss_steps or self.loss_steps[-1] == self.steps,
@@ -157,7 +157,7 @@ class TaskConfig(Section):
 
     @property
     def judged_steps(self) -> tuple[int, ...]:
-        """CA steps after which the loss is taken."""
+        """CA steps after which the loss compares the state with the target."""
         return self.loss_steps or (self.steps,)
 
     @property
@@ -166,7 +166,7 @@ class TaskConfig(Section):
         return self.width if self.height == 1 else min(self.height, self.width)
 
     def on_side(self, side: int) -> tuple[int, int]:
-        """Return height and width of a smaller grid; a line stays a line."""
+        """Return height and width of a grid with this side; a line keeps its single row."""
         return (1 if self.height == 1 else side), side
 
     @property
@@ -182,24 +182,24 @@ class TaskConfig(Section):
 
     @property
     def faulty(self) -> bool:
-        """True if faults change states on the way: bit flips, or stuck cells."""
+        """True if faults change states between steps: bit flips, or stuck cells."""
         return bool(self.flip or self.stuck_cells or self.stuck_list)
 
     @property
     def disturbed(self) -> bool:
-        """True if damage or faults change states on the way."""
+        """True if damage or faults change states between steps."""
         return bool(self.damage_steps) or self.faulty
 
     @property
     def can_grow(self) -> bool:
-        """True if smaller grids can prepare it: an image has one size, and events belong to its own steps."""
+        """True if training can begin on smaller grids: not for images of one size, nor with damage or faults."""
         is_plain = not self.loss_steps and not self.disturbed
         return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 
 
 @section
 class DataConfig(Section, path="data."):
-    """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
+    """`[data]`: the samples of the target `data`, which a run stores in data.npz."""
 
     sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
     samples: int = field("Samples, N", WHOLE, default=0)
@@ -210,7 +210,7 @@ class DataConfig(Section, path="data."):
 
 @section
 class PluginConfig(Section, path="plugin."):
-    """`[plugin]`: the task in Python, from which everything else of a run follows."""
+    """`[plugin]`: the task in Python that draws the samples, with its version and settings."""
 
     name: str = field("The task in Python, DISTRIBUTION:NAME by its entry point; empty: `data` has samples", default="")
     version: str = field("The task's own version", default="")

@@ -1,4 +1,4 @@
-"""Configurations as TOML files for people: fields that differ from the defaults, each with an explanation."""
+"""Writer of commented TOML files: the fields of a configuration that differ from defaults, with explanations."""
 
 import dataclasses
 import textwrap
@@ -14,9 +14,9 @@ WIDTH = 100
 
 
 def commented(config: Document, opening: str, task: Section | None = None) -> str:
-    """Return TOML that `from_toml` reads back as `config`, without fields that have their defaults.
+    """Return `config` as TOML for `from_toml`, without fields that have their defaults.
 
-    `opening` is its first comment; `task` the task in Python whose settings `config` has, which are all explained.
+    `opening` is the first comment. If `task` is a task in Python, all of its settings are written and explained.
     """
     about = "The form of this file, by which later versions know how to read it."
     fields = {field.name for field in dataclasses.fields(config)}
@@ -26,7 +26,7 @@ def commented(config: Document, opening: str, task: Section | None = None) -> st
 
 
 def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
-    # In TOML a value after `[model.update]` would be a field of that table, so that a table's values come first.
+    # In TOML a value after `[model.update]` would be a field of that table, so values come before tables.
     fields = [field for field in dataclasses.fields(section) if getattr(section, field.name) != field.default]
     tables = [field for field in fields if isinstance(getattr(section, field.name), Section | Table)]
     for field in fields:

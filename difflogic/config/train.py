@@ -14,12 +14,12 @@ from difflogic.config.fields import Section, field, require, require_ascending, 
 from difflogic.config.limits import BELOW_ONE, COUNT, MOST, NOT_NEGATIVE, SHARE, UP_TO_ONE, WHOLE, one_of
 
 HARDENING_EPOCHS = 1 << 16
-"""The share of hardened gates grows in fewer epochs than this."""
+"""Exclusive limit of the number of epochs in which the share of hardened gates grows."""
 
 
 @section
 class TrainConfig(Section):
-    """`[train]`: the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
+    """`[train]`: epochs, batch, asynchrony and evaluations. One epoch is one optimiser step."""
 
     epochs: int = field("Optimiser steps in all", COUNT)
     batch: int = field("Samples per epoch, B", COUNT)
@@ -39,9 +39,9 @@ class TrainConfig(Section):
 
 @section
 class OptimizerConfig(Section):
-    """`[optimizer]`: AdamW, and the clipping before it."""
+    """`[optimizer]`: AdamW, and the clipping of gradients before it."""
 
-    # Unlike `[schedule]`, which says what becomes of it, the learning rate may not be left out.
+    # `[schedule]` changes this learning rate over time.
     lr: float = field("Learning rate of AdamW", NOT_NEGATIVE, default=0.05)
     weight_decay: float = field("Decoupled weight decay of all logits", NOT_NEGATIVE, default=0.01)
     beta1: float = field("Decay of AdamW's first moment", BELOW_ONE, default=0.9)
@@ -57,7 +57,7 @@ class OptimizerConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # A clip of 0 makes every gradient 0; by norm it would divide by it.
+        # A clip of 0 makes every gradient 0; clipping by norm would divide by 0.
         require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 if clip_by is "norm", got 0.')
 
 
@@ -114,7 +114,7 @@ class HardeningConfig(Section, path="hardening."):
 
 @section
 class GrowthConfig(Section, path="growth."):
-    """`[growth]`: smaller grids that are trained on first, one column for each.
+    """`[growth]`: smaller grids for the first epochs, with one entry per list for each grid.
 
     until = [60, 100]    sides = [8, 12]    steps = [9, 14]
 
@@ -137,7 +137,7 @@ class GrowthConfig(Section, path="growth."):
 
 @section
 class SearchConfig(Section, path="search."):
-    """`[search]`: what follows the training of logits, see `difflogic.engine.search`."""
+    """`[search]`: the search that follows the training of logits, see `difflogic.engine.search`."""
 
     begin: int = field("Epochs until gates of the hard circuit are searched one by one; 0: never", WHOLE, default=0)
 

@@ -1,4 +1,4 @@
-"""Values of options: types with a text form, and what users of Python give in place of a value."""
+"""Types of option values that have a text form, and conversion of values that Python users pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Within:
-    """Limit in seconds, or in epochs of all attempts and models together; of both the first that is reached."""
+    """Limit of a training in seconds, in epochs of all attempts and models together, or both: the first one counts."""
 
     seconds: float | None = None
     epochs: int | None = None
@@ -47,7 +47,7 @@ class Within:
         """Return the limit in the form that `parse` reads."""
         parts = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
-            # 60s, 5m and 48h, but 90s: the largest unit of which there are at least two, without a rest.
+            # The largest unit that divides the time, at least twice: 60s, 5m and 48h, but 90s.
             fits = ((3600.0, "h"), (60.0, "m"), (1.0, "s"))
             size, unit = next(u for u in fits if u[1] == "s" or (self.seconds >= 2 * u[0] and not self.seconds % u[0]))
             parts.insert(0, f"{self.seconds / size:.15g}{unit}")
@@ -74,9 +74,9 @@ class Size(NamedTuple):
 
 
 def coerced(name: str, kind: Any, value: Any) -> Any:
-    """Convert the value that a user of Python gives as the option `name`.
+    """Convert the value that a Python user passes for the option `name`.
 
-    Text stands for a path, seconds for a limit, a tuple for a size, a number for a rule, and arrays for an image or
+    Text becomes a path, a number of seconds a limit, a tuple a size, a number a rule, and arrays become an image or
     samples. Raises UsageError, DataError for other types.
     """
     if name == "data":
