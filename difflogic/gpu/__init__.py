@@ -1,1 +1,1 @@
-"""WGSL compute shaders through wgpu: the only package that uses adapters, buffers and dispatches."""
+"""GPU engine: WGSL compute shaders through wgpu. No other package uses adapters, buffers and dispatches."""

@@ -1,7 +1,7 @@
 """List and select adapters, and open a device with portable limits.
 
-Limits of kernels (invocations, bindings) are requested as every WebGPU implementation grants them, so that a kernel
-that exceeds them fails here and not on a user's machine.
+Devices are opened with limits (invocations, bindings) that every WebGPU implementation grants, so that a kernel that
+exceeds them fails here and not on a user's machine.
 """
 
 import functools
@@ -13,16 +13,16 @@ from difflogic.errors import NoAdapterError, first_line
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
 TIMESTAMPS = "timestamp-query"
-"""Only feature that is requested if available: it enables measurements and changes nothing else."""
+"""Only optional feature that is requested: it enables time measurements and changes nothing else."""
 
 PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
-    # With split chunks a kernel takes what its levels need, and the planner checks the limit. All others use 16 KiB.
+    # With split chunks, a kernel uses as much as its levels need, and the planner checks it. All others use 16 KiB.
     "max-compute-workgroup-storage-size": 49152,
     "max-compute-workgroups-per-dimension": 65535,
-    # memory is no matter of portability: large work needs large buffers, and says so where a device lacks them
+    # memory limits need not be portable: large work needs large buffers, and an error names what a device lacks
     "max-storage-buffer-binding-size": (1 << 31) - 4,
     "max-buffer-size": (1 << 31) - 4,
     "max-uniform-buffer-binding-size": 16384,
@@ -36,7 +36,7 @@ NO_ADAPTER = (
 
 @dataclass(frozen=True)
 class Adapter:
-    """Description of an adapter, in the order of `list_adapters`."""
+    """Description of an adapter; `index` is its place in `list_adapters`."""
 
     index: int
     name: str
@@ -55,7 +55,7 @@ class Adapter:
         return self.type == "CPU"
 
     def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
-        """Return the limits to request: the smaller of the adapter's and the portable (or the wanted) ones."""
+        """Return the limits to request: the portable ones, with those in `wanted` replaced, at most the adapter's."""
         return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
 
 
@@ -93,9 +93,9 @@ def _describe(handle: Any) -> dict[str, Any]:
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
-    """Return the adapter with this index or (part of a) name, or the first one without a selector.
+    """Return the first adapter with the index or (part of a) name `selector`, or the first of all for None.
 
-    Raises NoAdapterError if there is none, or only software under `require_hardware`.
+    Raises NoAdapterError if no adapter matches, or with `require_hardware` only software adapters do.
     """
     adapters = list_adapters()
     if not adapters:

@@ -1,4 +1,4 @@
-"""Bindings of the eleven array kernels, and the strides that describe arrays of any shape to them."""
+"""Bindings of the eleven array kernels, and the strides that describe arrays of any shape to these kernels."""
 
 import functools
 import math
@@ -24,7 +24,7 @@ class ArrayKernel:
     bindings: tuple[Binding, ...]
     overrides: tuple[str, ...] = ("WG",)
     ops: tuple[str, ...] = ()
-    """Operations among which the constant `OP` selects."""
+    """Operations from which the constant `OP` selects one by its index."""
 
     @property
     def path(self) -> str:
@@ -56,7 +56,7 @@ KERNELS = {
 
 
 def strides_of(shape: Shape, wanted: Shape) -> Shape:
-    """Return the strides of an array of that shape broadcast to `wanted`: 0 for axes that repeat an entry."""
+    """Return the strides of an array of `shape` that is broadcast to `wanted`: 0 for axes that repeat an entry."""
     strides, stride = [0] * len(wanted), 1
     for axis in range(1, len(shape) + 1):
         size = shape[-axis]
@@ -77,12 +77,12 @@ class Walk:
 
 @functools.lru_cache(maxsize=1024)
 def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
-    """Return the access pattern for a result of these sizes and two operands."""
+    """Return the access pattern for a result of the shape `sizes` and two operands with these strides."""
     axes = _joined_axes(sizes, a_strides, b_strides)
     last = axes[-1]
     repeats = tuple(stride == 0 for stride in last[1:])
-    # By fours, where each operand stays in place along the last axis or goes on entry by entry, and where what is
-    # before ends with a whole four. A list ends where it likes: there are buffers behind it.
+    # Entries are processed in fours if each operand has stride 0 or 1 along the last axis, and all other offsets are
+    # multiples of four. An array with a single axis may have any length, since its buffer is padded.
     whole = len(axes) == 1 or last[0] % 4 == 0
     in_fours = [
         repeat or (last[k] == 1 and all(axis[k] % 4 == 0 for axis in axes[:-1])) for k, repeat in enumerate(repeats, 1)
@@ -102,7 +102,7 @@ def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
 
 def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple[int, ...]]:
     """Return size and both strides of each axis, joining axes that both operands traverse with one stride."""
-    # [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each axis goes on where the one behind it ends: one axis of 24.
+    # Two arrays of shape [2, 3, 4] have strides (12, 4, 1): each axis continues the next one, so they are one of 24.
     axes: list[tuple[int, ...]] = []
     for size, a, b in zip(sizes, a_strides, b_strides, strict=True):
         if size == 1:
@@ -115,7 +115,7 @@ def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple
 
 
 def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:
-    """Return the sizes before, of and behind each run of neighbouring axes that is summed over, the last run first."""
+    """Return `(outer, count, inner)`, the sizes before, of and after each run of adjacent summed axes, last first."""
     runs: list[tuple[int, int, int]] = []
     inner, count = 1, None
     for axis in range(len(shape) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Arrays on a GPU, the implementation of `difflogic.tensor` there: eleven kernels.
+"""Implementation of the arrays of `difflogic.tensor` on a GPU, with eleven kernels.
 
 Each method has the parameters of its NumPy reference in `difflogic.tensor.kernels`. Dispatches are collected and
 submitted together; only `get` waits.
@@ -36,15 +36,15 @@ MOST_KEPT = 1024
 """Maximum number of cached uniforms, and of cached constants."""
 SHARERS = 64
 ENTRIES = 64
-"""Invocations of a workgroup in kernels that sum, and entries that each of them adds, as in the shaders."""
+"""Number of invocations of a workgroup that sums, and number of entries that each adds, as in the shaders."""
 SIDE_BY_SIDE = 8
 """Maximum number of columns that a workgroup sums at once."""
 FEW = 32
-"""Largest length of a row that a single invocation sums."""
+"""Maximum length of a row that a single invocation sums."""
 TILE = 64
-"""Rows and columns of the tile of a product that a workgroup computes, or half of them."""
+"""Number of rows and of columns of the tile of a matrix product that a workgroup computes; twice that if WIDE."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Number of larger tiles from which they are used, on software and on a card; software never uses them."""
+"""Minimum number of WIDE tiles for which they are used, by whether the adapter is software, which never uses them."""
 
 
 class GpuArray:
@@ -92,7 +92,7 @@ class GpuArrays:
         return x
 
     def _upload(self, x: GpuArray, values: Host, purpose: str, first: int = 0) -> None:
-        # An upload overtakes what is not submitted yet, which may read what was in this buffer before.
+        # An upload overtakes dispatches that are not submitted yet, and these may read the previous contents.
         self.flush()
         if values.size:
             self.device.upload(x.lease.buffer, values, purpose, 4 * first)
@@ -105,7 +105,7 @@ class GpuArrays:
         return self.device.download(x.lease.buffer, np.float32, "arrays", 4 * x.size).reshape(x.shape)
 
     def constant(self, value: float, dtype: npt.DTypeLike) -> GpuArray:
-        """Return a scalar, which is uploaded at its first use."""
+        """Return a cached scalar, which is uploaded at its first use."""
         return _kept(self._constants, value, lambda: self.put(np.asarray(value, dtype), "constants"))
 
     def assign(self, x: GpuArray, values: GpuArray | Host) -> None:
@@ -115,7 +115,7 @@ class GpuArrays:
             self._copy(x, values, strides_of(x.shape, x.shape))
 
     def assign_rows(self, first: int, x: GpuArray, rows: Host) -> None:
-        """Overwrite some rows of an array, from the row `first` on."""
+        """Overwrite rows of an array, beginning with row `first`."""
         self._upload(x, rows, "arrays", first * x.size // x.shape[0])
 
     def flush(self) -> None:
@@ -124,19 +124,19 @@ class GpuArrays:
             self.device.queue.submit([encode(self.device, self._pending).finish()])
             self._pending.clear()
 
-    # Work of others
+    # Dispatches and buffers of other code
 
     def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
-        """Run dispatches of other kernels after all that were requested before; `owner` holds their buffers."""
+        """Submit dispatches of other kernels after all previous ones; `owner` is the workspace with their buffers."""
         self.flush()
         owner.submit(dispatches)
 
     def copy_to(self, buffer: Any, x: GpuArray) -> None:
-        """Overwrite the beginning of another's buffer; in fours, so that it has as many bytes as the array or more."""
+        """Copy an array to the beginning of a foreign buffer of at least its size; entries are written in fours."""
         self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
 
     def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
-        """Return a copy of a foreign buffer, read with these strides."""
+        """Return an array of `shape` that is copied from a foreign buffer, which is read with these strides."""
         return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
@@ -145,7 +145,7 @@ class GpuArrays:
         return GpuArray(shape, x.lease)
 
     def expand(self, shape: Shape, x: GpuArray) -> GpuArray:
-        """Broadcast axes of size 1."""
+        """Broadcast axes of size 1 to the sizes in `shape`."""
         return x if x.shape == shape else self._copy(self._new(shape), x, strides_of(x.shape, shape))
 
     def transpose(self, axes: Shape, x: GpuArray) -> GpuArray:
@@ -203,7 +203,7 @@ class GpuArrays:
         rows, inner = a.shape[::-1] if transpose_a else a.shape
         columns = b.shape[0 if transpose_b else 1]
         y = self._new((rows, columns))
-        # Four times the entries per workgroup, if enough workgroups for a card remain. The sums are the same.
+        # Wide tiles have four times the entries, if enough workgroups remain to fill a card. The sums are the same.
         many = MANY_TILES[self.device.adapter.software]
         is_wide = -(-rows // (2 * TILE)) * -(-columns // (2 * TILE)) >= many
         side = 2 * TILE if is_wide else TILE
@@ -215,7 +215,7 @@ class GpuArrays:
     def reduce(self, op: str, axes: Shape, x: GpuArray) -> GpuArray:
         shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
         runs = runs_of(x.shape, axes)
-        # Neighbouring axes are summed as one; the runs one after another, the last first.
+        # Adjacent axes are summed as one axis; their runs are summed one after another, the last first.
         for outer, count, inner in runs if runs or op == "sum" else [(x.size, 1, 1)]:
             while True:
                 x, count = self._sum_parts(op, outer, count, inner, x)
@@ -225,7 +225,7 @@ class GpuArrays:
         return self.reshape(shape, x)
 
     def _sum_parts(self, op: str, outer: int, count: int, inner: int, x: GpuArray) -> tuple[GpuArray, int]:
-        """Return the sums `[outer, parts, inner]` of the parts of a run, and the number of parts."""
+        """Return the sums `[outer, parts, inner]` of the parts of a run of `count` entries, and the number of parts."""
         lanes = SHARERS if inner < SIDE_BY_SIDE else SHARERS // SIDE_BY_SIDE
         parts = max(1, -(-count // (ENTRIES * lanes)))
         y = self._new((outer, parts, inner))
@@ -249,7 +249,7 @@ class GpuArrays:
         return y
 
     def adam(self, hyper: tuple[float, float, float, float], *state: GpuArray) -> None:
-        """Run a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm, and `state` follows as in the reference."""
+        """Do a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm, and `state` is as in the NumPy reference."""
         names = ("beta1", "beta2", "epsilon", "max_norm")
         fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
         entries = state[-1].size
@@ -263,7 +263,7 @@ class GpuArrays:
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Collect a dispatch; `given` has the order of the kernel's bindings after the uniform."""
+        """Append a pending dispatch; `given` are the arrays of the kernel's bindings after the uniform, in order."""
         if not groups:
             return
         kernel = KERNELS[name]
@@ -279,7 +279,7 @@ class GpuArrays:
         key = kernel.name, *constants.values()
         if key not in self._pipelines:
             numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
-            # Its indices are bounded by its own sizes alone.
+            # The indices of this kernel depend only on its sizes.
             is_trusted = kernel.name == "matmul" and self.device.trusts_kernels
             module = self.device.module(load_source(kernel.path), is_trusted)
             self._pipelines[key] = self.device.new_pipeline(kernel.path, kernel.bindings, module, numbers)

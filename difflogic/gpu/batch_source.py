@@ -18,6 +18,6 @@ class BatchSource:
     stays: bool = False
     """True if nothing is written back into the pool."""
     samples: int = 0
-    """Number of samples of a task in data, else 0."""
+    """Number of samples of the data set, or 0 without one."""
     given: int = 0
-    """Number of channels whose initial state is the sample's."""
+    """Number of channels whose initial state comes from the data sample."""

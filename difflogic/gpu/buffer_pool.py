@@ -1,4 +1,4 @@
-"""Pool of reusable buffers, since creating one costs more than most computations on it."""
+"""Pool of reusable buffers, since creating a buffer takes longer than most computations on it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from difflogic.gpu.device import GpuDevice
 
 LEAST_BYTES = 256
 MOST_FREE_BYTES = 1 << 28
-"""Bytes of free buffers above which further ones are released to the driver."""
+"""Maximum total size in bytes of the free buffers; further ones are released to the driver."""
 
 
 class PooledBuffer:
-    """Buffer of a pool, to which it returns when its last reference goes."""
+    """Buffer that returns to its pool when the last reference to it is deleted."""
 
     __slots__ = ("_pool", "buffer")
 
@@ -53,9 +53,9 @@ class BufferPool:
         return PooledBuffer(self, self._device.buffer("array", rounded))
 
     def give_back(self, buffer: Any) -> None:
-        """Take a buffer back for its next user."""
-        # Beyond the bound it is not destroyed: that aborts the process if commands that use it are not yet submitted.
-        # It is freed after the last of them.
+        """Return a buffer to the pool for its next use."""
+        # Above the maximum a buffer is not destroyed, which would abort the process if commands that use it are not yet
+        # submitted. The driver frees it after the last of these commands.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:
             self._free_bytes += buffer.size
             self._free[buffer.size].append(buffer)

@@ -1,7 +1,7 @@
-"""Open device: pipelines, compiled once per launch configuration, buffers, bind groups and transfer counts.
+"""Wrapper of a wgpu device: compiled pipelines, buffers, bind groups, and counts of the bytes transferred.
 
-Training prepares its work by the five methods of `DeviceVerbs`. An open device has them, and so has a
-`RecordingDevice`, which computes nothing.
+Training creates its buffers and dispatches by the five methods of `DeviceVerbs`. A `GpuDevice` executes them, and a
+`RecordingDevice` only records them.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ class DeviceVerbs(Protocol):
         """Create a zeroed buffer."""
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
-        """Write a part of a buffer."""
+        """Write `data` to a buffer at `offset`, and count the bytes under `purpose`."""
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
         """Create a bind group of a kernel from buffers (or `(buffer, offset, size)`) by the names of its bindings."""
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the pipeline of a kernel with these `override` constants, specialised for `sizes` if that pays."""
+        """Return the pipeline of a kernel with these `override` constants; `sizes` may become constants too."""
 
     def staging(self, name: str, size: int) -> Any:
         """Create a buffer that the host can map for reading."""
 
 
 def computing(device: DeviceVerbs) -> GpuDevice:
-    """Return the device if it computes. Raises DeviceError for a recording."""
+    """Return the device if it is a GpuDevice. Raises DeviceError for a recording."""
     if not isinstance(device, GpuDevice):
         raise DeviceError("A recording has no device that computes: it holds what another one is to run.")
     return device
 
 
 class GpuDevice:
-    """Wrapper of an open wgpu device, whose objects carry the label of their source."""
+    """Wrapper of an open wgpu device, which labels all objects by their purpose."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
         self.adapter = adapter
@@ -78,18 +78,18 @@ class GpuDevice:
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
         self.bakes_sizes = not adapter.software
-        """Whether kernels are compiled for the sizes of their plan. On software that takes seconds more."""
+        """True if kernels are compiled for the sizes of their plan, which takes seconds more on software."""
         self.trusts_kernels = not adapter.software
-        """Whether kernels whose sizes are known are compiled without bounds checks and loop counters."""
+        """True if kernels whose sizes are known are compiled without bounds checks and loop counters."""
         self._pipelines: dict[tuple[str, str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
         self.before_waiting: list[Callable[[], None]] = []
-        """Functions that submit work collected elsewhere."""
+        """Functions that `wait` calls first, to submit work that is collected elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
-        """Return the description of this device under `launch`, to print and to store."""
+        """Return the description of this device with the schedule `launch`, to print and to store."""
         adapter = self.adapter
         return EngineInfo(
             engine="gpu",
@@ -102,9 +102,9 @@ class GpuDevice:
         )
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the compute pipeline of a kernel, compiled at its first use and shared by all plans that allow it.
+        """Return the compute pipeline of a kernel, compiled at its first use and shared by plans with the same code.
 
-        Raises KernelError.
+        Raises KernelError if the shader does not compile.
         """
         source = self.specialized(load_source(kernel), "shape", sizes)
         # The key is what the driver compiles, not the schedule: schedules that differ in another kernel's workgroup
@@ -116,11 +116,11 @@ class GpuDevice:
         return self._pipelines[key]
 
     def specialized(self, source: Source, uniform: str, sizes: Sizes) -> Source:
-        """Return the source with the sizes in it, if this device bakes them."""
+        """Return the source with the fields of a uniform in `sizes` as constants, if `bakes_sizes`; else unchanged."""
         return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
-        """Create a pipeline whose bind groups `bind` can create."""
+        """Create a compute pipeline of a shader module; `bind` creates its bind groups."""
         layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self._layout(kernel, bindings)])
         compute = {"module": module, "entry_point": "main", "constants": constants}
         return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
@@ -202,7 +202,7 @@ class GpuDevice:
         self.queue.read_buffer(self._marker)
 
     def clear(self, buffer: Any) -> None:
-        """Zero a buffer after all work submitted before."""
+        """Zero a buffer after all work that was submitted before."""
         encoder = self.handle.create_command_encoder()
         encoder.clear_buffer(buffer)
         self.queue.submit([encoder.finish()])
@@ -214,7 +214,7 @@ class GpuDevice:
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
-        """Wait for the copy into a staging buffer, and return it."""
+        """Wait for the copy into a staging buffer, and return its first `size` bytes."""
         import wgpu
 
         staging.map_sync(wgpu.MapMode.READ, 0, size)
@@ -229,8 +229,8 @@ class GpuDevice:
 def _trusted_module(handle: Any, source: Source) -> Any:
     """Create a shader module without the bounds checks and loop counters that naga adds.
 
-    Its indices must follow from our own tables alone, and its loops must end. wgpu-py has no call for it, so this one
-    goes through its library as `create_shader_module` does.
+    The shader's indices must follow from tables of this package alone, and its loops must end. wgpu-py has no function
+    for this, so the native library is called, as in wgpu-py's `create_shader_module`.
     """
     from wgpu.backends.wgpu_native import _api as native
 

@@ -43,7 +43,7 @@ class GpuEngine:
 
     @classmethod
     def on(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
-        """Open the adapter with this index or name, or the first. Raises DeviceError."""
+        """Return the engine on the first adapter that matches `selector`. Raises what `open_checked` raises."""
         return cls(open_checked(selector, require_hardware))
 
     @property
@@ -117,10 +117,10 @@ class GpuEngine:
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open the models in the fewest groups, of even size, that bindings can hold."""
+        """Open the models in the fewest groups, of nearly equal size, whose buffers the device can bind."""
         plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
         if self._launch is None:
-            # What `difflogic tune` stored on this adapter for this work.
+            # The schedule that `difflogic tune` has stored for this adapter and this work.
             stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
             if stored is not None and may_run(plan, stored.launch, max_memory and max_memory - reserved):
                 plan = replace(plan, launch=stored.launch)
@@ -143,7 +143,7 @@ class GpuEngine:
         return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
-        """Return a workspace with circuit, initial states and targets uploaded."""
+        """Return a workspace into which circuit, initial states and targets are uploaded."""
         checked = batch.checked(circuit)
         shape = checked.shape
         plan = self._plan(circuit, shape, checked.masks is not None)
@@ -166,7 +166,7 @@ class GpuEngine:
     def _workspace(
         self, plan: Plan, masks: Array | None, damage: Damage | None, hyper: Hyper | None = None
     ) -> Workspace:
-        # any rate below 1 makes the kernels read the masks; the masks themselves are given
+        # any rate below 1 makes the kernels read the masks, which are uploaded below
         hyper, fire_rate = hyper or Hyper(), 0.5 if plan.asynchronous else 1.0
         work = open_within_memory(self.device, plan, lambda plan: Workspace(self.device, plan, hyper, fire_rate))
         if masks is not None:
@@ -189,6 +189,6 @@ class GpuEngine:
             work.upload(name, data, "state")
 
     def _outcome(self, work: Workspace) -> tuple[float, bool]:
-        """Return the history's first entry: the loss, and whether the step was skipped."""
+        """Return the first entry of the history: the loss, and whether the step was skipped."""
         entry = self.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
         return float(entry.view(np.float32)[0]), bool(entry[1])

@@ -22,7 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Maximum number of cells that are padded to complete chunks on the device, by a product with a square matrix."""
+"""Maximum number of cells for which arrays are padded to complete chunks on the device, by a matrix product."""
 
 
 class GpuFunction(CircuitFunction):
@@ -66,7 +66,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _prepared(self) -> list[Dispatch]:
-        """Return the dispatches that compute coefficients from logits."""
+        """Dispatches that compute the coefficients from the logits."""
         return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
 
     @property
@@ -130,7 +130,7 @@ class GpuFunction(CircuitFunction):
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
-        """Return whether arrays of this store can stay on the device."""
+        """Return whether this function can use the arrays of a store without a copy to the host."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
         return isinstance(arrays, GpuArrays) and arrays.device is self._device and fits and not self.every_state
 
@@ -139,7 +139,7 @@ class GpuFunction(CircuitFunction):
         cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
         rows = arrays.reshape((cells, channels), x)
         if cells < chunks * CHUNK:
-            # Only a product can make an array longer: its matrix has a row of zeros for each missing cell.
+            # Only a product can make an array longer: its matrix has a row of zeros for each cell of the padding.
             if self._padding is None:
                 self._padding = arrays.put(np.eye(chunks * CHUNK, cells, dtype=np.float32))
             rows = arrays.matmul(self._padding, rows)

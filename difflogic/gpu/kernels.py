@@ -13,7 +13,7 @@ Access = Literal["uniform", "read", "read_write"]
 
 @dataclass(frozen=True)
 class Binding:
-    """One `@binding`, whose number is its index in the list."""
+    """One `@binding` of a kernel; its number is its index in the kernel's list."""
 
     name: str
     access: Access
@@ -28,7 +28,7 @@ def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
 class DispatchRange(NamedTuple):
     """Range of a dispatch: tiles `[first, end)`, and in each of their blocks the chunks `[first_part, end_part)`.
 
-    `window` is the chunk, counted over all models, from which the adjoints of patches are bound.
+    `window` is the first chunk, counted over all models, whose adjoints of patches are bound.
     """
 
     first: int
@@ -50,12 +50,12 @@ class DispatchRange(NamedTuple):
 class Linear:
     """Dispatch grid over a plain list of items of each model; `workgroup_id.y` is the model.
 
-    If there are more workgroups than a dimension holds, those that are dispatched loop over the rest.
+    If there are more workgroups than a dimension allows, those that are dispatched loop over the rest.
     """
 
     items: Callable[[Plan], int]
     per_workgroup: int = LINEAR_WG
-    """Items of a workgroup, 1 if a workgroup cooperates on an item."""
+    """Number of items of a workgroup; 1 if all its invocations cooperate on an item."""
 
     def workgroups(self, plan: Plan) -> int:
         return min(-(-self.items(plan) // self.per_workgroup), MAX_WORKGROUPS)
@@ -73,7 +73,7 @@ class Tiled:
     parts: Callable[[Plan], int] = lambda plan: 1
     """Number of chunks of a block, if tiles consist of blocks."""
     window: Callable[[Plan], int] | None = None
-    """Number of tiles whose results are bound at once; None: all."""
+    """Maximum number of tiles whose results are bound in one dispatch; None for all."""
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
         """Return the dispatches of one CA step, window by window."""
@@ -88,7 +88,7 @@ class Tiled:
 
 
 def windows(plan: Plan) -> list[DispatchRange]:
-    """Return the ranges of chunks of all models whose adjoints of patches are bound at once."""
+    """Return the ranges of chunks, counted over all models, whose adjoints of patches fit one binding."""
     chunks, each = plan.models * plan.chunks, plan.window_tiles * plan.tile_chunks
     return [DispatchRange(first, min(first + each, chunks)) for first in range(0, chunks, each)]
 
@@ -96,10 +96,10 @@ def windows(plan: Plan) -> list[DispatchRange]:
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
     """Return ranges over all tiles and parts, in order, of at most `most` work each; a part of a tile costs `work`.
 
-    Parts are divided first, since all tiles together fill a device better than a few. Parts are never divided.
+    The parts are distributed first, since all tiles together fill a device better than a few. No part is divided.
     """
-    # Four tiles of 8 parts, each part a work of 10: at most 100 to a dispatch gives parts 0-1, 2-3, 4-5 and 6-7 of all
-    # tiles; at most 25 gives one part of two tiles, 16 dispatches. A tile's parts come in order, as its sum needs.
+    # Example: four tiles of 8 parts with a work of 10 each. At most 100 per dispatch gives parts 0-1, 2-3, 4-5 and 6-7
+    # of all tiles; at most 25 gives one part of two tiles, 16 dispatches. Parts of a tile are in order for its sum.
     every_tile = most // (max(1, tiles) * work)
     by_part = _cut(parts, max(1, every_tile))
     by_tile = _cut(tiles, tiles if every_tile else max(1, most // work))
@@ -107,7 +107,7 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
 
 def _cut(items: int, most: int) -> list[tuple[int, int]]:
-    """Return `[first, end)` of pieces of at most `most` items, of even size."""
+    """Return `[first, end)` of pieces of at most `most` items, of nearly equal size."""
     count = max(1, -(-items // max(1, most)))
     return list(itertools.pairwise(items * piece // count for piece in range(count + 1)))
 
@@ -130,11 +130,11 @@ class KernelSpec:
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
     def near_bytes(self, plan: Plan) -> int:
-        """Return the bytes of workgroup memory that pass nodes and adjoints from level to level."""
+        """Return the number of bytes of workgroup memory in which levels pass nodes and adjoints to each other."""
         return 16 * plan.near(self.name) if isinstance(self.grid, Tiled) else 0
 
     def constants(self, plan: Plan) -> dict[str, int]:
-        """Return the `override` constants of a plan."""
+        """Return the `override` constants of this kernel in a plan."""
         launch = plan.launch
         given = {
             "WG": self.workgroup_size(launch),
@@ -280,4 +280,4 @@ KERNELS = {spec.name: spec for spec in _SPECS}
 
 LINEAR = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Linear)}
 TILED = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Tiled)}
-"""Dispatch grids of the fused steps, and of all other kernels."""
+"""Dispatch grids of the fused steps (TILED), and of all other kernels (LINEAR)."""

@@ -9,17 +9,17 @@ from typing import Any
 FUSED = ("gate_forward", "gate_backward", "hard_forward")
 """Kernels that compute a complete CA step, all levels in one dispatch."""
 LINEAR_WG = 64
-"""Workgroup size of the kernels over plain lists, whose speed hardly depends on it."""
+"""Workgroup size of the kernels over plain lists; it hardly affects their speed."""
 
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Schedule of the fused steps. It changes no result."""
+    """Schedule of the fused steps; results do not depend on it."""
 
     workgroup_size: int
-    """Invocations per workgroup of gate_backward, and of the other fused steps unless they have their own."""
+    """Number of invocations per workgroup of gate_backward, and of other fused steps whose own number is 0."""
     chunks_per_workgroup: int
-    """Number of chunks per workgroup, `LANES` in the shaders; each has as many invocations as fit."""
+    """Number of chunks per workgroup, `LANES` in the shaders; they divide its invocations evenly."""
     split_chunks: bool = False
     """True if workgroups share a chunk, and values pass from level to level in workgroup memory."""
     store_activations: bool = True
@@ -27,16 +27,16 @@ class LaunchConfig:
     forward_workgroup_size: int = 0
     hard_workgroup_size: int = 0
     checkpoint_every: int = 1
-    """Steps between checkpointed states without stored activations: 3 of 6 steps stores states 0, 3 and 6.
+    """Number of steps between checkpointed states if activations are not stored: 3 stores states 0, 3 and 6 of 6 steps.
 
-    States between them share buffers. Before step 2 backward, steps 0 and 1 are recomputed from state 0.
+    States between them share buffers. Before the backward pass of step 2, steps 0 and 1 are recomputed from state 0.
     """
     quarters: int = 1
-    """Quarters of a split chunk per workgroup, 1 or 2: two share the loads of a gate."""
+    """Number of quarters of a split chunk per workgroup, 1 or 2; with two, each load of a gate serves both."""
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """Values of the forward pass that are stored: `store_activations` and `checkpoint_every`."""
+        """Settings of the values that the forward pass stores: `store_activations` and `checkpoint_every`."""
         return self.store_activations, self.checkpoint_every
 
     def with_memory(self, store_activations: bool, checkpoint_every: int = 1) -> LaunchConfig:
@@ -54,12 +54,12 @@ class LaunchConfig:
         return 4 // self.quarters if self.split_chunks else 1
 
     def workgroup_size_of(self, kernel: str) -> int:
-        """Return the invocations per workgroup of a fused step."""
+        """Return the number of invocations per workgroup of a fused step."""
         own = {"gate_forward": self.forward_workgroup_size, "hard_forward": self.hard_workgroup_size}
         return own.get(kernel, 0) or self.workgroup_size
 
     def runs_as(self, other: LaunchConfig) -> bool:
-        """Return whether every kernel runs the same under both."""
+        """Return whether every kernel runs in the same way under the other schedule."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
         return alike and self.layout == other.layout and self.quarters == other.quarters
 
@@ -74,7 +74,7 @@ class LaunchConfig:
         return f"1/{self.groups_per_tile}" if self.split_chunks else str(self.chunks_per_workgroup)
 
     def written(self) -> dict[str, int]:
-        """Return the values by the names that files use: manifests, measurements, tuning caches."""
+        """Return the settings by their names in files: manifests, measurements, tuning caches."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}
 
     @classmethod
@@ -90,7 +90,7 @@ class LaunchConfig:
         return launch
 
     def is_sound(self) -> bool:
-        """Return whether every workgroup divides evenly among its chunks."""
+        """Return whether all workgroup sizes are multiples of the number of chunks, and other settings are valid."""
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )
@@ -108,7 +108,7 @@ WRITTEN = {
     "checkpoint_every": "spacing",
     "quarters": "quarters",
 }
-"""The fields' names in files."""
+"""Names of the fields in files."""
 _READ = {written: name for name, written in WRITTEN.items()}
 
 HARDWARE = (
@@ -117,8 +117,8 @@ HARDWARE = (
     LaunchConfig(128, 1),
     LaunchConfig(64, 1),
 )
-"""Schedules of hardware: many invocations on few cells give enough workgroups to fill the chip. The second is for
-circuits whose levels exceed the workgroup memory, the others for smaller devices."""
+"""Schedules of hardware, best first: many invocations on few cells give enough workgroups to fill the chip. The second
+is for circuits whose levels exceed the workgroup memory, the others for smaller devices."""
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
 """Schedules of software: one invocation per chunk needs no barrier and fills vector registers; the others divide long
 loops."""

@@ -26,7 +26,7 @@ from difflogic.gpu.workspace import Workspace, to_chunks
 
 @dataclass(frozen=True)
 class _Submit:
-    """Pending submit, whose metrics arrive in `staging`."""
+    """Pending submit, which copies its metrics into `staging`."""
 
     staging: Any
     first_epoch: int
@@ -62,7 +62,7 @@ class GpuModel:
         states: Sequence[TrainState],
         plan: Plan,
     ) -> GpuModel:
-        """Open models on the device, ready to train. Raises LimitError if its memory does not hold them."""
+        """Upload models to the device, ready to train. Raises LimitError if they do not fit its memory."""
         model = cls(device, jobs, plan)
         model.upload(states)
         return model
@@ -119,7 +119,7 @@ class GpuModel:
             workspace.upload("same", jobs[0].start.astype(np.float32), "task")
         if jobs[0].rule is not None:
             workspace.upload("rule", jobs[0].rule.astype(np.uint32), "task")
-        if jobs[0].data is not None:  # the same for all models, whose seeds draw other batches of it
+        if jobs[0].data is not None:  # the same for all models, whose seeds select different batches
             codes = jobs[0].data.y
             workspace.upload("x", bit_words(jobs[0].data.x), "task")
             workspace.upload("y", np.stack([bit_words(codes > 0), bit_words(codes >= 0)], axis=-1), "task")
@@ -159,7 +159,7 @@ class GpuModel:
             epochs -= count
 
     def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
-        """Copy the ring's last `count` entries into staging, oldest first."""
+        """Copy the last `count` entries of the ring of metrics into `staging`, oldest first."""
         entry = self.plan.models * 8
         # `commit` writes epoch e at place e % 64, so that the last `count` may lie in two pieces, the older at the end.
         start = self._epoch % HISTORY
@@ -170,7 +170,7 @@ class GpuModel:
             encoder.copy_buffer_to_buffer(history, 0, staging, first * entry, (count - first) * entry)
 
     def _collect(self) -> None:
-        """Wait for the pending submit, store its metrics, and size the next one by its duration."""
+        """Wait for the pending submit, store its metrics, and choose the size of the next submit by its duration."""
         if self._pending is None:
             return
         done, self._pending = self._pending, None
@@ -182,7 +182,7 @@ class GpuModel:
         for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
             waiting += map(EpochMetrics, epochs, *columns)
         now = time.perf_counter()
-        # A submit begins when the one before has ended, not when it was sent: the wait must not count as its own time.
+        # A submit begins when the previous one has ended, not when it was sent: waiting must not count as its time.
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
@@ -210,7 +210,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """Download `[M, groups, 2]`: the number of mismatches, and the bits of the samples with any."""
+        """Run an evaluation; download `[M, groups, 2]`: number of mismatches, and a bit for each sample with any."""
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
@@ -236,7 +236,7 @@ class GpuModel:
         return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]
 
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
-        """Download the pool of each model, or None."""
+        """Download the sample pool of each model; None without a pool."""
         plan = self.plan
         if not plan.batch_source.pool:
             return [None] * plan.models

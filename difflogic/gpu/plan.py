@@ -16,36 +16,36 @@ from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
 
 CHUNK = 16
-"""Cells that one invocation processes at once."""
+"""Number of cells that one invocation processes together."""
 MAX_BLOCKS = 128
-"""Maximum number of partial sums per instance; with more cells, blocks grow."""
+"""Maximum number of partial sums per instance; on larger grids, blocks have more chunks."""
 MAX_SCRATCH_GROUPS = 256
-"""Maximum number of workgroups if each needs separate scratch memory; they loop over the rest."""
+"""Maximum number of workgroups if each needs separate scratch memory; they loop over all tiles."""
 SCRATCH_BYTES = 96 << 20
-"""Largest scratch memory, unless a single workgroup needs more."""
+"""Maximum size in bytes of the scratch memory, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Bytes of a plan up to which nodes or states are stored, if the user sets no limit."""
+"""Maximum size in bytes of a plan that stores nodes or states, if the user sets no limit."""
 HARDWARE_WORK = 1 << 30
 """Maximum number of gate evaluations of one dispatch: a fraction of 100 ms on a small integrated GPU."""
 MAX_WORKGROUPS = 65535
-"""Largest dimension of a dispatch on every device."""
+"""Maximum number of workgroups in each dimension of a dispatch, on every device."""
 BACKWARD_WORK = 4
-"""Cost of a gate in the backward pass, in evaluations."""
+"""Cost of a gate in the backward pass, in evaluations of the forward pass."""
 HISTORY = 64
 """Length of the ring of metrics on the device, in epochs."""
 
 
-# The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes, of 64 bytes a chunk: stored activations take 129 MB.
-# Without them 21 states are stored, 0.3 MB, and the backward pass recomputes a step's nodes, bit for bit; with
-# `checkpoint_every` 3 nine states are stored, which matters for 1024x1024 cells, where a state has 32 MB.
+# The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes of 64 bytes per chunk: stored activations take 129
+# MB. Otherwise 21 states are stored, 0.3 MB, and the backward pass recomputes the nodes of each step, bit for bit. With
+# `checkpoint_every` 3, nine states are stored, which matters for 1024x1024 cells, where a state has 32 MB.
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of the buffers of some models, under a launch configuration.
+    """Sizes of the buffers of some models under a launch configuration.
 
-    Cells of the whole batch are numbered in one row and cut into chunks of 16. Consecutive chunks make a block, whose
-    quarters have a partial sum of gradients each, and `chunks_per_workgroup` chunks (or blocks, backward) make a tile,
-    which one workgroup works on at a time. The checkerboard's 512 cells are 32 blocks of one chunk; above 128 blocks
-    these grow, so that the memory of partial sums does not.
+    The cells of the complete batch are numbered consecutively and divided into chunks of 16. Some consecutive chunks
+    are a block, which has four partial sums of gradients. A tile has `chunks_per_workgroup` chunks (blocks in the
+    backward pass), and a workgroup processes one tile at a time. The checkerboard's 512 cells are 32 blocks of one
+    chunk. With more than 128 chunks, blocks are larger, so that the memory of the partial sums does not grow.
     """
 
     wirings: tuple[Wiring, ...]
@@ -56,26 +56,26 @@ class Plan:
     probes: int = 0
     """Number of evaluation grids."""
     hard_batch: int = 0
-    """Number of samples of the training batch that are evaluated with them."""
+    """Number of samples of the training batch that are evaluated with the evaluation grids."""
     training: bool = True
     """False for rollouts only, without the buffers of the backward pass."""
     asynchronous: bool = True
     """True if there are fire masks."""
     given: bool = False
-    """True for a function, whose adjoints are given in place of a loss."""
+    """True for a function: the caller provides adjoints, and there is no loss."""
     most_work: int = HARDWARE_WORK
     """Maximum number of gate evaluations of one dispatch."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """Bytes of a group, if the user sets no limit, above which memory is saved at the cost of time."""
+    """Size in bytes of a group above which memory is saved at the cost of time, if the user sets no limit."""
     most_bytes: int = (1 << 31) - 4
     """Maximum number of bytes of a binding."""
     model_groups: int = 1
-    """Number of groups of models, of even size, each with separate buffers."""
+    """Number of groups of models, of nearly equal size, each with separate buffers."""
 
     @property
     def models(self) -> int:
-        """Number of models of the largest group."""
+        """Number of models in the largest group."""
         return _divided(len(self.wirings), self.model_groups)
 
     def parts(self) -> list[tuple[slice, Plan]]:
@@ -86,12 +86,12 @@ class Plan:
 
     @property
     def layout(self) -> Layout:
-        """Common part of all layouts: the levels and every size but that of the slots."""
+        """Common part of all layouts: the levels, and every size except that of the slots."""
         return self.wirings[0].layout
 
     @property
     def record(self) -> int:
-        """Groups of four values of a gate in `coefficients` and `partials`: see `shaders/common/candidates.wgsl`."""
+        """Number of groups of four values per gate in `coefficients` and `partials`, see `common/candidates.wgsl`."""
         return 1 + self.layout.candidates // 2
 
     @property
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def outputs(self) -> int:
-        """Number of outputs of a cell's last gates: its channels, except in a feed-forward circuit."""
+        """Number of output gates of a cell: its channels, except in a feed-forward circuit."""
         return self.layout.outputs
 
     @property
@@ -116,18 +116,18 @@ class Plan:
 
     @property
     def chunks_per_block(self) -> int:
-        """Power of two that depends on the work alone, so that sums are equal under every launch configuration."""
+        """Number of chunks of a block, a power of two that depends on the work alone, so that sums do not change."""
         return 1 << (_divided(self.shape.cells, CHUNK * MAX_BLOCKS) - 1).bit_length()
 
     @property
     def blocks(self) -> int:
-        # Rounded up to whole workgroups. Blocks past the last cell hold zeros, which change no sum.
+        # Rounded up to complete workgroups. Blocks past the last cell contain zeros, which change no sum.
         real = _divided(self.shape.cells, CHUNK * self.chunks_per_block)
         return _divided(real, self.launch.chunks_per_workgroup) * self.launch.chunks_per_workgroup
 
     @property
     def chunks(self) -> int:
-        """Chunks of the soft batch, padded to complete blocks and workgroups."""
+        """Number of chunks of the soft batch, padded to complete blocks and workgroups."""
         return self.blocks * self.chunks_per_block
 
     @property
@@ -136,32 +136,32 @@ class Plan:
 
     @property
     def groups(self) -> int:
-        """Groups of 32 samples in hard evaluation: first the evaluation grids, then the batch."""
+        """Number of groups of 32 samples in hard evaluation: first the evaluation grids, then the batch."""
         return self.probe_groups + _divided(self.hard_batch, 32)
 
     @property
     def corner_samples(self) -> int:
-        """Samples with damage squares: the evaluation grids in groups of 32, then likewise the batch."""
+        """Number of samples with damage squares: evaluation grids, then the batch, each padded to groups of 32."""
         return 32 * (self.probe_groups + _divided(self.shape.batch, 32))
 
     @property
     def grid_words(self) -> int:
-        """Words of 32 values that a grid of the sample pool takes."""
+        """Number of 32-bit words that a grid of the sample pool takes, one bit per value."""
         return _divided(self.shape.cells_per_grid * self.shape.channels, 32)
 
     @property
     def state_values(self) -> int:
-        """Values of the soft batch's state."""
+        """Number of values of the soft batch's state."""
         return self.shape.cells * self.shape.channels
 
     @property
     def pool_words(self) -> int:
-        """Words of the grids that a batch takes from the sample pool."""
+        """Number of words of the grids that a batch takes from the sample pool."""
         return self.shape.batch * self.grid_words
 
     @property
     def sample_words(self) -> tuple[int, int]:
-        """Words of 32 values of a sample: of its initial state and of its targets."""
+        """Numbers of 32-bit words of a data sample: of its initial state, and of its targets."""
         cells, source = self.shape.cells_per_grid, self.batch_source
         return _divided(cells * source.given, 32), _divided(cells * self.shape.targets * self.shape.loss_channels, 32)
 
@@ -173,7 +173,7 @@ class Plan:
 
     @property
     def hard_cells(self) -> int:
-        """Cells of hard evaluation, of 32 samples each."""
+        """Number of cells in hard evaluation; each is a word of 32 samples."""
         return self.groups * self.shape.cells_per_grid
 
     @property
@@ -183,13 +183,13 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch: of the patch and, unless chunks are split, of the levels and then the outputs."""
+        """Number of slots per chunk in scratch: of the patch and, unless chunks are split, of levels and outputs."""
         if self.launch.split_chunks:
             return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
 
     def near(self, kernel: str) -> int:
-        """Return the groups of four values in the workgroup memory of a fused step: nodes, or slots; 1 for none."""
+        """Return the number of groups of four values in a fused step's workgroup memory: nodes or slots; else 1."""
         if not self.launch.split_chunks:
             return 1
         nodes = self.wirings[0].near_nodes
@@ -203,12 +203,12 @@ class Plan:
 
     @property
     def near_odd(self) -> int:
-        """Place of the nodes of odd levels in workgroup memory, behind those of even ones."""
+        """Index in workgroup memory of the nodes of odd levels, which follow those of even levels."""
         return self.wirings[0].near_odd
 
     @property
     def forward_groups(self) -> int:
-        """Workgroups of a forward step, for each one that shares a tile."""
+        """Number of workgroups of a forward step, divided by the number that shares a tile."""
         if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
@@ -223,7 +223,7 @@ class Plan:
 
     @property
     def _backward_width(self) -> int:
-        """Scratch of a lane in the backward pass, in chunks."""
+        """Number of chunks of scratch memory that a lane needs in the backward pass."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
     def tiles(self, chunks: int) -> int:
@@ -231,26 +231,26 @@ class Plan:
         return self.models * chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
-        """Return the workgroups for `chunks` chunks of each model if every lane has scratch of `width` chunks."""
+        """Return the number of workgroups for `chunks` chunks of each model if a lane has scratch of `width` chunks."""
         # Memory depends on the number of workgroups, not on the grid: they loop over the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
     @property
     def tile_chunks(self) -> int:
-        """Chunks of a tile of blocks."""
+        """Number of chunks of a tile of blocks."""
         return self.launch.chunks_per_workgroup * self.chunks_per_block
 
     @property
     def window_tiles(self) -> int:
-        """Number of tiles whose adjoints of patches fit into one binding, at least one."""
+        """Maximum number of tiles whose adjoints of patches fit into one binding, at least one."""
         tiles = self.tiles(self.blocks)
         tile_bytes = self.tile_chunks * self.layout.patch_nodes * CHUNK * 4
         return min(tiles, max(1, self.most_bytes // tile_bytes)) if self.perceives else tiles
 
     @property
     def adjoints(self) -> int:
-        """Adjoints per channel that a backward step passes on: those of the patch, or one if no binding holds these."""
+        """Number of adjoints per channel that a backward step passes on: of the patch, or 1 if these do not fit."""
         return self.layout.patch if self.window_tiles == self.tiles(self.blocks) else 1
 
     @property
@@ -260,35 +260,35 @@ class Plan:
 
     @property
     def tile_work(self) -> int:
-        """Gate evaluations of a forward step for one chunk of each lane."""
+        """Number of gate evaluations of a forward step for one chunk of each lane."""
         return self.launch.chunks_per_workgroup * CHUNK * self.layout.instances
 
     @property
     def backward_work(self) -> int:
-        """Gate evaluations of a backward step for one chunk of each lane, including recomputed nodes."""
+        """Number of gate evaluations of a backward step for one chunk of each lane, including recomputed nodes."""
         return (BACKWARD_WORK + (not self.launch.store_activations)) * self.tile_work
 
     @property
     def checkpoint_every(self) -> int:
-        """Steps between checkpointed states."""
+        """Number of steps between checkpointed states."""
         return self.launch.checkpoint_every if self.training and not self.launch.store_activations else 1
 
     def state_slot(self, step: int) -> int:
-        """Return the index of the `states` buffer of a step: its own, or one that several steps share."""
+        """Return the index of the `states` buffer of a step: a separate one, or one that several steps share."""
         # With 20 steps and a distance of 5, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between them
         # share buffers 5 to 8. The last state may use one of these as well, unless it goes into a sample pool after
-        # the optimiser's step: then it has its own.
+        # the optimiser's step: then it has a separate one.
         whole, rest = divmod(step, self.checkpoint_every)
         if rest and step == self.shape.steps and self.batch_source.pool:
             return self.shape.steps // self.checkpoint_every + self.checkpoint_every
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
-        """Return the index of the `words` buffer of a step's hard state; training stores the initial state alone."""
+        """Return the index of the `words` buffer of a step's hard state; in training, later states use two buffers."""
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
-        """Return the number of buffers of each name that has more or fewer than one."""
+        """Return the number of buffers of each name whose number may differ from one."""
         steps = self.shape.steps
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
@@ -301,7 +301,7 @@ class Plan:
         return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Bytes of each storage buffer; `buffer_counts` has the number of buffers."""
+        """Return the size in bytes of each storage buffer by name; `buffer_counts` has the number of buffers."""
         layout, shape, each = self.layout, self.shape, self.models
         # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
         chunk_bytes = CHUNK * 4
@@ -343,7 +343,7 @@ class Plan:
         return sizes
 
     def _given_bytes(self) -> dict[str, int]:
-        """Return the buffers of a function: adjoints of outputs and inputs, and coefficients of the hard gates."""
+        """Return the buffer sizes of a function: adjoints of outputs and inputs, and coefficients of the hard gates."""
         states = self.chunks * CHUNK * 4 * self.shape.channels
         adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
         if self.perceives and not self.gathers:
@@ -351,7 +351,7 @@ class Plan:
         return adjoints | {"one_hot": self.layout.gates * self.record * 16}
 
     def _loss_bytes(self) -> dict[str, int]:
-        """Return the buffers of the optimiser and the loss, and of optional features of a task."""
+        """Return the buffer sizes of the optimiser and the loss, and of optional features of a task."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
             "mu": each * self.layout.parameters * 64,
@@ -367,7 +367,7 @@ class Plan:
         if self.batch_source.ruled:
             sizes["rule"] = RULE_ENTRIES * 4
         if self.batch_source.samples:
-            # of all models, and of targets another bit that says whether they count
+            # all models share the samples; a target has a second bit, which is 1 if the target counts
             x, y = (4 * self.batch_source.samples * words for words in self.sample_words)
             sizes |= {"x": x, "y": 2 * y}
         if self.batch_source.pool:
@@ -380,7 +380,7 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """Scratch of the fused steps: forward nodes, backward slots (and nodes), hard nodes."""
+        """Return the scratch chunks of the fused steps: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]
@@ -391,7 +391,7 @@ class Plan:
         return lanes * max(users)
 
     def total_bytes(self) -> int:
-        """Bytes of all storage buffers."""
+        """Return the size in bytes of all storage buffers."""
         counts = self.buffer_counts()
         return sum(size * counts.get(name, 1) for name, size in self.buffer_bytes().items())
 

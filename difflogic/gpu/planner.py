@@ -24,18 +24,18 @@ from difflogic.system.memory import physical_memory
 T = TypeVar("T")
 
 MAX_GATES = 65535 * 8
-"""Gates that one dispatch of `gradients` holds, eight to a workgroup."""
+"""Maximum number of gates of one dispatch of `gradients`, eight per workgroup."""
 SAMPLES = ("x", "y")
-"""Names of the buffers of samples."""
+"""Names of the buffers of data samples."""
 CARD_KEEP_BYTES = 16 << 30
-"""KEEP_BYTES on a card with dedicated memory: a hundred checkerboards."""
+"""Value of KEEP_BYTES on a card with dedicated memory: a hundred checkerboards."""
 KEEP_SHARE = 8
-"""Divisor of the machine's memory up to which software, which shares it, stores nodes or states."""
+"""Divisor of the machine's memory that gives the value of KEEP_BYTES on software, which uses that memory."""
 MANY_CHUNKS = 48
-"""Chunks from which an H200, of 132 multiprocessors, does better with smaller workgroups: two checkerboards, 64 chunks,
-took 0.78 of the time, sixteen 0.66, and one, 32 chunks, 1.2."""
+"""Minimum number of chunks for smaller workgroups. On an H200 with 132 multiprocessors, they took 0.78 of the time for
+two checkerboards of 32 chunks each, and 0.66 for sixteen, but 1.2 for one."""
 PAIRED_CHUNKS = 256
-"""Chunks from which workgroups take two quarters each, derived from the bytes loaded; not measured yet."""
+"""Minimum number of chunks for workgroups of two quarters each, derived from the bytes loaded; not measured yet."""
 SOFTWARE_WORK = 1 << 26
 """Maximum number of gate evaluations of one dispatch on software: about 60 ms on two cores."""
 
@@ -48,10 +48,10 @@ def make_plan(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Return `work` under `launch`, or under the first schedule of the adapter's kind that fits into the memory.
+    """Return `work` with the schedule `launch`, or with the first one of the adapter's kind that fits into the memory.
 
-    Raises LimitError if none does: for the memory, naming the smallest that works, or for the last one tried. The
-    arguments are those of `plan_for`.
+    Raises LimitError if no schedule fits: it names the smallest sufficient memory, or the problem of the last
+    schedule. The arguments are those of `plan_for`.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:
@@ -86,7 +86,7 @@ def make_plan(
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Return the bytes of a group above which memory is saved at the cost of time."""
+    """Return the size in bytes of a group above which memory is saved at the cost of time."""
     if max_memory is not None:
         return max_memory // plan.model_groups
     # Storing nodes saves a fifth of the backward pass; storing all states saves forward steps.
@@ -94,7 +94,7 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
 
 
 def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> bool:
-    """Return whether a plan's work may run under another schedule: in the same memory plan, within the limit."""
+    """Return whether the work of a plan may run under `launch`: with the same values stored, within the limit."""
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
@@ -103,7 +103,7 @@ def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> 
 def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan], T]) -> T:
     """Return the result of `opener` for a plan or, if memory runs out, for the next schedule that needs less.
 
-    Only an allocation shows the free memory of a device. A line on standard error names the schedule that is used.
+    Only an allocation shows the free memory of a device. A warning names the schedule that is used.
     Raises LimitError if no schedule needs less.
     """
     while True:
@@ -239,22 +239,22 @@ def plan_for(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Plan the training of jobs of one shape, in the fewest groups that the bindings of the device can hold.
+    """Plan the training of jobs of one shape, in the fewest groups whose buffers the device can bind.
 
     Args:
         device: Device to plan for.
         jobs: One job per model.
-        launch: The only schedule to try, if given.
-        max_memory: User's limit of the bytes of all groups.
+        launch: The only schedule to try; None for all schedules of the adapter's kind.
+        max_memory: User's limit in bytes for all groups; None for no limit.
         reserved: Bytes of `max_memory` reserved for other work on the device.
 
     Returns:
-        One plan for all models. `Plan.parts` are those of the groups, which are open at once and take turns.
+        One plan for all models. `Plan.parts` returns those of the groups, which are all open and train alternately.
 
     Raises:
-        LimitError: The models do not fit. The message names the number of models that would.
+        LimitError: The models do not fit. The message names the number of models that fit.
     """
-    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.4 MB to a model. So five groups.
+    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.4 MB per model. So five groups.
     work, count = _work(jobs), len(jobs)
 
     def planned(models: int, groups: int, limit: int | None) -> Plan:
@@ -268,7 +268,7 @@ def plan_for(
             return True
         return False
 
-    # Fewer models in a group, or in all, never need more of anything, so the first that fits is found by bisection.
+    # Fewer models, in a group or in all, never need more memory, so the first number that fits is found by bisection.
     groups = 1 + bisect_left(range(1, count), True, key=lambda groups: not is_refused(count, groups))
     try:
         plan = planned(count, groups, max_memory)

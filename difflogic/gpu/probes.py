@@ -26,7 +26,7 @@ _OPENING = Lock()
 
 
 class AnyShader:
-    """Compute shader such as a self-test or an exported circuit: uniforms in group 0, then storage buffers."""
+    """Compute shader with any bindings, such as a self-test or an exported circuit: uniforms, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
         """Fill the buffers from `arrays`. Raises KernelError if the shader does not compile."""
@@ -42,7 +42,7 @@ class AnyShader:
             device.upload(buffer, array, "shader")
 
     def dispatch(self, order: Sequence[int], workgroups: tuple[int, int]) -> Dispatch:
-        """Dispatch with the buffers in this order."""
+        """Return a dispatch that binds the buffers in this order."""
         buffers = [self.buffers[index] for index in order]
         entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
         group = self._device.handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
@@ -52,7 +52,7 @@ class AnyShader:
         self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:
-        """Return a copy of a buffer as words."""
+        """Return a copy of a buffer as 32-bit words."""
         return self._device.download(self.buffers[index], np.uint32, "shader")
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class AnyShader:
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
     """Return the process's device on a selected adapter, after testing that it completes long loops.
 
-    An adapter that cuts loops short gives wrong numbers without an error. Raises NoAdapterError, DeviceError.
+    An adapter that cuts loops gives wrong numbers without an error. Raises NoAdapterError, or DeviceError if it does.
     """
     adapter = select_adapter(selector, require_hardware)
     with _OPENING:
@@ -87,19 +87,19 @@ def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
 
 def runs_long_loops(device: GpuDevice) -> bool:
     """Return whether two loops of 40,000 iterations in one invocation are completed."""
-    # Together 80,000 iterations, more than the 65,535 at which such drivers stop. The count comes from the host, since
-    # a compiler could otherwise compute the sum itself.
+    # Together 80,000 iterations, more than the 65,535 at which such drivers stop. The count comes from the host: from a
+    # constant, a compiler could compute the sum itself.
     words = run_probe(device, "loop_budget", np.array([0, LOOP_TRIPS, 0], dtype=np.uint32))
     return int(words[0]) == LOOP_TRIPS
 
 
 def sees_not_finite(device: GpuDevice) -> bool:
-    """Return whether NaNs and infinities are distinguished from finite numbers, including the largest and smallest."""
+    """Return whether the device distinguishes NaNs and infinities from finite numbers, even extreme ones."""
     # Compilers that assume that there is no NaN turn `x != x` into false.
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -1.0, 3.4028235e38, 1.1754944e-38], dtype=np.float32)
     return bool((run_probe(device, "not_finite", values.view(np.uint32)) == np.isfinite(values)).all())
 
 
 def keeps_workgroup_memory(device: GpuDevice) -> bool:
-    """Return whether all 16 KiB of workgroup memory come back as written, across invocations."""
+    """Return whether invocations read from all 16 KiB of workgroup memory the values that others have written."""
     return not run_probe(device, "workgroup_memory", np.zeros(64, dtype=np.uint32)).any()

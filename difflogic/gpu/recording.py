@@ -1,7 +1,7 @@
 """Recording of all GPU commands of a training, as data that another program can run.
 
-Dispatch lists do not change from epoch to epoch, so buffers, pipelines, bind groups and three lists are the complete
-run. `GpuModel` and `Workspace` create them by the methods of `DeviceVerbs`, on a device or on a recording alike.
+Dispatch lists do not change from epoch to epoch, so buffers, pipelines, bind groups and three lists describe the
+complete run. `GpuModel` and `Workspace` create them by the methods of `DeviceVerbs`, on a device or on a recording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ DEFAULT_LIMITS = {
 
 @dataclass(eq=False)
 class RecordedBuffer:
-    """Buffer to create, zeroed but for its initial contents."""
+    """Buffer to create, with its initial contents or zeros."""
 
     name: str
     size: int
@@ -54,7 +54,7 @@ class RecordedPipeline(NamedTuple):
 
 
 class BoundRange(NamedTuple):
-    """Buffer, or part of it, that a binding of a group refers to."""
+    """Buffer, or part of a buffer, to which a bind group binds."""
 
     buffer: RecordedBuffer
     offset: int
@@ -118,7 +118,7 @@ class RecordingDevice:
 
 
 class RecordedRun(NamedTuple):
-    """Training as data."""
+    """Recorded training: all objects of the device, and three lists of dispatches."""
 
     device: RecordingDevice
     plan: Plan
@@ -131,7 +131,7 @@ class RecordedRun(NamedTuple):
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """Record a training, planned for an adapter of that kind with default limits. Raises LimitError, UsageError."""
+    """Record a training planned for an adapter, software or not, with default limits. Raises LimitError, UsageError."""
     if jobs[0].circuit.candidates > 1:
         raise UsageError("A page trains fixed wiring: set model.candidates to 1.")
     device = RecordingDevice(software)

@@ -16,7 +16,7 @@ _IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
 @cache
 def shader_root() -> Path:
     """Return the folder of the WGSL files. Raises KernelError if the installation lacks it."""
-    # In a wheel it is inside the package, in a checkout next to it.
+    # In a wheel the folder is inside the package, in a checkout next to it.
     for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
         if (root / "gate_forward.wgsl").is_file():
             return root
@@ -45,7 +45,7 @@ class Source:
 
 
 def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return `(line, file, number)` of a file, or its text in `instead`, and of its imports, each of them once."""
+    """Return `(line, file, number)` of all lines of a file and its imports, each file once; `instead` has new texts."""
     if name in seen:
         return []
     seen.add(name)
@@ -64,7 +64,7 @@ def load_source(kernel: str) -> Source:
 
 
 def make_source(kernel: str, instead: Mapping[str, str]) -> Source:
-    """Load a source with generated texts in place of the files of these names."""
+    """Load a source in which the texts in `instead` replace the files of these names."""
     lines = _expand(f"{kernel}.wgsl", set(), instead)
     text = "\n".join(line for line, _, _ in lines) + "\n"
     return Source(kernel, text, tuple((file, number) for _, file, number in lines))
@@ -88,7 +88,7 @@ def with_sizes(source: Source, uniform: str, sizes: Sizes) -> Source:
 
 @cache
 def shader_hash() -> str:
-    """Return the SHA-256 of all WGSL files and their names, by which results about a device are cached."""
+    """Return the SHA-256 of all WGSL files and their names, which is a part of the keys of cached results."""
     digest = hashlib.sha256()
     for path in sorted(shader_root().rglob("*.wgsl")):
         digest.update(path.relative_to(shader_root()).as_posix().encode() + b"\0" + path.read_bytes())

@@ -1,8 +1,8 @@
 """Simulate a hard circuit on one large grid on a GPU: 32 cells per word, several generations per dispatch.
 
-The circuit is a generated function of one statement per gate. Synchronous steps are computed several at a time in
-workgroup memory (`simulation/blocked.wgsl`), others, and those of large circuits, one to a dispatch
-(`simulation/simulate.wgsl`). A very large circuit is interpreted, since drivers take minutes over long functions.
+The circuit is a generated function of one statement per gate. A dispatch computes several synchronous steps in
+workgroup memory (`simulation/blocked.wgsl`), or one step if it is asynchronous or the circuit is large
+(`simulation/simulate.wgsl`). Very large circuits are interpreted, since drivers take minutes to compile long functions.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ BINDINGS: dict[str, tuple[Binding, ...]] = {
     BLOCKED: bindings("spec at", "before", "after"),
 }
 BAKED = ("height", "width", "channels", "words", "periodic", "mode")
-"""Fields of the uniform that are constants on a card."""
+"""Fields of the uniform that are constants except on software."""
 WG = 64
 MOST_ROWS = 65535
-"""Largest dimension of a dispatch on every device."""
+"""Maximum number of workgroups in each dimension of a dispatch, on every device."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Maximum number of gates of a generated function, on software and on hardware; in a strip, each row counts."""
+"""Maximum number of gates of a generated function, by whether the adapter is software; each row of a strip counts."""
 SCRATCH_BYTES = 64 << 20
-"""Maximum number of bytes of the interpreter's nodes."""
+"""Maximum size in bytes of the interpreter's nodes."""
 STEPS_AT_ONCE = 64
-"""Dispatches of one submit."""
+"""Maximum number of dispatches of one submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
-"""Maximum of gates times words of one submit, on software and on hardware: less than a tenth of a second."""
+"""Maximum of gates times words of one submit, by whether the adapter is software: less than a tenth of a second."""
 
 COLUMNS = 32
-"""Words of a row of a tile, of which the outer two are only read as neighbours."""
+"""Number of words of a row of a tile; the outer two are only read as neighbours."""
 STRIP = 8
-"""Rows of a tile that an invocation computes."""
+"""Number of rows of a tile that an invocation computes."""
 TILE_ROWS, GENERATIONS = 64, 8
-"""Maximum number of rows of a tile, and generations per dispatch: with more, margins cost more than a dispatch."""
+"""Maximum number of rows of a tile, and of generations per dispatch: with more, margins cost more than dispatches."""
 
 _SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
 
 
 class Tile(NamedTuple):
-    """Rows of a workgroup's tile, and generations that it computes in a dispatch."""
+    """Number of rows of a workgroup's tile, and number of generations that it computes in a dispatch."""
 
     rows: int
     generations: int
 
     @classmethod
     def of(cls, channels: int, workgroup_bytes: int) -> Tile | None:
-        """Return the tile that fits twice into this memory, or None if its margins would take too much of it."""
+        """Return the tile that fits twice into this memory, or None if it would consist mostly of margins."""
         rows = min(TILE_ROWS, workgroup_bytes // (2 * 4 * COLUMNS * channels) // STRIP * STRIP)
         generations = min(GENERATIONS, rows // STRIP)
         return cls(rows, generations) if generations > 1 else None
@@ -85,10 +85,10 @@ class Tile(NamedTuple):
 
 
 class GpuProgram:
-    """Circuit on a device, for grids of any size."""
+    """Shaders of a circuit on a device, for grids of any size."""
 
     def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
-        """Load the circuit. Raises KernelError if its shader does not compile."""
+        """Generate the shaders; `most_statements` replaces MOST_STATEMENTS."""
         self.netlist = netlist
         self.device = device
         self.registers = register_program(netlist)
@@ -96,17 +96,17 @@ class GpuProgram:
         most = MOST_STATEMENTS[self.software] if most_statements is None else most_statements
         self.generated = len(self.registers.code) <= most
         self.tile = None
-        """The blocked kernel's, if the circuit has few enough gates and channels for it."""
+        """Tile of the blocked kernel, or None if the circuit has too many gates or channels for that kernel."""
         if STRIP * len(self.registers.code) <= most:
             self.tile = Tile.of(netlist.channels, device.limits["max-compute-workgroup-storage-size"])
-        # Compile time grows more than linearly, so a large circuit is a table, whose values go through memory.
+        # Compile time grows more than linearly, so a large circuit is a table, which the shader interprets.
         self._sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
         if self.tile is not None:
             self._sources[BLOCKED] = blocked_source(netlist)
         self._pipelines: dict[str, Any] = {}
 
     def pipeline(self, kernel: str, spec: dict[str, Any]) -> Any:
-        """Return the pipeline of a kernel for the uniform `spec`, whose values are constants on a card only."""
+        """Return the pipeline of a kernel for the uniform `spec`. Raises KernelError if it does not compile."""
         sizes = tuple((name, int(spec[name])) for name in BAKED)
         source = self.device.specialized(self._sources[kernel], "spec", sizes)
         if source.text not in self._pipelines:
@@ -120,9 +120,9 @@ class GpuSimulation:
     """Implementation of `difflogic.engine.simulation.Simulation`."""
 
     def __init__(self, spec: SimulationSpec, program: GpuProgram, blocks: bool | None = None) -> None:
-        """`blocks`: whether several generations go to a dispatch where they can; None: if it is faster.
+        """Allocate buffers; `blocks`: compute several generations per dispatch if possible, None: if that is faster.
 
-        Raises LimitError where the device cannot hold or run the grid, DataError for another circuit's program.
+        Raises LimitError if the device cannot hold the grid, DataError if `program` is that of another circuit.
         """
         if spec.netlist is not program.netlist:
             raise DataError("The program was made for another circuit than the simulation's.")
@@ -179,7 +179,7 @@ class GpuSimulation:
         self._parity = 0
 
     def _group(self, kernel: str, number: int) -> Any:
-        """Return the bind group from the current state to the other buffer; `number` is the value of `at`."""
+        """Return the bind group that reads the current state and writes the other; `number` is the index in `at`."""
         key = kernel, number, self._parity
         if key not in self._groups:
             before, after = ("odd", "even") if self._parity else ("even", "odd")
@@ -208,7 +208,7 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """Submit steps in one pass."""
+        """Submit `steps` steps in one compute pass."""
         tile = self._tile if mode == _SYNCHRONOUS else None
         kernel, values = (BLOCKED if tile else KERNEL), self._values(mode)
         packed = uniform_struct(KERNEL, "SimulationSpec").pack(values)
@@ -227,7 +227,7 @@ class GpuSimulation:
         self.step += steps
 
     def _grid(self, tile: Tile | None) -> tuple[int, int]:
-        """Return the workgroups of a dispatch."""
+        """Return the number of workgroups of a dispatch, in both dimensions."""
         if tile is None:
             return -(-self._words // WG), self._rows
         return -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
@@ -300,7 +300,7 @@ def blocked_source(netlist: CellNetlist) -> Source:
 
 
 def _strip(netlist: CellNetlist) -> Iterator[str]:
-    """Yield a generation of the rows of a strip. The rows above and below it have the numbers -1 and STRIP."""
+    """Yield the statements of a generation of a strip. The rows above and below it have the numbers -1 and STRIP."""
     gates, inputs = lines(netlist), read_inputs(netlist)
     places = {-1: "up", STRIP: "down"} | {row: f"s.y + {row}u" for row in range(STRIP)}
     loaded: set[str] = set()

@@ -51,7 +51,7 @@ class SubmitQueue:
     """Queue that divides dispatch lists into submits by their work, adapting to the measured speed."""
 
     def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
-        """Create a queue; work up to `least` is never divided, and a copied word of `marked` ends a submit."""
+        """Create a queue; work up to `least` is not divided, and a copy of a word of `marked` ends each submit."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least
         self._marks = [device.staging("mark", 4) for _ in range(2)]
@@ -71,7 +71,7 @@ class SubmitQueue:
             self._under_way.append(mark)
 
     def _free_mark(self) -> Any:
-        """Return a mark that no pending submit uses; if all are in use, wait for the oldest."""
+        """Return a staging buffer that no pending submit uses; if all are in use, wait for the oldest submit."""
         if len(self._under_way) < len(self._marks):
             return next(mark for mark in self._marks if mark not in self._under_way)
         # Waiting for the oldest leaves the device one submit to work on while the next is encoded.
@@ -80,13 +80,13 @@ class SubmitQueue:
         return mark
 
     def learn(self, dispatches: Sequence[Dispatch], seconds: float) -> None:
-        """Adapt the work of a submit to the measured time."""
+        """Adapt the maximum work of a submit to the measured `seconds` of `dispatches`."""
         work = sum(dispatch.work for dispatch in dispatches)
         # Only the last measurement counts: a machine that becomes busy is slower from one submit to the next.
         self._most = max(self._least, int(work * SUBMIT_SECONDS / max(seconds, 1e-6)))
 
     def close(self) -> None:
-        """Free the marks. All submitted work must be done."""
+        """Free the staging buffers. All submitted work must be done."""
         for mark in self._marks:
             mark.destroy()
 

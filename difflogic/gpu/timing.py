@@ -21,9 +21,9 @@ from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
 COPY_BYTES = {True: 64 << 20, False: 1 << 30}
-"""Bytes that one copy reads and writes, on software and on a card: much larger than any cache."""
+"""Number of bytes that one copy reads and writes, on software and on a card: much larger than any cache."""
 COPIES = 8
-"""Copies of one submit."""
+"""Number of copies of one submit."""
 EMPTY_DISPATCHES = 1000
 RATE_ROUNDS = 5
 WAKE_SECONDS = 0.5
@@ -31,13 +31,13 @@ WAKE_SECONDS = 0.5
 ROUND_TRIPS = 3
 """Number of measured round trips, of which the shortest counts."""
 MOST_QUERIES = 4096
-"""Size of a query set that every WebGPU implementation supports."""
+"""Maximum size of a query set that every WebGPU implementation supports."""
 
 EMPTY = """
 @group(0) @binding(0) var<storage, read_write> word: array<u32>;
 @compute @workgroup_size(1) fn main() { word[0] += 1u; }
 """
-"""Kernel with almost no work that must wait for the one before it."""
+"""Kernel with almost no work; each dispatch must wait for the previous one."""
 
 COPY = """
 @group(0) @binding(0) var<storage, read> original: array<vec4<u32>>;
@@ -51,7 +51,7 @@ fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups)
 
 
 def wake(device: GpuDevice, work: Callable[[], object]) -> None:
-    """Repeat work on a card until its clock has risen; return at once on software."""
+    """Repeat work on a card until its clock has risen; return immediately on software."""
     begin = time.perf_counter()
     while not device.adapter.software and time.perf_counter() - begin < WAKE_SECONDS:
         work()
@@ -59,7 +59,7 @@ def wake(device: GpuDevice, work: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class DeviceTimes:
-    """Mean seconds of one run of a dispatch list within a submit; waiting includes the device's work."""
+    """Mean seconds of one run of a dispatch list within a submit; `wait` includes the device's work."""
 
     kernels: dict[str, float]
     counts: dict[str, int]
@@ -157,7 +157,7 @@ class Timer:
         return sum(self._submit(lambda encoder: encode_pass(encoder, group))[1:3])
 
     def round_trip(self) -> float:
-        """Return the seconds of an empty submit until its (old) timestamps are read."""
+        """Return the seconds to submit nothing and read the buffer of timestamps."""
         return sum(self._submit(lambda encoder: None)[:3])
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class Rates:
     """Best rate of a shader that copies one buffer to another; each byte counts twice, read and written."""
     median_copy_bytes_per_s: float
     dispatch_s: float
-    """Seconds of an empty dispatch that waits for the one before it."""
+    """Seconds of an empty dispatch that waits for the previous one."""
     round_trip_s: float
     """Seconds to submit and read 4 bytes back."""
     open_s: float

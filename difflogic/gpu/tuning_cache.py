@@ -34,7 +34,7 @@ Seconds = dict[str, float]
 
 @dataclass(frozen=True)
 class Tuned:
-    """Stored result; times are medians of a train step in milliseconds, measured in turns."""
+    """Stored result; times are medians of a train step in milliseconds, measured alternately."""
 
     adapter: str
     launch: LaunchConfig
@@ -43,7 +43,7 @@ class Tuned:
 
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
-    """Return the key of a launch configuration: adapter, backend, driver, shaders, and the sizes of the work."""
+    """Return the key of an entry: a hash of adapter, backend, driver, shaders, and the sizes of the work."""
     # Times depend on the widths of the levels, not on wires and logits.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
@@ -89,20 +89,20 @@ def _tuned(entry: Entry) -> Tuned:
 
 
 class Measured:
-    """Variants measured for one shape of work on one adapter."""
+    """Launch configurations that were measured for one shape of work on one adapter."""
 
     def __init__(self, adapter: Adapter, plan: Plan) -> None:
         self._adapter, self._key = adapter.name, key_of(adapter, plan)
         self.seconds = self._read()
-        """Times of each variant that was measured."""
+        """Seconds of the fused steps, by launch configuration."""
 
     def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
-        """Store a variant at once, since the next one may take long or crash."""
+        """Store a launch configuration immediately, since the next one may take long or crash."""
         self.seconds[launch] = seconds
         MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
 
     def variants(self) -> list[Entry]:
-        """Return each variant and its times, as stored in the file."""
+        """Return each launch configuration and its times, as stored in the file."""
         return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self.seconds.items()]
 
     def forget(self) -> None:

@@ -23,7 +23,7 @@ ALIGNMENT = 256
 """Alignment in bytes of a uniform binding in its buffer on every device."""
 
 _FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,|$)")
-"""Field of a struct, without blanks: a number, a vector, or an array of vectors."""
+"""Pattern of a field of a struct, without blanks: a number, a vector, or an array of vectors."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class UniformStruct:
 
     @classmethod
     def parse(cls, text: str, name: str) -> UniformStruct:
-        """Parse the struct `name` of a WGSL text. Raises KernelError if it is missing or a field is of another kind."""
+        """Parse the struct `name` of a WGSL text. Raises KernelError if it is missing or a field has another type."""
         found = re.search(rf"\bstruct {name} \{{(.*?)\}}", re.sub(r"//.*", "", text), re.DOTALL)
         if found is None:
             raise KernelError(f"The shader has no struct {name}.")
@@ -82,7 +82,7 @@ class UniformStruct:
 
 
 def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
-    """Return whether a field of type `wanted` can hold the given values."""
+    """Return whether a field of type `wanted` can represent the values."""
     if wanted.kind == "f":
         return given.dtype.kind in "iuf"
     return given.dtype.kind in "biu" and int(given.min()) >= 0 and int(given.max()) < 1 << 32
@@ -90,7 +90,7 @@ def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
 
 @cache
 def uniform_struct(source: str, name: str) -> UniformStruct:
-    """Return the struct of a file of `shaders/`, given without suffix."""
+    """Return the struct `name` of the file `shaders/<source>.wgsl`."""
     return UniformStruct.parse(load_source(source).text, name)
 
 
@@ -108,7 +108,7 @@ def shape_values(
         **{name: getattr(shape, name) for name in of_shape.split()},
         **{name: getattr(plan, name) for name in of_plan.split()},
         **{name: getattr(layout, name) for name in ("patch_nodes", "instances", "gates")},
-        **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # that decides what is run
+        **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # that selects kernels
         **{f"harden_{name}": value for name, value in hardening._asdict().items()},
         "batch": batch,
         "cells": batch * shape.cells_per_grid,

@@ -1,8 +1,8 @@
 """Wiring of the fused kernels: perception kernels begin with trees, whose values stay in registers.
 
-In the paper's perception kernels 8 gates each compare a neighbour with the cell itself, 4 read these in pairs, 2 read
-those. One invocation computes a tree of 4 + 2 + 1 gates from the patch, and again in the backward pass. Only its root
-is a node. Adjoints stay within the tree, and the adjoints of its four leaves to the cell itself are one sum.
+In the paper's perception kernels, 8 gates each compare a neighbour with the cell itself, 4 gates read these in pairs,
+and 2 gates read those 4. An invocation computes a tree of 4 + 2 + 1 gates from the patch, also in the backward pass.
+Only its root is a node. A tree passes one adjoint to each of its neighbours, and one sum to the cell itself.
 
 Nodes are then the patch, the roots, and all later gates. Trees depend on a circuit's widths and connections alone, so
 that a model of a population and the same model by itself run the same kernels.
@@ -22,11 +22,11 @@ from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
-"""Gates per level of a perception kernel that form trees, as in `shaders/common/trees.wgsl`."""
+"""Number of gates per level of a perception kernel that form trees, as in `shaders/common/trees.wgsl`."""
 
 
 def are_trees(layout: Layout) -> bool:
-    """Return whether all perception kernels begin with trees of these widths, read once, the cell in every leaf."""
+    """Return whether all perception kernels begin with trees: gates with one reader, leaves that read the cell."""
     levels = layout.levels[: layout.perception_levels][: len(WIDTHS)]
     if tuple(level.count // layout.kernels // layout.channels for level in levels) != WIDTHS:
         return False
@@ -36,7 +36,7 @@ def are_trees(layout: Layout) -> bool:
 
 
 def wired(layouts: Sequence[Layout]) -> list[Wiring]:
-    """Return the wirings of models that share dispatches."""
+    """Return the wirings of models that share dispatches, as trees if all models have trees."""
     trees = all(layout.candidates == 1 and are_trees(layout) for layout in layouts)
     return [Wiring(layout, trees) for layout in layouts]
 
@@ -46,9 +46,9 @@ class Wiring:
     """Wires and slots of a layout in the kernels' numbering.
 
     Example: nodes 0 to 8 are the patch of one channel. Level 1 has two gates, instances 0 and 1, which read (0, 4) and
-    (4, 8); level 2 has instance 2, which reads their nodes (9, 10). Backward each input has a slot, sorted by the node
-    it reads: `slots` is [[0, 1], [2, 3], [4, 5]], and `fanout` of node 4 is [1, 3), whose sum is its adjoint. Behind
-    the slots of the patch, levels take two regions in turn.
+    (4, 8); level 2 has instance 2, which reads their nodes (9, 10). In the backward pass each input has a slot, sorted
+    by the node it reads: `slots` is [[0, 1], [2, 3], [4, 5]], and `fanout` of node 4 is [1, 3): its adjoint is the sum
+    of these slots. After the slots of the patch, levels use two regions alternately.
     """
 
     layout: Layout
@@ -56,7 +56,7 @@ class Wiring:
 
     @property
     def tree_levels(self) -> int:
-        """Number of levels, before all others, that are computed as trees."""
+        """Number of levels at the beginning that are computed as trees."""
         return len(WIDTHS) if self.trees else 0
 
     @property
@@ -70,9 +70,9 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """Nodes that an instance reads, or gates above the leaves of a tree, uint32 `[instances, 2]`.
+        """Nodes that an instance reads, or above the leaves of a tree the gates, uint32 `[instances, 2]`.
 
-        With candidates the shape is `[instances, 2, k]`, as that of `sends` and `slots`.
+        With candidates the shape is `[instances, 2, k]`, like the shapes of `sends` and `slots`.
         """
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
@@ -85,7 +85,7 @@ class Wiring:
 
     @cached_property
     def near_wires(self) -> Index:
-        """`wires` with places in workgroup memory in place of nodes, uint32 `[instances, 2]`.
+        """`wires` with indices in workgroup memory instead of nodes, uint32 `[instances, 2]`.
 
         The patch comes first, then the nodes of an even level, then those of an odd level.
         """
@@ -98,13 +98,13 @@ class Wiring:
         return wires.astype(np.uint32)
 
     def _widest(self, odd: int) -> int:
-        """Return the most nodes of a level with an even or odd number."""
+        """Return the maximum number of nodes of an even (0) or odd (1) level."""
         counts = [level.count for level in self.layout.levels][max(0, self.tree_levels - 1) :]
         return max(counts[(odd + max(0, self.tree_levels - 1)) % 2 :: 2], default=0)
 
     @property
     def near_odd(self) -> int:
-        """Nodes of even levels in workgroup memory, which precede those of odd levels."""
+        """Number of nodes of even levels in workgroup memory; those of odd levels follow."""
         return self._widest(0)
 
     @property
@@ -119,7 +119,7 @@ class Wiring:
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """Inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's own sum."""
+        """True for inputs whose adjoint leaves the tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -138,7 +138,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """Order of the instances of each level after the trees in the backward kernel, int64 `[instances]`.
 
-        It sorts by the node of input a: the next gate mostly reads as a what this one reads as b, which saves a load.
+        Sorted by the node of input a: the next gate often reads as a the node that this one reads as b, without a load.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
@@ -160,7 +160,7 @@ class Wiring:
 
     @property
     def slots(self) -> Index:
-        """Slots of the input adjoints that `sends` selects, uint32 `[instances, 2]`."""
+        """Slots of the adjoints of inputs that `sends` selects, uint32 `[instances, 2]`."""
         return self._places[0]
 
     @property
@@ -170,7 +170,7 @@ class Wiring:
 
     @property
     def slot_count(self) -> int:
-        """Slots per cell: the patch region and two regions that levels use alternately."""
+        """Number of slots per cell: the patch region and two regions that levels use alternately."""
         return int(self.fanout.max(initial=1))
 
     @property
@@ -194,11 +194,11 @@ class Wiring:
         """Return the `Edge` of every instance, in the order of `order`, then of every patch node.
 
         Columns are the fields of the struct in `gate_backward.wgsl`: wires, slots, fanout (two each), gate, instance.
-        Nothing reads the last level within a step: its slots, after all others, take the adjoint of the next state.
+        No gate of the step reads the last level: its slots, after all others, contain the adjoint of the next state.
 
         Args:
             slots: Number of slots of the plan, that of the largest wiring of a population.
-            is_split: Whether chunks are split; the slots of levels then follow those of the patch of all models.
+            is_split: True if chunks are split; the slots of levels then follow those of the patch of all models.
 
         Returns:
             uint32 `[instances + patch nodes, 8]`, with candidates `[instances + patch nodes, record, 8]`.
@@ -217,7 +217,7 @@ class Wiring:
             own[-layout.outputs :, 4] = slots - layout.outputs + np.arange(layout.outputs)
             own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
-        own[:] = own[self.order]  # a whole row moves; what others point at are slots and nodes, never rows
+        own[:] = own[self.order]  # complete rows move, which is allowed since edges refer only to slots and nodes
         if layout.candidates == 1:
             return edges
         # Two candidates per row, each with two nodes and two slots.

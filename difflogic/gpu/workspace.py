@@ -27,7 +27,7 @@ from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 
-# Buffers by the lifetime of their content; those with a * are several, one per CA step or a few used in turn.
+# Buffers by the lifetime of their content; a * means several buffers, one per CA step or a few used alternately.
 #
 #     the run          wires, edges (the circuit); targets that are the same for every initial state; same, rule, x, y,
 #                      hard_masks; the evaluation grids' part of hard_targets, words* 0 and corners
@@ -97,7 +97,7 @@ class Workspace:
 
     @cached_property
     def coefficients(self) -> list[Dispatch]:
-        """Dispatches from logits to coefficients and hard gates."""
+        """Dispatches that compute the coefficients and the hard gates from the logits."""
         return [self._dispatch("coefficients")]
 
     @cached_property
@@ -113,18 +113,18 @@ class Workspace:
 
     @cached_property
     def forward_one_hot(self) -> list[Dispatch]:
-        """Dispatches of a function's forward pass by hard gates, in the arithmetic of soft ones."""
+        """Dispatches of a function's forward pass with hard gates, in the arithmetic of soft gates."""
         one_hot = {"coefficients": self.buffers["one_hot"]}
         return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
 
     def forward_step(self, step: int, other: dict[str, Any] | None = None) -> list[Dispatch]:
-        """Return one CA step of the soft circuit, with the buffers in `other` in place of those of the same name."""
+        """Return one CA step of the soft circuit; buffers in `other` replace those of the same name."""
         values = self.several["kept"][step] if self.plan.launch.store_activations else self.buffers["scratch"]
         bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values}
         return self._tiled("gate_forward", step, bound | (other or {}))
 
     def _damage(self, step: int, hard: bool = False) -> list[Dispatch]:
-        """Return the damage and faults of a state, if there are any."""
+        """Return the dispatches of the damage and the faults of a state, if there are any."""
         kind, bound = ("hard_", self._hard_state(step)) if hard else ("", {"state": self.state(step)})
         damage = self._event(f"{kind}damage", step, self.plan.shape.damage_steps, bound)
         return [*damage, *self._event(f"{kind}faults", step, self._faulty, bound)]
@@ -153,9 +153,9 @@ class Workspace:
 
     @cached_property
     def pull_back(self) -> list[Dispatch]:
-        """Dispatches from the last state's adjoint to that of the initial state and the gradients of the logits.
+        """Dispatches that compute the initial state's adjoint and the gradients from the last state's adjoint.
 
-        The last state's adjoint is in `d_judged`, to be added to zeros, or without perception in `d_patches`.
+        The last state's adjoint is in `d_judged`, and is added to zeros; without perception it is in `d_patches`.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
         last, gathers = {"d_patches": self.d_patches(shape.steps)}, perceives and not self.plan.gathers
@@ -167,7 +167,7 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """Return one backward CA step after the forward steps that it needs, with the events of its state."""
+        """Return one backward CA step, after the forward steps that it recomputes, before the events of its state."""
         gathers, result = self.plan.gathers, self.d_patches(step)
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
@@ -187,15 +187,15 @@ class Workspace:
         return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 
     def _d_events(self, step: int) -> list[Dispatch]:
-        """Return the adjoints of a state's faults, damage and loss."""
+        """Return the dispatches that apply a state's faults, damage and loss to its adjoint."""
         shape, bound = self.plan.shape, {"d_patches": self.d_patches(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
         events = [*self._event("d_faults", step, self._faulty, bound), *damage]
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Recompute the steps from a checkpointed state if `step` is the last before the next one."""
-        # The result of `step` is the next checkpointed state; the forward pass has just computed the last stretch.
+        """Return the dispatches that recompute the states since a checkpoint, if `step` is the last before the next."""
+        # The result of `step` is the next checkpointed state; the forward pass has just computed the last states.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
@@ -213,12 +213,12 @@ class Workspace:
 
     @cached_property
     def harden(self) -> list[Dispatch]:
-        """Dispatches from logits to the coefficients of an epoch with hardened or stuck gates."""
+        """Dispatches that compute the coefficients of an epoch with hardened or stuck gates from the logits."""
         return [self._dispatch("harden")]
 
     @cached_property
     def one_hot(self) -> list[Dispatch]:
-        """Dispatches from logits to the coefficients of hard gates, for a function that is completely hardened."""
+        """Dispatches that compute the coefficients of hard gates from the logits, for a function of hard gates only."""
         return [self._dispatch("harden", {"coefficients": self.buffers["one_hot"]})]
 
     @cached_property
@@ -293,13 +293,13 @@ class Workspace:
         return made
 
     def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
-        """Return the dispatch of a kernel over a plain list."""
+        """Return the dispatch of a kernel over a plain list of items."""
         # Models are the second dimension; `_tiled` numbers the tiles of all models consecutively instead.
         workgroups = LINEAR[kernel].workgroups(self.plan)
         return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
     def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
-        """Create the bind group of a kernel; `bound` holds the buffers that differ from their bindings' names."""
+        """Create the bind group of a kernel; `bound` are buffers that replace those with the names of the bindings."""
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
@@ -309,7 +309,7 @@ class Workspace:
         return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
 
     def under(self, launch: LaunchConfig) -> Workspace:
-        """Return this memory with another schedule's pipelines. Raises DeviceError if that needs other memory."""
+        """Return a workspace with these buffers under another schedule. Raises DeviceError if the layout differs."""
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.
@@ -333,20 +333,20 @@ class Workspace:
         device.queue.submit([encode(device, last).finish()])
 
     def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
-        """Upload stuck cells, and the keys of the faults of evaluation grids and batch, one per model."""
+        """Upload the listed stuck cells, and the key of the faults of each model, for evaluation grids and batch."""
         self.upload("fault_keys", np.stack([(key, key) for key in keys]), "task")
         if listed is not None:
             self.upload("listed", listed.astype(np.uint32), "task")
 
     def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
-        """Write the beginning of a buffer, given by name or as object."""
+        """Write to the beginning of a buffer, which is a name or an object."""
         self.device.upload(self.buffers[buffer] if isinstance(buffer, str) else buffer, data, purpose)
 
     def download(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
         return computing(self.device).download(self.buffers[name], dtype, purpose)
 
     def download_all(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
-        """Download every buffer of a name, concatenated."""
+        """Download all buffers of a name, stacked."""
         download = computing(self.device).download
         return np.stack([download(buffer, dtype, purpose) for buffer in self.several[name]])
 
