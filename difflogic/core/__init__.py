@@ -1,1 +1,1 @@
-"""Tables and numbers that need only NumPy: gates, random numbers, bits, wiring, rules."""
+"""Basic tables and functions that need only NumPy: gates, random numbers, packed bits, wiring and rules."""

@@ -2,13 +2,12 @@
 
 A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
 the lowest: `less = u_k' | less` if bit `k` of `p` is 1, else `u_k' & less`. `u_k'` is the complement of bit `k` of `u`,
-and equally random. Bits of `p` below its lowest 1, bit `n`, change nothing and are not sampled. `u_n'` of word `j` of
-row `y` of `words` is a block of threefry2x32 under the key, with the counter `(y*words + j, n)`; the block's first word
-is the lower half. Four more rounds turn each bit into the next one.
+and equally random. Bits below `n`, the lowest 1 of `p`, have no effect and are not sampled. In word `j` of row `y`,
+`u_n'` is a block of threefry2x32 under the key, with the counter `(y*words + j, n)`; a row has `words` words. The first
+word of the block is the lower half of `u_n'`. Four more rounds of threefry yield each following `u_k'`.
 
-A block for each bit would take five times as long. After four rounds no dependence between two or three coins of a word
-was found in two million words, and other words have other blocks. Three rounds leave relations of five coins, and after
-two rounds some pairs depend on each other.
+A new block for each bit would take five times as long. After four rounds, two million words showed no dependence
+between two or three coins of a word. After three rounds five coins are related, after two rounds some pairs of coins.
 """
 
 import numpy as np
@@ -22,11 +21,11 @@ CERTAIN = 1 << BITS
 """Probability 1 in units of 2^-16."""
 
 _CHUNK = 1 << 16
-"""Maximum number of words that are sampled at once."""
+"""Maximum number of words that are sampled in one step, which limits memory."""
 
 
 def probability(name: str, value: float, least: int = 1) -> int:
-    """Convert a probability to units of 2^-16, rounded. Raises UsageError for less than `least` units or above 1."""
+    """Convert a probability to units of 2^-16, rounded. Raises UsageError below `least` units or above 1."""
     units = round(value * CERTAIN) if 0 <= value <= 1 else -1
     if units < least:
         lowest = f"{least / CERTAIN:.2g}" if least else "0"
@@ -40,7 +39,7 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)
     for start in range(0, len(less) if units else 0, _CHUNK):
-        # Sample in parts, since counters and words of a large grid need several times its memory.
+        # Sample in parts, since the counters and words of a large grid need several times the grid's memory.
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
         # For p = 0.75, which is 0b11 << 14, two bits are sampled, 14 and 15: `less` is u_14', then u_15' | u_14', which
@@ -61,5 +60,5 @@ def start_key(seed: int, channel: int) -> prng.Key:
 
 
 def fire_key(seed: int) -> prng.Key:
-    """Return the key of firing cells, which step `t`, counted from 0, samples under `fold_in(fire_key, t)`."""
+    """Return the key of firing cells: step `t`, counted from 0, samples the cells under `fold_in(fire_key, t)`."""
     return prng.fold_in(prng.key_from_seed(seed), 1)

@@ -14,7 +14,7 @@ from difflogic.core.bits import Words
 Index = npt.NDArray[np.int32]
 
 # The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula serves all
-# sixteen gates, so a level of any gates takes a handful of NumPy calls.
+# sixteen gates, so that a level with any gates takes a few NumPy calls.
 MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
 """Masks uint64 `[4, 16]`, all ones or all zeros; a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
 
@@ -53,7 +53,7 @@ class BitProgram:
 
     @cached_property
     def _levels(self) -> list[_Level]:
-        # Gates of equal depth cannot read each other: each depth is evaluated at once.
+        # Gates of equal depth cannot read each other: all gates of a depth are evaluated together.
         order = np.argsort(self.depths, kind="stable")
         starts = np.flatnonzero(np.diff(self.depths[order], prepend=-1))
         levels = []
@@ -75,9 +75,9 @@ class BitProgram:
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return whether each bit can be 0, and whether it can be 1, as two lists of `inputs + n` integers.
 
-        `zero` and `one` state the same for the inputs. Each bit of an integer is a sample, and an input for which both
-        are true is unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all
-        values of the unknown inputs. The reverse does not hold: `x XOR x` with an unknown x counts as unknown.
+        `zero` and `one` are such lists for the inputs. Each bit of an integer is a sample, and an input that can be 0
+        and 1 is unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all
+        values of the unknown inputs. The reverse is false: `x XOR x` with an unknown x counts as unknown.
         """
         # Python's integers have a bit for every sample: a grid is one integer, and an AND of two grids one call.
         can = [list(zero), list(one)]

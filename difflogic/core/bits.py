@@ -1,8 +1,8 @@
-"""Pack zeros and ones into words, in the three forms that the package computes on.
+"""Pack zeros and ones into words, in the three forms with which the package computes.
 
-* Grids of many samples, 32 a word: engines evaluate hard circuits on them (`pack_grids`).
-* Rows of independent samples, 64 a word: netlists are evaluated on them (`pack_bits`).
-* Bit planes of one large grid, 64 cells of a row a word: simulations run on them (`pack_planes`).
+* Grids of many samples, 32 samples per word, for engines that evaluate hard circuits (`pack_grids`).
+* Rows of independent samples, 64 samples per word, for the evaluation of netlists (`pack_bits`).
+* Bit planes of one large grid, 64 cells of a row per word, for simulations (`pack_planes`).
 
 In each form the lowest bit comes first, and bits beyond the last sample or cell are 0. For example, the samples
 1, 0, 1, 1 are bits 0, 1, 2, 3 of their word, which is `1 + 4 + 8 = 13`.
@@ -24,13 +24,13 @@ WORD = 32
 LONG_WORD = 64
 """Number of samples in a word of `pack_bits`, and of cells in a word of `pack_planes`."""
 IGNORED = -(2.0**100)
-"""Target value that does not count: no task uses this float32. NaN would fail, since compilers may remove its tests."""
+"""Target value that the loss ignores, and no task uses. It is not NaN, since compilers may remove tests for NaN."""
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def pack_grids(grids: Array) -> Array:
     """Pack 0/1 grids `[B, H, W, C]` into uint32 `[C, groups*H*W]`; bit `i` of group `g` is sample `32*g + i`."""
-    # A batch of fewer than 32 samples takes one group and only its lowest bits; those above stay 0.
+    # A batch of fewer than 32 samples is one group, and uses only the lowest bits; the other bits stay 0.
     batch, height, width, channels = grids.shape
     groups, lanes = -(-batch // WORD), min(batch, WORD)
     bits = np.zeros((groups * lanes, height, width, channels), dtype=np.uint32)
@@ -41,9 +41,9 @@ def pack_grids(grids: Array) -> Array:
 
 
 def pack_targets(targets: Array) -> Array:
-    """Pack targets `[J, B, H, W, C]` into uint32 `[J, C, groups*H*W, 2]`: values, and a mask of those that count.
+    """Pack targets `[J, B, H, W, C]` into uint32 `[J, C, groups*H*W, 2]`: values, and a mask of values that count.
 
-    Bits beyond the samples of a group do not count.
+    The mask is 0 beyond the samples of a group.
     """
     return np.stack([np.stack([pack_grids(x > 0.5), pack_grids(x != IGNORED)], axis=-1) for x in targets])
 
@@ -52,7 +52,7 @@ def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:
     """Unpack states `[..., C, groups*H*W]` of `pack_grids` to float32 `[..., B, H, W, C]`."""
     batch, height, width, channels = grid
     lead = words.shape[:-2]
-    # Each word is shifted by 0, 1, ... 31 along a new axis, which then holds the samples of a group.
+    # Each word is shifted by 0, 1, ... 31 along a new axis, which then contains the samples of a group.
     split = words.reshape(*lead, channels, -1, 1, height, width)
     shifts = np.arange(min(batch, WORD), dtype=np.uint32)[:, None, None]
     bits = (split >> shifts & np.uint32(1)).reshape(*lead, channels, -1, height, width)[..., :batch, :, :]
@@ -90,16 +90,16 @@ def unpack_planes(planes: Planes, width: int) -> Bits:
 
 
 def words_per_row(width: int) -> int:
-    """Return the number of words that hold a row of `width` cells."""
+    """Return the number of words for a row of `width` cells."""
     return -(-width // LONG_WORD)
 
 
 def last_word_mask(width: int) -> np.uint64:
-    """Return a mask of the bits that hold cells in the last word of a row."""
+    """Return a mask of the bits in the last word of a row that are cells."""
     return ONES >> np.uint64(-width % LONG_WORD)
 
 
 def population(planes: Planes) -> list[int]:
-    """Return the number of cells that are 1, by channel."""
+    """Return the number of cells that are 1 in each channel."""
     counts: list[int] = np.bitwise_count(planes).sum(axis=(0, 2), dtype=np.int64).tolist()
     return counts

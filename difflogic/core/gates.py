@@ -4,7 +4,7 @@ A gate's id *is* its truth table: bit `3 - (2a + b)` of the id is the output for
 the id's four bits, most significant first, are the outputs for 00, 01, 10, 11.
 
 Relaxed to reals a gate is `c0 + ca*a + cb*b + cab*a*b`; the four coefficients are linear in the
-truth table, so a softmax mixture of the sixteen gates is again one such form.
+truth table, so a softmax mixture of the sixteen gates is again a polynomial of this form.
 Source: Miotti et al. 2025 (arXiv 2506.04912), section 2; the authors' notebook, `bin_op_all_combinations`.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 GATE_COUNT = 16
 PASS_THROUGH = 3
-"""Id of the gate `A`, the initial function of every gate."""
+"""Id of the gate `A`, whose output is its input `a`: the initial function of every gate."""
 OR = 7
 
 NAMES = (
@@ -32,10 +32,10 @@ TABLE = np.stack([_f00, _f10 - _f00, _f01 - _f00, _f11 - _f10 - _f01 + _f00], ax
 INPUT_WISE = TRUTH - 0.5
 """Weights float `[16, 4]` that turn the four numbers of an input-wise gate into its logits, `numbers @ INPUT_WISE.T`.
 
-Each number belongs to a row of the truth table, and its sigmoid is the soft gate's output there: the softmax of such
-sums is a product of one probability for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
+Each number belongs to a row of the truth table, and its sigmoid is the soft gate's output in this row: the softmax of
+the logits is a product of one probability for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
 """
 
-# All modules share them: an accidental write would change every circuit of the process.
+# All modules share these arrays: an accidental write would change every circuit of the process.
 for _constant in (TRUTH, TABLE, INPUT_WISE):
     _constant.setflags(write=False)

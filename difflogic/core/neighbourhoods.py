@@ -14,13 +14,13 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
     Cells with a value below 0 in `y` do not count.
     """
-    # `kinds` numbers the neighbourhood of each cell, first of all cells, then of those that count. `counted` holds the
-    # positions of the latter in the grids.
+    # `kinds` numbers the neighbourhood of each cell, first for all cells, then for cells that count. `counted` has the
+    # positions of these cells in the grids.
     cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
     counted = np.flatnonzero((cells >= 0).all(axis=1))
     _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
     cells = cells[counted]
-    # Each cell is compared with the first one of the same neighbourhood: next states that differ contradict.
+    # Each cell is compared with the first cell of the same neighbourhood: different next states are contradictions.
     others = np.flatnonzero((cells != cells[first[kinds]]).any(axis=1))
     if not len(others):
         return ""
@@ -42,7 +42,7 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
-    """Return the number of each cell's neighbourhood in `x [N, H, W, C]`, `[N*H*W]`; equal neighbourhoods share it."""
+    """Return the number of each cell's neighbourhood in `x`, `[N*H*W]`; equal neighbourhoods have the same number."""
     packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
     # Each cell's row of bytes is viewed as one item, since `unique` numbers items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
@@ -64,7 +64,7 @@ def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
     """
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
-    # Nine shifted views of one padded copy need no gather; their order is that of a patch, row by row.
+    # Nine shifted views of one padded copy need no gather. The views have the order of a patch, row by row.
     padded = np.pad(state, border, mode="wrap" if periodic else "constant")
     views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
     return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(PATCH * state.shape[3], -1)

@@ -4,7 +4,7 @@ The content of a file decides its format, because suffixes differ. The size in t
 because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides the size.
 
 RLE is a sequence of counts and states: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1,
-`B` to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
+`B` to `X` for 2 to 24, and two letters for higher states: `pA` is 25, `yO` is 255.
 Sources: Golly's help, *File formats*; LifeWiki, *Run Length Encoded*, *Plaintext*, *Life 1.05* and *Life 1.06*.
 """
 
@@ -29,7 +29,7 @@ MOST_CELLS = 1 << 30
 MOST_STATE = 255
 MOST_RUNS = 1 << 22
 _HEAD = 1 << 20
-"""Number of bytes at the beginning of a file that decide its format."""
+"""Number of bytes at the beginning of a file from which its format is detected."""
 
 _HEADER = re.compile(
     r"x[ \t]*=[ \t]*(\d{1,9})[ \t,]*y[ \t]*=[ \t]*(\d{1,9})(?:[ \t,]*rule[ \t]*=(.*))?.*", re.IGNORECASE
@@ -50,11 +50,11 @@ class Pattern(NamedTuple):
     """Cells and rule of a pattern file."""
 
     states: npt.NDArray[np.uint8]
-    """States uint8 `[H, W]`, of the complete grid if the rule bounds it."""
+    """States uint8 `[H, W]`: the cells of the pattern, or of the complete grid if the rule bounds it."""
     rule: str
     """Rule in the file's notation, without the size of a grid; empty if the file states none."""
     is_periodic: bool | None
-    """True if the rule bounds the grid to a torus, False if to a plane, None if the grid is unbounded."""
+    """True if the rule bounds the grid to a torus, False for a bounded plane, None if the grid is unbounded."""
 
 
 def is_pattern(path: Path) -> bool:
@@ -70,7 +70,7 @@ def read(path: Path, channels: int = 8) -> Pattern:
 
     Args:
         path: A file of one of `FORMATS`.
-        channels: Number of bits that hold the state of a cell.
+        channels: Number of bits of a cell's state.
 
     Returns:
         The cells and the rule.
@@ -98,7 +98,7 @@ def bits_of(states: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint
 
 
 def _text(data: bytes) -> str:
-    """Decode a file. Only comments may hold characters beyond ASCII, so their encoding does not matter."""
+    """Decode a file. Only comments may contain characters beyond ASCII, whose encoding does not matter."""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = data.decode("utf-16", "replace") if is_wide else data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; `corner` is the first cell relative to a bounded grid's centre."""
+    """Draw runs into a grid of at least `size`; `corner` is the first cell from the centre of a bounded grid."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
@@ -222,7 +222,7 @@ def _life_105(text: str) -> Pattern:
 
 
 def _life_106(text: str) -> Pattern:
-    """Read a line `COLUMN ROW` for each cell that is on."""
+    """Read lines `COLUMN ROW`, one for each cell that is on."""
     places = (_integers(line, 2) for line in text.split("\n") if line.strip() and not line.startswith("#"))
     return _cropped(_array((row, column, 1, 1) for column, row in places), "")
 

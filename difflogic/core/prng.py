@@ -27,7 +27,7 @@ def _rotate_left(x: Words, distance: int) -> Words:
 
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
     """Encrypt the counters `(x0, x1)`, uint32 arrays of one shape, with `key`."""
-    # Four rounds of adding, rotating and mixing, five times; after every four a part of the key is added.
+    # Five times four rounds of adding, rotating and mixing; after each four rounds a part of the key is added.
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     with np.errstate(over="ignore"):  # uint32 wraps by design
         x0, x1 = x0 + schedule[0], x1 + schedule[1]
@@ -54,8 +54,8 @@ def key_from_seed(seed: int) -> Key:
 
 def random_bits(key: Key, count: int) -> Words:
     """Return uniform 32-bit words, uint32 `[count]`."""
-    # JAX encrypts the first half of the counters together with the second, and appends a zero to an odd number of
-    # them. For five words, counters 0 1 2 are paired with 3 4 0, and the last of the six words is dropped.
+    # JAX encrypts the first half of the counters together with the second half, and appends a zero to an odd number of
+    # counters. For five words, counters 0 1 2 are paired with 3 4 0, and the last of the six words is dropped.
     half = (count + 1) // 2
     counters = np.zeros(2 * half, dtype=np.uint32)
     counters[:count] = np.arange(count, dtype=np.uint32)
@@ -76,14 +76,14 @@ def fold_in(key: Key, data: int) -> Key:
 def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """Sample float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
     bits = random_bits(key, math.prod(shape)).reshape(shape)
-    # 0x3F800000 is 1.0: with 23 random bits below it the word is a float in [1, 2)
+    # 0x3F800000 is 1.0: with 23 random bits as mantissa the word is a float in [1, 2)
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """Sample float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
-    # Computed in float64, since only the beginning of a run needs it, not engines. `uniform` may be 0 and is never 1:
-    # the logarithm is that of 1 minus it.
+    # The samples are computed in float64, since only the beginning of a run needs them, and no engine. `uniform` may
+    # return 0, but never 1: the logarithm is that of 1 minus the number.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
     samples: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
     return samples.astype(np.float32)

@@ -3,7 +3,7 @@
 The table of a two-state rule has 512 entries. Entry `n` is the cell's next state if the bits of `n`, most significant
 first, are its patch, row by row from the top left: the numbering of the authors' notebook and of MAP.
 Sources: Golly's help, *QuickLife*, *Generations* and *Bounded grids*; Hensel's letters for isotropic rules; Wolfram's
-numbers, of whose eight bits number `4*left + 2*centre + right` is the next state.
+numbers, in which bit `4*left + 2*centre + right` is the next state.
 """
 
 import base64
@@ -55,7 +55,7 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""One patch of each letter, by the number of neighbours; patches with 5 to 7 are inverted patches with 3 to 1."""
+"""One patch of each letter, by the number of neighbours; patches of 5 to 7 are inverted patches of 3 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Rule:
     has_history: bool = False
     periodic: bool = True
     size: tuple[int, int] | None = None
-    """Height and width of the grid that the notation names."""
+    """Height and width of the grid in the notation; None without a grid."""
 
 
 def parse(rule: str) -> Rule:
@@ -86,7 +86,7 @@ def parse(rule: str) -> Rule:
         The rule.
 
     Raises:
-        ConfigError: The text is not a rule, or not one that difflogic reads.
+        ConfigError: The text is not a rule, or is a rule that difflogic does not support.
     """
     if reason := refusal(rule):
         raise ConfigError(reason)
@@ -155,8 +155,8 @@ def _plain(text: str) -> Rule | None:
 
 
 def _map(text: str) -> Rule | None:
-    """Return a rule of all neighbourhoods in Base64, or None."""
-    # Both alphabets of Base64 are read, since a path, which may name a rule, cannot hold two slashes in a row.
+    """Return the rule of a MAP notation in Base64, or None if its length fits no neighbourhood."""
+    # Both alphabets of Base64 are read, since a path, which may name a rule, cannot contain two slashes in a row.
     digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
     for neighbourhood, cells in NEIGHBOURHOODS.items():
         if len(digits) == -(-(1 << len(cells)) // 6) and neighbourhood != "line":
@@ -216,7 +216,7 @@ def name(entries: Table) -> str:
 
 
 def counted(entries: Table) -> str | None:
-    """Return the notation of a table by counts of neighbours, perhaps with Hensel's letters; None if it has none."""
+    """Return a table's notation by counts of neighbours, with Hensel's letters if needed; None if it has none."""
     names = filter(None, (_by_counts(entries, suffix) for suffix in SUFFIXES))
     return min(names, key=lambda name: any(map(str.islower, name)), default=None)  # letters only if needed
 
@@ -245,7 +245,7 @@ def apply(entries: Table, grid: Table, periodic: bool) -> Table:
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]
-    # The patch of every cell as a number of nine bits, which is its entry of the table.
+    # Index of each cell's entry in the table: the number whose nine bits are the cell's patch.
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]

@@ -1,4 +1,4 @@
-"""Write small images as rows of text: one character per cell, which holds the bits of its first channels.
+"""Write small images as rows of text: one character per cell, for the bits of the cell's first channels.
 
 A character's value is the sum of `bit[channel] << channel`: `.` is 0, then `1` to `9`, `A` to `Z`, `a` to `z`,
 `+` and `/`. Black and white are `.` and `1`; red is `1`, green `2`, blue `4`.
@@ -14,7 +14,7 @@ from difflogic.errors import DataError
 
 ALPHABET = "." + string.digits[1:] + string.ascii_uppercase + string.ascii_lowercase + "+/"
 MAX_BITS = 6
-"""Number of channels that one character can hold."""
+"""Maximum number of channels that one character can represent."""
 
 
 def encode(bits: npt.NDArray[np.uint8]) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def encode(bits: npt.NDArray[np.uint8]) -> tuple[str, ...]:
 
 
 def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
-    """Read rows of text as uint8 `[H, W, channels]`; channels that no character holds are 0.
+    """Read rows of text as uint8 `[H, W, channels]`; channels from MAX_BITS on are 0.
 
     Raises DataError for ragged rows, unknown characters, and bits beyond `channels`.
     """

@@ -11,11 +11,11 @@ Wire = tuple[int, int]
 def topological_sort(
     inputs: int, wires: Sequence[Wire], outputs: Sequence[int], names: Sequence[str]
 ) -> tuple[list[int], list[Wire], list[int]]:
-    """Return the topological order of gates, and the wires and outputs renumbered by it; inputs come before gates.
+    """Return the topological order of gates, and the wires and outputs renumbered by this order, inputs before gates.
 
-    Sorted gates stay as they are. Raises CircuitError if there is a cycle.
+    The order of gates that are already sorted does not change. Raises CircuitError if there is a cycle.
     """
-    # By far the usual case: circuits that difflogic wrote are sorted, and must stay the same byte for byte.
+    # This is the usual case: circuits that difflogic wrote are sorted, and must stay byte for byte the same.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):
         return list(range(len(wires))), list(wires), list(outputs)
     # All gates are added before their wires, so gates that are ready together stay in order.

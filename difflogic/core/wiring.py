@@ -1,6 +1,6 @@
-"""Make the wiring, that is the inputs that each gate reads: fixed, or candidates that training chooses from.
+"""Create the wiring: the inputs that each gate reads, either fixed or as candidates from which training chooses.
 
-`wires` is int `[2, n_out]`: row 0 indexes input `a`, row 1 input `b`. `connections` names the scheme.
+Wires are int `[2, n_out]`: row 0 has the index of each gate's input `a`, row 1 of input `b`. SCHEMES has the schemes.
 Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
 """
 
@@ -18,11 +18,11 @@ Array = npt.NDArray[Any]
 Wires = npt.NDArray[np.int64]
 
 CANDIDATES = (1, 2, 4, 8, 16)
-"""Allowed numbers of candidates of a wire, whose logits are within one row of 16."""
+"""Allowed numbers of candidates per wire: they divide 16, so that a wire's logits are in one row of 16."""
 CANDIDATE_STREAM = 0x77697265
-"""Stream of the candidates for `fold_in` ("wire")."""
+"""Number of the random stream of candidates for `fold_in`: "wire" in ASCII."""
 BLOCK = 64
-"""Number of consecutive gates whose wires share candidates, which then fit into the nearest cache."""
+"""Number of consecutive gates whose wires share candidates, so that the candidates fit into the first-level cache."""
 
 CENTRE = 4
 """Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
@@ -34,10 +34,10 @@ NEIGHBOURHOODS: dict[str, tuple[int, ...]] = {
     "hex": (0, 1, 3, 4, 5, 7, 8),
     "line": (3, 4, 5),
 }
-"""Cells of a patch that perception may read, with the cell itself in the middle.
+"""Indices of the cells in a 3x3 patch that perception may read; the cell itself is in the middle of each tuple.
 
-Engines take the complete patch; no wire leads to the other cells. Hexagons lie on the square grid as in Golly: each row
-is half a cell to the left of the one above, so that a cell does not touch those at its top right and its bottom left.
+Engines extract the complete patch, but no wire leads to other cells. Hexagons are on the square grid as in Golly: each
+row is half a cell to the left of the row above, so that a cell does not touch its neighbours top right and bottom left.
 """
 
 
@@ -50,8 +50,8 @@ def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
             f"first_kernel wires {size} inputs to {most} gates, not {n_in} to {n_out}; use unique or random."
         )
     neighbours = np.array([cell for cell in range(n_in) if cell != n_in // 2])
-    # Each gate of the first layer compares the cell with one neighbour, so that all neighbours are read. Those that are
-    # read twice are sampled too, so that kernels with their own wiring differ.
+    # Each gate of the first layer compares the cell with one neighbour, so that all neighbours are read. The
+    # neighbours that are read twice are sampled, so that kernels with separate wiring differ.
     if len(neighbours) < n_out:
         neighbours = neighbours[prng.permutation(prng.fold_in(key, n_in), len(neighbours))]
     return np.stack([neighbours[prng.permutation(key, n_out) % len(neighbours)], np.full(n_out, n_in // 2)])
@@ -63,7 +63,7 @@ def unique_pairs(n_in: int, n_out: int) -> Wires:
     In order: (0,1),(2,3),...; then (1,2),(3,4),...; then every pair of offset 2, 3, ...
     Raises CircuitError if fewer than `n_out` pairs exist.
     """
-    # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). Half as many gates as inputs read each once.
+    # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). The first `n_in / 2` gates read all inputs.
     neighbours = ((i, i + 1) for first in (0, 1) for i in range(first, n_in - 1, 2))
     others = ((i, i + offset) for offset in range(2, n_in) for i in range(n_in - offset))
     pairs = list(islice(chain(neighbours, others), n_out))
@@ -94,7 +94,7 @@ SCHEMES = {"first_kernel": first_kernel, "unique": unique, "random": random}
 
 
 def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequence[int] | None = None) -> Wires:
-    """Return wires int `[2, n_out]` by the named scheme, to `n_in` inputs or only to those in `among`."""
+    """Return wires int `[2, n_out]` by the named scheme, to `n_in` inputs or only to the inputs `among`."""
     if scheme not in SCHEMES:
         raise CircuitError(f"Unknown connections {scheme!r}: expected one of {', '.join(SCHEMES)}.")
     if among is None:
@@ -104,11 +104,11 @@ def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequenc
 
 
 def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -> Wires:
-    """Sample further candidates for each wire of a layer, as evenly as the wiring reads the layer's inputs.
+    """Sample additional candidates for each wire of a layer, as evenly as the wiring reads the layer's inputs.
 
-    A block of gates shares the inputs that its wires read, and a part of the inputs that no wire reads. They are dealt
-    to its wires in one random order after another. Candidates of a wire are distinct; if a block has too few inputs,
-    the first candidate repeats.
+    A block of gates has a pool: the inputs that its wires read, and a part of the inputs that no wire reads. The pool
+    is dealt to the wires of the block in one random order after another. The candidates of a wire are distinct; if the
+    pool is too small, the first candidate repeats.
 
     Args:
         key: The key of this layer.
@@ -141,13 +141,13 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
 
 
 def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Reshape numbers of candidates, `[G, 2, k]`, to rows as long as a gate's logits, `[R, 16]`."""
+    """Reshape values of candidates `[G, 2, k]` to rows `[R, 16]`, as long as a gate's logits, padded with zeros."""
     flat = logits.reshape(-1)
     return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
 
 
 def one_hot(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return 1 at the largest of `logits [..., k]`, of equals the first, and 0 elsewhere."""
+    """Return 1 at the first maximum of `logits [..., k]`, and 0 elsewhere."""
     return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])
 
 
@@ -170,31 +170,31 @@ def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
 
 
 ALL_ROUND_STREAM = 0x616C6C72
-"""Stream of the rotation and the reflection of `begin_all_round` for `fold_in` ("allr")."""
+"""Number of the random stream of `begin_all_round` for `fold_in`: "allr" in ASCII."""
 RING = (1, 2, 5, 8, 7, 6, 3, 0)
-"""Neighbours in a 3x3 patch, clockwise from the one above: sides have even indices, diagonals odd indices."""
+"""Neighbours in a 3x3 patch, clockwise from the top: sides have even indices, diagonals odd indices."""
 BEGINNINGS = {
     "moore": ((7,), (0, 1), (3,), (5,)),
     "von-neumann": ((0,), (1,), (2,), (3,)),
     "hex": ((0, 1), (2,), (3, 4), (5,)),
     "line": ((0,), (1,), (0,), (1,)),
 }
-"""Places on the ring that each perception kernel passes on at first, before rotation and reflection. The ring of a
-neighbourhood has only its own cells."""
+"""Places on the ring of the cells that each perception kernel initially passes on, before rotation and reflection. The
+ring of a neighbourhood is RING without the cells outside the neighbourhood."""
 ALL_ROUND_KERNELS = 4
 STRAIGHT = 4
-"""Number of channels of a cycle, in which each channel passes a signal on to the next."""
+"""Number of channels in a cycle of `lead_straight`, in which each channel reads the next channel."""
 
 
 def begin_all_round(
     logits: Sequence[Array], wires: Sequence[Array], key: prng.Key, neighbourhood: str = "moore"
 ) -> None:
-    """Initialize perception as `all_round`: swap wires of the first layer, and set a last gate to OR, in place.
+    """Initialize perception as `all_round`: swap wires of the first layer, and set some last gates to OR, in place.
 
     While all gates pass A on, a perception kernel's output is one neighbour's bit, so that a signal moves in one
-    direction. Four kernels with sampled neighbours rarely lead everywhere within the steps, and a cell that no signal
-    reaches cannot learn to differ from equal cells. Four diagonals and one side do: they reach each cell within `n` in
-    `n + 1` steps. In the other neighbourhoods every neighbour is passed on by a kernel.
+    direction. With sampled neighbours, signals of four kernels rarely reach all cells within the steps, and a cell that
+    no signal reaches cannot learn to differ from equal cells. Signals along four diagonals and one side reach each cell
+    within distance `n` in `n + 1` steps. In the other neighbourhoods the kernels pass every neighbour on.
 
     `logits[l]` float `[K, out, 16]`, with pass-through gates only; `wires[l]` int `[K, 2, out]`, the first layer wired
     by `first_kernel`, whose row 0 has each neighbour. `key` chooses the rotation and the reflection of the ring.
@@ -220,13 +220,13 @@ def begin_all_round(
 def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
     """Swap wires of the update network's first layer, in place, so that half of the channels pass signals straight on.
 
-    While all gates pass A on, a channel becomes some kernel's output for some channel. Both are random, so that a
-    signal turns at every step, and few get far. Here each of four channels becomes the same kernel's output for the
-    next of them, so that a signal moves on in that kernel's direction for as long as there are steps. The other half
-    stays random, because signals that all move straight miss the cells in between.
+    While all gates pass A on, a channel becomes the output of a random kernel for a random channel, so that a signal
+    turns at every step, and few signals get far. Here, channels form cycles of four: each becomes the output of one
+    kernel for the next channel of its cycle, so that a signal moves in the direction of that kernel at every step. The
+    other half stays random, because signals that all move straight miss the cells in between.
 
     `wires[l]` int `[2, out]`. The inputs are the cell's `channels`, then the `bits` of perception for each channel,
-    those of a kernel's first output first.
+    beginning with the first output of every kernel.
     """
     layer, taken = wires[0], set[int]()
     for channel in range(channels // 2):
