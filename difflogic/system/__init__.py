@@ -1,1 +1,1 @@
-"""Files, caches and memory of the machine, for use by every package."""
+"""Access to files, caches, memory and processors of the machine, for all packages."""

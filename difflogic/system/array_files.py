@@ -1,8 +1,8 @@
 """Read `.npy`, `.npz` and IDX files; only this module opens arrays that other programs wrote.
 
 NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so that a damaged
-or hostile file raises almost any exception. Here all of them become DataError, and no header allocates memory beyond
-the size of its file.
+or hostile file raises almost any exception. This module turns all of them into DataError, and limits the memory that a
+header can request by the size of its file.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ from difflogic.system.memory import physical_memory
 Array = npt.NDArray[Any]
 Opener = Callable[[], IO[bytes]]
 MEMORY_SHARE = 4
-"""Divisor of the machine's memory: the maximum size of a file's arrays, since several copies of them are made."""
+"""Ratio of the machine's memory to the maximum size of a file's arrays, since several copies of them are made."""
 UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
               lzma.LZMAError, struct.error)  # fmt: skip
 """Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
 """Errors of NumPy's parser of headers; it raises MemoryError for a literal that is nested too deeply."""
 _AT_ONCE = 1 << 20
-"""Maximum number of bytes of a compressed file to read at once."""
+"""Maximum number of bytes to read from a compressed file in one call."""
 _IDX_TYPES = {
     bytes((0, 0, code)): np.dtype(name)
     for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
@@ -57,14 +57,14 @@ class Header(NamedTuple):
 
 
 def read_array(source: Path | bytes, what: str) -> Array:
-    """Return the array of an `.npy` file; a file on disk is mapped into memory, and its values are not read yet.
+    """Return the array of an `.npy` file; a file on disk is mapped into memory, and its values are read on access.
 
     Args:
         source: The file, or its content.
         what: Name of the file for messages.
 
     Raises:
-        DataError: The file cannot be read, or holds no plain array.
+        DataError: The file cannot be read, or does not contain a plain array.
     """
     with _one_error(what):
         if isinstance(source, bytes):
@@ -75,7 +75,7 @@ def read_array(source: Path | bytes, what: str) -> Array:
 
 
 def numbers_in(path: Path, what: str, *shapes: str) -> Array:
-    """Return the numbers or truth values of an .npy file, which are not read yet. Raises DataError.
+    """Return the numbers or truth values of an .npy file, which are read on access. Raises DataError.
 
     `shapes` are the allowed shapes, such as "[H, W, C]".
     """
@@ -87,7 +87,7 @@ def numbers_in(path: Path, what: str, *shapes: str) -> Array:
 
 
 def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
-    """Return an array of 0 and 1 as `numbers_in` does. Raises DataError."""
+    """Return the zeros and ones of an .npy file as uint8; see `numbers_in`. Raises DataError."""
     array = numbers_in(path, what, *shapes)
     if not np.isin(array, (0, 1)).all():
         raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
@@ -99,7 +99,7 @@ def content(path: Path) -> bytes:
 
     Raises:
         DataError: The file cannot be read.
-        LimitError: The content of a `.gz` exceeds its share of this machine's memory.
+        LimitError: The content of a `.gz` exceeds the machine's memory divided by MEMORY_SHARE.
     """
     with _one_error(f"file {path}"):
         if path.suffix != ".gz":
@@ -127,7 +127,7 @@ def read_idx(path: Path) -> Array:
 
     Raises:
         DataError: The file cannot be read, or its header does not fit its values.
-        LimitError: The content of a `.gz` exceeds its share of this machine's memory.
+        LimitError: The content of a `.gz` exceeds the machine's memory divided by MEMORY_SHARE.
     """
     data = content(path)
     with _one_error(f"IDX file {path}"):
@@ -149,12 +149,12 @@ def read_arrays(
 
     Args:
         source: The file or folder.
-        check: A function that is called with all headers before a value is read; its exceptions are passed on.
+        check: A function that is called with all headers before a value is read; its exceptions are not caught.
         is_wanted: A function that selects arrays by their names.
 
     Raises:
-        DataError: The file cannot be read, or holds anything but plain arrays.
-        LimitError: The arrays do not fit into their share of this machine's memory.
+        DataError: The file cannot be read, or contains anything but plain arrays.
+        LimitError: The arrays exceed the machine's memory divided by MEMORY_SHARE.
     """
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
         members = {name: member for name, member in _members(source, stack).items() if is_wanted(name)}
@@ -175,7 +175,7 @@ def names(source: Path | IO[bytes]) -> list[str]:
 
 
 def reason(error: Exception) -> str:
-    """Return the reason of an error as the end of a sentence, without its full stop."""
+    """Return the reason of an error as the end of a sentence, without a full stop."""
     return (getattr(error, "strerror", None) or str(error) or "it is damaged").rstrip(".")
 
 
@@ -188,7 +188,7 @@ def _one_error(what: str) -> Iterator[None]:
 
 
 def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str, tuple[Opener, int]]:
-    """Return a function that opens an array, and the size of its file, for each array by name."""
+    """Return, for each array by name, a function that opens the array's file, and the size of the file."""
     if isinstance(source, Path) and source.is_dir():
         return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
     if not zipfile.is_zipfile(source):
@@ -199,7 +199,7 @@ def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str,
 
 
 def _header(opener: Opener, size: int) -> Header:
-    """Return the header of a file of `size` bytes. Raises ValueError if it is malformed, and UNREADABLE."""
+    """Return the header of a file of `size` bytes. Raises ValueError for a malformed header, and UNREADABLE errors."""
     with opener() as file:
         magic = file.read(np.lib.format.MAGIC_LEN)
         if not magic.startswith(np.lib.format.MAGIC_PREFIX):
@@ -219,7 +219,7 @@ def _header(opener: Opener, size: int) -> Header:
 
 
 def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> None:
-    """Raise LimitError if the arrays take more than their share of this machine's memory."""
+    """Raise LimitError if the arrays exceed the machine's memory divided by MEMORY_SHARE."""
     needed = sum(header.nbytes for header in headers.values())
     memory = physical_memory()
     if memory is not None and MEMORY_SHARE * needed > memory:

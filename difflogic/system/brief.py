@@ -1,4 +1,4 @@
-"""Represent data in short texts, such as for the result of a notebook's cell."""
+"""Represent data by short texts, such as for the output of a notebook cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -11,9 +11,9 @@ MOST = 8
 
 
 def brief(self: Any) -> str:
-    """Represent a dataclass without the fields that have their default. In the class body: `__repr__ = brief`."""
+    """Represent a dataclass by the fields that differ from their defaults, for use as `__repr__ = brief`."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
-    # Most of a configuration's forty fields have their defaults; a reader looks for those that differ.
+    # Most of a configuration's forty fields have their defaults; a reader looks for the others.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]
     return _cut(f"{type(self).__name__}({', '.join(shown)})", LONGEST)
 

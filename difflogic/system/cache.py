@@ -1,4 +1,4 @@
-"""Find the user's cache folder, and cache small results in it: one JSON file per kind, with entries by key.
+"""Find the user's cache folder, and cache small results in it: one JSON file per kind of result, with entries by key.
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
@@ -31,7 +31,7 @@ VARIABLE = "DIFFLOGIC_CACHE_DIR"
 
 
 def user_cache() -> Path:
-    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, else the system's usual place."""
+    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, or else the system's usual cache folder."""
     try:
         usual = platformdirs.user_cache_dir("difflogic", appauthor=False)
     except RuntimeError:  # older versions return a path that begins with "~"
@@ -43,7 +43,7 @@ def user_cache() -> Path:
 def usable(variable: str, folder: str) -> Path:
     """Make a cache folder; if nothing can be written there, warn and return a temporary folder instead.
 
-    The environment variable `variable` selects the folder, and is set to a temporary one for child processes.
+    The environment variable `variable` selects the folder, and is set to the temporary folder for child processes.
     """
     try:
         if folder.startswith("~"):
@@ -62,7 +62,7 @@ def usable(variable: str, folder: str) -> Path:
 
 
 def warn(text: str) -> None:
-    """Write a line to standard error, for code without an observer; standard output may hold JSON."""
+    """Write a line to standard error, for code without an observer; standard output may be JSON."""
     sys.stderr.write(f"difflogic: {visible(text)}\n")
     sys.stderr.flush()
 
@@ -79,7 +79,7 @@ class JsonCache:
         return user_cache() / f"{self.name}.json"
 
     def read(self) -> dict[str, Entry]:
-        """Return all entries; none, with a warning, if the file is corrupt, foreign or of another version."""
+        """Return all entries, or no entries and a warning if the file is corrupt, foreign or of another version."""
         # The package works without the file, so every error in it becomes one warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
@@ -97,7 +97,7 @@ class JsonCache:
 
     def write(self, key: str, entry: Entry) -> None:
         """Save one entry next to the others; if that fails, warn and continue."""
-        # Two processes that write at once may lose one entry, which is computed again: that is not worth a lock.
+        # Two processes that write simultaneously may lose an entry, which is computed again: a lock is not worth it.
         self._write(self.read() | {key: entry})
 
     def drop(self, key: str) -> None:

@@ -1,6 +1,6 @@
 """Build the command of every Python child process.
 
-`python -m` and `python -c` put the current folder first on `sys.path`, and a script its folder. A file
+`python -m` and `python -c` put the current folder first on `sys.path`, `python SCRIPT` the script's folder. A file
 `numpy.py` in a downloaded folder would then run when a child imports NumPy.
 """
 

@@ -1,4 +1,4 @@
-"""Write files atomically, by a temporary file in the same folder that is flushed to disk and renamed.
+"""Write files atomically: a temporary file in the same folder is flushed to disk and renamed.
 
 `write_atomically` is for files in folders of difflogic, `Output` for every file that a user named.
 """
@@ -28,7 +28,7 @@ PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of a file: after a crash at any moment it has the old bytes or the new ones.
+    """Replace the content of a file: after a crash at any moment, it has either the old or the new content.
 
     If this fails, the temporary file is removed to free its space. Raises OSError.
     """
@@ -39,7 +39,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes) -> Iterator[Path]:
-    """Write `data` to a temporary file next to `path`, flushed to the disk, for the block to rename.
+    """Write `data` to a temporary file next to `path`, flush it to the disk, and yield its path for a rename.
 
     The temporary file is removed unless the block renames it. Raises OSError.
     """
@@ -63,7 +63,7 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of `path` that killed processes left: those that have content and no lock."""
+    """Remove temporary files of `path` that killed processes left: files with content and without a lock."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
@@ -74,7 +74,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Return whether this process now holds the lock of a file; False if the system has none."""
+    """Lock a file, and return whether this succeeded; return False if the system has no locks."""
     if sys.platform == "win32":
         return False
     with suppress(OSError):
@@ -93,7 +93,7 @@ def append(path: Path, data: bytes) -> None:
 
 
 def inside(path: Path, folder: Path) -> Path:
-    """Return `path` if it is inside a folder, for files that are written or published.
+    """Return `path` if it is inside a folder: call this before a file is written or published.
 
     Raises:
         RunFolderError: A link leads the path out of the folder.
@@ -120,7 +120,7 @@ def check_links(folder: Path) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Call `os.write` until all is written: a nearly full disk takes a part before it refuses. Raises OSError."""
+    """Call `os.write` until all data is written: a nearly full disk accepts a part before an error. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -143,7 +143,7 @@ def quoted(path: Path) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames inside `folder` survive a power cut, if the system can open folders."""
+    """Flush a folder to the disk, so that renames in it survive a power cut; do nothing on Windows."""
     if os.name != "posix":
         return
     # A rename changes the folder: the file may be on the disk before its name is.
@@ -158,7 +158,7 @@ class Output:
     """Output file that the user named. An existing file is replaced only with `force`.
 
     A link is followed: its target is written, and the link stays. Devices and pipes are written to and never replaced.
-    Raises UsageError at once if the file could not be written in the end, so that no work is done in vain.
+    Raises UsageError early, so that no work is lost because the file cannot be written in the end.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -179,7 +179,7 @@ class Output:
 
         Raises UsageError if the file was created by someone else meanwhile, DifflogicError.
         """
-        # Checked again, since a computation of hours must not replace a file that was created meanwhile.
+        # The path is checked again, since a computation of hours must not replace a file that was created meanwhile.
         self.is_stream = self._check()
         try:
             with self.path.open("wb") if self.is_stream else self._replacing(private) as file:
@@ -229,7 +229,7 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        # Also for Ctrl-C, which is not an Exception: an incomplete file never stays.
+        # This also catches Ctrl-C, which is not an Exception: an incomplete file never stays.
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

@@ -14,19 +14,19 @@ def path_text(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 gate`, `2 gates`."""
+    """Return a number with its noun, such as `1 gate` or `2 gates`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def line(label: str, text: str) -> str:
-    """Return a line of a summary: `Gates:           12 per cell`."""
+    """Return a line of a summary, such as `Gates:           12 per cell`."""
     return f"{label + ':':16} {text}"
 
 
 def visible(text: str) -> str:
     r"""Escape the control sequences, bidirectional marks and other invisible characters of a text, as `repr` does.
 
-    On a terminal they could clear the screen, set its title, or make one name look like another. Line ends and tabs
+    On a terminal these could clear the screen, set its title, or make one name look like another. Line ends and tabs
     stay.
 
         >>> visible("\x1b[2J\u202efig.exe")
