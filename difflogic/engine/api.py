@@ -1,8 +1,8 @@
 """Interface of the engines: `reference/`, `cpu/` and `gpu/`.
 
-An engine only computes, without files, progress or experiments. `Engine` has the stateless calls that tests and
-notebooks use, and opens a `Model`, which holds the state of training runs on the engine's device and is driven by
-`train/`.
+An engine only computes. It reads and writes no files and reports no progress. `Engine` has the stateless calls that
+tests and notebooks use. It also opens a `Model`, which stores the state of training runs on the engine's device and is
+controlled by `train/`.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def describe_engine(engine: EngineInfo) -> str:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """Metrics of one epoch. `soft_loss` is a sum over batch, cells, loss channels and loss steps."""
+    """Metrics of one epoch of a run. `soft_loss` is a sum over batch, cells, loss channels and loss steps."""
 
     epoch: int
     """Number of the epoch, from 1."""
@@ -55,16 +55,16 @@ class EpochMetrics:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mismatches of the hard circuit of the current logits with the targets.
+    """Mismatches between the hard circuit of the current logits and the targets.
 
-    `hard_loss` counts those of all evaluation grids, `train_hard_loss` those of the last epoch's batch; both
-    sum over the loss channels and the loss steps, as the soft loss does.
+    `hard_loss` counts the mismatches on all evaluation grids, `train_hard_loss` the mismatches on the last epoch's
+    batch. Both sum over the loss channels and the loss steps, as the soft loss does.
     """
 
     hard_loss: int
     train_hard_loss: int
     values: int
-    """Number of values that are compared in an evaluation: `P * H * W * loss_channels` for each loss step."""
+    """Number of compared values: `P * H * W * loss_channels` for each loss step, without ignored values."""
     wrong_probes: int
     """Number of evaluation grids with at least one mismatch."""
 
@@ -75,39 +75,38 @@ class Evaluation:
 
 
 class Model(Protocol):
-    """Training runs of one shape on an engine, always at the same epoch.
+    """Training runs of equal `Shape` that an engine trains together, all at the same epoch.
 
-    The results of each run are bit for bit those that it has without the others. Lists have one entry per run.
+    Each run gives bit for bit the results of training it separately. Returned lists have one entry per run.
     """
 
     @property
     def info(self) -> EngineInfo:
-        """Description of the engine, with the variant that these runs use."""
+        """Description of the engine, with the tuning values that these runs use."""
 
     def train(self, epochs: int) -> None:
-        """Do `epochs` train steps of every run; their metrics wait until `fetch_metrics`."""
+        """Run `epochs` train steps of every run; `fetch_metrics` returns their metrics."""
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        """Return the metrics of every epoch since the last call, in order; wait for epochs that are running."""
+        """Wait for running epochs, and return the metrics of all epochs since the last call, in order."""
 
     def evaluate(self) -> list[Evaluation]:
         """Evaluate the hard circuits on their evaluation grids and on the last epoch's batch."""
 
     def states(self) -> list[TrainState]:
-        """Return exact copies of the states."""
+        """Return exact copies of the training states."""
 
     def epochs_per_call(self) -> int:
-        """Return the maximum number of epochs per call of `train` with which signals are still handled in time."""
+        """Return the maximum number of epochs per call of `train` that does not delay the handling of signals."""
 
     def close(self) -> None:
         """Free the resources; the model cannot be used afterwards."""
 
 
 class Engine(Protocol):
-    """Engine: rollouts, gradients and train steps of circuits, without state between calls.
+    """Backend that computes rollouts, gradients and train steps of circuits, without state between calls.
 
-    `x` is float32 `[B, H, W, C]` and `masks` float32 `[T, H, W, 1]`. Invalid circuits raise CircuitError, invalid data
-    DataError.
+    The sizes are those of `Batch`. Invalid circuits raise CircuitError, and invalid data raise DataError.
 
         >>> engine = difflogic.open_engine("reference")
         >>> engine.rollout(circuit, np.zeros((1, 4, 4, 2), np.float32), steps=3, mode="hard").shape
@@ -133,11 +132,11 @@ class Engine(Protocol):
 
         Args:
             circuit: Soft gates and their wiring.
-            x: Initial states `[B, H, W, C]`; 0 or 1 in hard mode.
+            x: Initial states, float32 `[B, H, W, C]`; 0 or 1 in hard mode.
             steps: Number of steps, T.
-            mode: `soft`, or `hard`: each gate is its most probable function, and the result is exact.
-            masks: `[T, H, W, 1]`: 1 if a cell takes its new state, else 0. None for all cells.
-            damage: Damage and faults during the rollout. Damaged states are returned as the next step reads them.
+            mode: `soft`, or `hard` to replace each gate by its most probable function, with exact results.
+            masks: Fire masks, float32 `[T, H, W, 1]`: 1 if a cell takes its new state, else 0. None for 1 everywhere.
+            damage: Damage and faults during the rollout. A returned state includes the damage before the next step.
 
         Returns:
             The states, float32 `[T+1, B, H, W, C]`, including the initial one.
@@ -184,13 +183,13 @@ class Engine(Protocol):
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """Make a differentiable function of a circuit, for any loss: see CircuitFunction.
+        """Return a circuit as a differentiable function that can be used with any loss.
 
         Args:
             circuit: Soft gates and their wiring.
-            grid: `[B, H, W]` for an automaton, any shape of samples for a feed-forward circuit.
+            grid: `[B, H, W]` for an automaton; any shape, one sample per cell, for a feed-forward circuit.
             steps: Number of steps, T; 1 for a feed-forward circuit.
-            hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
+            hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
             every_state: True to return the states after all steps, `[T, *grid, C]`.
 
         Raises:
@@ -201,21 +200,21 @@ class Engine(Protocol):
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open a model that trains these runs from these states.
+        """Open a model that trains runs from given states.
 
         Args:
-            jobs: The runs, all of one shape.
-            states: The state of each run.
-            max_memory: Maximum number of bytes of the device; None for no limit.
-            reserved: Bytes of that limit that are reserved for hard rollouts.
+            jobs: Training runs of equal `Shape`.
+            states: Training state from which each run continues.
+            max_memory: Maximum number of bytes of device memory to use; None for no limit.
+            reserved: Number of these bytes that stay free for hard rollouts.
 
         Raises:
             LimitError: Not all runs fit; the message contains the number of runs that fit.
-            UsageError: `max_memory` is set, but the engine plans no memory.
+            UsageError: `max_memory` is set, but the engine cannot limit its memory.
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the number of bytes that a model of these jobs would take. Raises what `open` raises."""
+        """Return the number of bytes that a model of these jobs would use. Raises what `open` raises."""
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
-        """Return the number of bytes that a hard rollout from `grid [B, H, W, C]` takes, in addition to open models."""
+        """Return the number of bytes that a hard rollout of shape `grid`, `[B, H, W, C]`, adds to open models."""

@@ -34,14 +34,14 @@ class Batch:
     x: npt.ArrayLike
     """Initial states, float32 `[B, H, W, C]`."""
     y: npt.ArrayLike
-    """Targets in the shape of `x`, of which the loss channels count, or `[J, B, H, W, loss_channels]`: one for each
-    loss step, or one for all (J is 1). Values equal to `core.bits.IGNORED` do not count."""
+    """Targets: an array in the shape of `x`, of which only the loss channels are compared, or an array `[J, B, H, W,
+    loss_channels]` (J may be 1: the same target for all loss steps). Values `core.bits.IGNORED` are not compared."""
     steps: int
     loss_channels: int = 1
     masks: npt.ArrayLike | None = None
-    """`[T, H, W, 1]`, 1 if a cell takes its new state; None for a synchronous automaton."""
+    """Fire masks, `[T, H, W, 1]`: 1 if a cell takes its new state, else 0; None for a synchronous automaton."""
     loss_steps: Sequence[int] = ()
-    """Steps after which the loss is taken, before any damage; empty for the last step only."""
+    """Steps after which the loss is computed, before any damage; empty for the last step only."""
     damage: Damage | None = None
 
     __repr__ = brief
@@ -69,12 +69,12 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class CheckedBatch:
-    """Checked batch, which fits its circuit."""
+    """Batch with checked arrays that fit a circuit."""
 
     shape: Shape
     x: npt.NDArray[Any]
     targets: npt.NDArray[Any]
-    """`[J, B, H, W, loss_channels]`, J as in Batch."""
+    """Targets, `[J, B, H, W, loss_channels]`; J is 1 if all loss steps have the same target."""
     masks: npt.NDArray[Any] | None
     damage: Damage | None
 
@@ -89,7 +89,7 @@ def check_grids(
     mode: Mode = "soft",
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return `x` and `masks` as arrays of `dtype`. Raise DataError, or CircuitError for a feed-forward circuit."""
+    """Return checked arrays of `x` and `masks`. Raise DataError, or CircuitError for a feed-forward circuit."""
     circuit.require_automaton()
     if mode not in ("soft", "hard"):
         raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
@@ -117,7 +117,7 @@ def check_grids(
 def check_target(
     x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, loss_steps: int = 1, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
-    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError."""
+    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError if its shape or values do not fit."""
     target = as_finite("y", y, dtype)
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
@@ -129,7 +129,7 @@ def check_target(
 
 
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
-    """Check loss steps and damage for a rollout of `steps` steps from `x`; return the loss steps. Raise DataError."""
+    """Return the loss steps of a rollout from `x`. Raise DataError if loss steps or damage do not fit it."""
     checked = tuple(loss_steps) or (steps,)
     # The backward pass begins at the last loss step, where the rollout ends.
     if list(checked) != sorted(set(checked)) or checked[0] < 1 or checked[-1] != steps:
@@ -154,7 +154,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return `values` as an array of `dtype`. Raise DataError if they are not finite numbers."""
     try:
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinity, which is refused below
             array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be one array of numbers: {error}.") from error

@@ -19,16 +19,16 @@ from difflogic.model.circuit import Circuit
 
 
 class FunctionOpener(Protocol):
-    """Part of an engine that makes functions, see `difflogic.engine.api.Engine`."""
+    """Part of `difflogic.engine.api.Engine` that creates circuit functions."""
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """Make a differentiable function of a circuit."""
+        """Return a circuit as a differentiable function."""
 
 
 class Place(Protocol):
-    """Device on which an engine computes, see `difflogic.devices.device.Device`."""
+    """Part of `difflogic.devices.device.Device` that opens the engine of a device."""
 
     def open(self) -> FunctionOpener:
         """Return the engine of the device."""
@@ -42,14 +42,14 @@ class ArrayStore(Protocol):
 
 
 class CircuitFunction(ABC):
-    """Differentiable function `y = f(x)`: `steps` steps of a circuit on one engine; made by `Engine.open_function`.
+    """Differentiable function `y = f(x)` that runs a circuit for `steps` steps; created by `Engine.open_function`.
 
-    `x` is float32 `[*grid, C]` and `y` `[*grid, outputs]`, or with `every_state` `[T, *grid, C]`, the states after each
-    step. The grid of an automaton is `(B, H, W)`. A feed-forward circuit takes one step, and any grid, whose cells are
-    samples. Buffers are allocated once, and reused by every call.
+    `x` is float32 `[*grid, C]`. `y` is `[*grid, outputs]`, or, with `every_state`, the states after each step, `[T,
+    *grid, C]`. The grid of an automaton is `(B, H, W)`. A feed-forward circuit runs one step on a grid of any shape, in
+    which each cell is a sample. Buffers are allocated once and reused by every call.
 
-    A hard function computes the forward pass with hard gates, exactly 0 or 1 for bits, and the backward pass with the
-    soft circuit for the same `x`: the straight-through estimator.
+    A hard function maps bits to bits: its forward pass uses hard gates. Its backward pass uses the soft circuit with
+    the same `x` (straight-through estimator).
 
         >>> import numpy as np
         >>> from difflogic import Circuit, open_engine
@@ -63,7 +63,7 @@ class CircuitFunction(ABC):
     """
 
     selector: str
-    """Selector of the device, as `Device` takes it."""
+    """Selector of the device, in the form that `Device` accepts."""
     _dtype: np.dtype[Any] = np.dtype(np.float32)
 
     def __init__(self, circuit: Circuit, grid: Sequence[int], steps: int, hard: bool, every_state: bool) -> None:
@@ -77,7 +77,7 @@ class CircuitFunction(ABC):
 
     @property
     def current(self) -> int | None:
-        """Number of the forward pass that `backward` would use; None if there is none."""
+        """Number of the forward pass that `backward` would use; None if `backward` needs a new forward pass."""
         return self._passes if self._seen else None
 
     @property
@@ -117,10 +117,10 @@ class CircuitFunction(ABC):
             d_y: Gradient of the loss with respect to `y`, in the shape `y_shape`.
 
         Returns:
-            Gradients with respect to the logits, `[P, 16]`, summed over all samples in a fixed order, and to `x`.
+            Gradients of the logits, `[P, 16]`, summed over all samples in a fixed order, and gradients of `x`.
 
         Raises:
-            UsageError: There was no `forward` since the last `update`.
+            UsageError: `forward` has not run since the last change of the logits.
             DataError: `d_y` has another shape, or is not finite.
         """
         if not self._seen:
@@ -131,7 +131,7 @@ class CircuitFunction(ABC):
         return gradients, d_x.reshape(*self.grid, self._circuit.channels)
 
     def update(self, logits: npt.ArrayLike) -> None:
-        """Set the logits, `[P, 16]`; equal logits cost nothing.
+        """Set the logits, `[P, 16]`; do nothing if they equal the current logits.
 
         Raises:
             DataError: `logits` have another shape, or are not finite.
@@ -143,22 +143,22 @@ class CircuitFunction(ABC):
         self._update()
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
-        """Compute `y` with these logits; all are arrays of a device, and stay on it if the function is there too."""
-        # Arrays are compared only by identity, without access to the device. They are referenced here, so that no other
-        # array can get the identity of one that was freed.
+        """Set `logits` and compute `y` for device arrays; avoid copies if they are on the function's device."""
+        # `backward_arrays` compares arrays only by identity, without access to the device. The references stored here
+        # ensure that no new array gets the identity of a freed one.
         self._last = x, logits
         self.update(arrays.get(logits))
         return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
-        """Compute `backward` for `x` and `logits`; repeat their forward pass if another pass has followed it."""
+        """Compute the gradients for `x` and `logits`; repeat the forward pass if the last one had other arrays."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         gradients, d_x = self.backward(arrays.get(d_y))
         return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
-        """Return the function with the same logits on another `Device`, or itself if it is on that device already.
+        """Return the function with the same logits on the `Device` `place`; return `self` if it is already there.
 
         Raises:
             UsageError: `place` is a string.
@@ -187,11 +187,11 @@ class CircuitFunction(ABC):
 
     @abstractmethod
     def _forward(self, x: Array) -> Array:
-        """Return `[S, cells, outputs]` from `[cells, C]`; S is T with `every_state`, else 1."""
+        """Return `y`, `[S, cells, outputs]`, for `x`, `[cells, C]`; S is T with `every_state`, else 1."""
 
     @abstractmethod
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        """Return `[P, 16]` and `[cells, C]` from `[S, cells, outputs]`."""
+        """Return the gradients of logits, `[P, 16]`, and `x`, `[cells, C]`, for `d_y`, `[S, cells, outputs]`."""
 
     @abstractmethod
     def _update(self) -> None:

@@ -25,16 +25,16 @@ from difflogic.system.brief import brief
 Floats = npt.NDArray[np.float32]
 
 PROBE_STREAM = 0x70726F62
-"""`fold_in` data of the evaluation grids ("prob"), far from the small counters that `split` and `bits` use."""
+"""Constant ("prob") for the `fold_in` of the evaluation grids' key, far above the counters of `split` and `bits`."""
 PROBE_MASK_STREAM = 0x6D61736B
-"""`fold_in` data of the fire masks of hard evaluation ("mask")."""
+"""Constant ("mask") for the `fold_in` of the key of hard evaluation's fire masks."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState:
     """Moments of AdamW, and the number of steps taken.
 
-    The moments are flat `[P, 16]` float32, as `Circuit.flat_logits`.
+    The moments are float32 `[P, 16]`, in the order of `Circuit.flat_logits`.
 
         >>> difflogic.OptimizerState.fresh(circuit).step
         0
@@ -65,20 +65,20 @@ class TrainState:
     """State of a training. From a saved state, training continues bit for bit on the same device and driver."""
 
     logits: Floats
-    """`[P, 16]` in the order of `Circuit.flat_logits`."""
+    """Logits, `[P, 16]`, in the order of `Circuit.flat_logits`."""
     optimizer: OptimizerState
     data_key: prng.Key
-    """Each epoch: `data_key, sub = split(data_key)`; initial states are sampled from `sub`."""
+    """Random key of initial states; each epoch computes `data_key, sub = split(data_key)` and samples from `sub`."""
     train_key: prng.Key
-    """Each epoch: `train_key, k1 = split(train_key)`; fire masks are sampled from `k1`."""
+    """Random key of fire masks; each epoch computes `train_key, k1 = split(train_key)` and samples from `k1`."""
     epoch: int = 0
     """Number of epochs, including skipped ones."""
     skipped: int = 0
-    """Number of epochs whose gradient was not finite, which changed only keys and counters."""
+    """Number of epochs with a gradient that was not finite; they changed only keys and counters."""
     pool: npt.NDArray[np.uint8] | None = None
-    """Sample pool, `[pool, H, W, C]`, 0 or 1; None if there is none."""
+    """Sample pool, `[pool, H, W, C]`, 0 or 1; None for training without a pool."""
     costs: npt.NDArray[np.uint32] | None = None
-    """Cost of each mismatch, `[J, loss_channels, P*H*W]`, in a local search (`difflogic.engine.search`)."""
+    """Costs of mismatches in a local search (`difflogic.engine.search`), `[J, loss_channels, P*H*W]`."""
 
     __repr__ = brief
 
@@ -86,13 +86,13 @@ class TrainState:
     def initial(cls, job: Job) -> TrainState:
         """Make the state before the first epoch.
 
-        As in the notebook, both key chains begin at `PRNGKey(seed)`, that of training after one split, and that of data
-        for `boards` too. A pool is filled with new initial states.
+        As in the notebooks, both key chains begin with `PRNGKey(seed)`. The training key is split once; the data key
+        is split once only for `boards`. A pool is filled with new initial states.
         """
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
-        # The authors' notebooks for the two kinds of task split their first key differently, and first losses are
-        # compared with theirs.
+        # The authors' notebooks for the two kinds of task split their first key differently. With the same keys, the
+        # first losses can be compared with the notebooks' losses.
         data_key = split if job.config.task.start == "boards" else key
         pool = job.config.pool.size
         return cls(
@@ -106,13 +106,13 @@ class TrainState:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Training run as engines take it: numbers and arrays, without files and names."""
+    """Training run in the form that engines use: numbers and arrays, without files and names."""
 
     config: Config
     circuit: Circuit
-    """Circuit whose wiring is trained; the logits are in the TrainState."""
+    """Circuit with its wiring and initial logits; the current logits are in the TrainState."""
     target: Floats | None
-    """Target, `[H, W, loss_channels]`, 0 or 1; None if `rule` or `data` gives the targets."""
+    """Target, `[H, W, loss_channels]`, 0 or 1; None if `rule` or `data` defines the targets."""
     probes: npt.NDArray[np.uint8]
     """Initial states of the evaluation grids, `[P, H, W, C]`, 0 or 1; they are not used for training."""
     probe_masks: Floats | None = None
@@ -120,9 +120,9 @@ class Job:
     start: npt.NDArray[np.uint8] | None = None
     """Initial state of all rollouts, `[H, W, C]`, 0 or 1, except the channels of `data`; None if it is random."""
     rule: npt.NDArray[np.uint8] | None = None
-    """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation of channel 0."""
+    """Rule table, `[512]` of 0 or 1, as in `difflogic.core.rules`: the target is channel 0 after one generation."""
     probe_damage: npt.NDArray[np.int64] | None = None
-    """`[len(damage_steps), P, 2]`: row and column of each evaluation grid's damage; None without damage."""
+    """Row and column of the damage of each evaluation grid, `[len(damage_steps), P, 2]`; None without damage."""
     data: Dataset | None = None
     """Data samples for training."""
     held_out: Dataset | None = None
@@ -160,7 +160,7 @@ class Job:
         return self.targets(self.probes)[None].astype(np.float32)
 
     def first_targets(self) -> Floats:
-        """Return targets before the first epoch, `[J, B, H, W, loss_channels]`; for a rule, those of empty grids."""
+        """Return placeholder targets for the time before the first epoch, `[J, B, H, W, loss_channels]`."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
             return np.broadcast_to(self.target, (1, batch, *self.target.shape))
@@ -170,7 +170,7 @@ class Job:
         return self.targets(empty)[None].astype(np.float32)
 
     def draw(self, key: prng.Key) -> tuple[npt.NDArray[np.uint8], Floats]:
-        """Sample an epoch's batch `[B, H, W, C]`, with targets as of `probe_targets`; `key` is its data subkey."""
+        """Sample an epoch's initial states `[B, H, W, C]` and their targets; `key` is the epoch's data subkey."""
         batch = self.config.train.batch
         grids = self.fresh(key, batch)
         if self.data is None:
@@ -185,16 +185,16 @@ class Job:
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
-        """Return the damage and faults of the first `count` evaluation grids; None if there are none."""
+        """Return the damage and faults of the first `count` evaluation grids; None if the task has neither."""
         corners = None if self.probe_damage is None else self.probe_damage[:, :count]
         return self.damage(corners, self.probe_fault_key, count)
 
     def damage(
         self, corners: npt.NDArray[np.int64] | None, key: prng.Key, samples: int, first: int = 0
     ) -> Damage | None:
-        """Return the damage and faults of a number of samples; None if there are none.
+        """Return the damage and faults of `samples` samples; None if the task has no damage and no faults.
 
-        Squares are at `corners [len(damage_steps), B, 2]`; faults are sampled from `key`, from step `first` on.
+        The squares have `corners [len(damage_steps), B, 2]`. Faults are sampled from `key` and begin at step `first`.
         """
         task = self.config.task
         if not task.disturbed:
@@ -204,7 +204,7 @@ class Job:
         return Damage(task.damage_side, task.damage_steps, corners, self.faults(key, first))
 
     def faults(self, key: prng.Key, first: int = 0) -> Faults | None:
-        """Return the faults of states, without stuck gates; None if there are none."""
+        """Return the faults of states, without stuck gates; None if the task has no faults."""
         task = self.config.task
         return Faults(FaultRates.of(task)._replace(gates=0), key, self.listed, first) if task.faulty else None
 
@@ -214,7 +214,7 @@ class Job:
 
     @property
     def listed(self) -> npt.NDArray[np.uint8]:
-        """Code of each cell, `[H*W]`: 0 for a cell that works, 1 if the task has it stuck at 0, 2 if at 1."""
+        """Code of each cell, `[H*W]`: 1 if the task lists the cell as stuck at 0, 2 if as stuck at 1, else 0."""
         task = self.config.task
         cells = np.zeros((task.height, task.width), dtype=np.uint8)
         for row, column, value in task.stuck_listed:
@@ -223,14 +223,14 @@ class Job:
 
     @property
     def fixed_target(self) -> Floats:
-        """Target `target` of all rollouts. Raises DataError if the target depends on the initial state."""
+        """Target that all rollouts have in common. Raises DataError if the target depends on the initial state."""
         if self.target is None:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
-    @cached_property  # it reads all evaluation grids, and is used by each evaluation
+    @cached_property  # counting reads all evaluation grids, and each evaluation needs the result
     def values(self) -> int:
-        """Number of values that a hard evaluation compares: those that count, for all loss steps."""
+        """Number of values that a hard evaluation compares, over all loss steps and without IGNORED values."""
         # Targets have one entry for all loss steps, or one for each. With 100 values in a single entry and 3 steps, 300
         # values are compared, 100 * 3 // 1; with 100 values in 3 entries it is 100, 100 * 3 // 3.
         targets = self.probe_targets
@@ -240,7 +240,7 @@ class Job:
 def target(task: TaskConfig) -> Floats | None:
     """Return the target of a task, `[H, W, loss_channels]` of 0 and 1; None if it depends on the initial state.
 
-    A checkerboard is in channel 0; the other loss channels are 0.
+    A checkerboard has its squares in channel 0, and 0 in the other loss channels.
     """
     if not task.is_fixed:
         return None
@@ -286,13 +286,13 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
         # grids.
         return np.repeat(same[None], probe_count(config), axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
-    # Training uses a chain of splits from the same key, which never folds in this number.
+    # Training only splits the seed's key, and never folds PROBE_STREAM into it.
     shape = (train.probes if held_out is None else len(held_out), task.height, task.width, config.model.channels)
     return events.draw_starts("random", key, shape, None) if held_out is None else begun(config, held_out, key)
 
 
 def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
-    """Return the initial states of data samples, `[N, H, W, C]`; other channels are sampled from `key` if random."""
+    """Return the initial states of data samples, `[N, H, W, C]`; random bits of other channels depend on `key`."""
     shape = (*samples.x.shape[:3], config.model.channels)
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
@@ -300,19 +300,19 @@ def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uin
 
 
 def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
-    """Yield the samples in order, in parts of at most `most` samples."""
+    """Yield consecutive parts of the samples, each with at most `most` samples."""
     for first in range(0, len(samples), most):
         yield samples.only(np.arange(first, min(first + most, len(samples))))
 
 
 def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return the mismatches `[J, B, H, W, loss_channels]` of states `[J, B, H, W, C]` after the loss steps."""
+    """Return the mismatches, bool `[J, B, H, W, loss_channels]`, of the states `[J, B, H, W, C]` at the loss steps."""
     targets = samples.targets  # one for all loss steps, or one for each
     return np.asarray((states[..., : targets.shape[-1]] != targets) & (targets != IGNORED))
 
 
 def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
-    """Return the initial state `[H, W, C]` of channels that no data sample sets; None if they are random."""
+    """Return the fixed initial state `[H, W, C]`, in which data samples replace their channels; None if random."""
     task = config.task
     if task.target == "data" and task.start == "zeros":
         return np.zeros((task.height, task.width, config.model.channels), dtype=np.uint8)
@@ -330,7 +330,7 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """Return a phrase for the evaluation grids: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
+    """Return a description of the evaluation grids, such as `all 32 evaluation grids` or `all 512 boards`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")

@@ -1,4 +1,4 @@
-"""Predict the memory of a training on this machine before any is allocated."""
+"""Predict how much memory a training needs, before memory is allocated."""
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
@@ -9,7 +9,7 @@ from difflogic.system.memory import physical_memory
 FLOAT = 4
 """Number of bytes of a float32."""
 TILE = 32
-"""Number of cells of a tile of the CPU engine."""
+"""Number of cells in a tile of the CPU engine."""
 BLOCKS = 64
 """Maximum number of partial sums per gate."""
 SAVED = 6
@@ -19,16 +19,16 @@ LEAST = 8
 
 
 def training_bytes(config: Config, threads: int) -> int:
-    """Return the bytes of one model in training on the processor, from the buffers of the CPU engine."""
+    """Estimate the number of bytes that training one model on the CPU needs, from the buffers of the CPU engine."""
     model, task, train = config.model, config.task, config.train
     grid = task.height * task.width
     cells = grid * train.batch
-    # States are rows of complete tiles, with a margin on either side of a row of the grid and a tile for neighbours.
+    # States are rows of complete tiles. On either side a margin of one row of the grid and a tile is for neighbours.
     width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
     nodes = model.instances + PATCH * model.channels
     # Logits of candidates have moments and gradients too, and inputs then have separate rows.
     wires, inputs = (2 * model.candidates, 2 * model.instances) if model.candidates > 1 else (0, 0)
-    # By gate, by state, by fire mask, by target, by patch, by partial sum, by thread, and the tables of the layout.
+    # Terms: gates, states, fire masks, targets, patches, partial sums, threads, and the tables of the layout.
     floats = (
         ((16 + wires) * (5 + SAVED) + 4 * 2) * model.gates
         + (task.steps + 1) * model.channels * width
@@ -42,29 +42,29 @@ def training_bytes(config: Config, threads: int) -> int:
     )
     # Bits of grids are stored as bytes, and there are about three copies of the evaluation grids.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels
-    # Data samples are in memory as they were read, after the split, and in the buffers of the engine.
+    # Memory contains data samples three times: as read, after the split, and in the buffers of the engine.
     samples = 3 * config.data.samples * grid * (config.data.channels + config.data.targets * task.loss_channels)
     return FLOAT * floats + grids + samples
 
 
 def rollout_bytes(grid: tuple[int, ...], steps: int) -> int:
-    """Return the bytes of the states of a rollout, `[T+1, B, H, W, C]`."""
+    """Return the number of bytes of the states of a rollout, float32 `[T+1, B, H, W, C]`."""
     batch, height, width, channels = grid
     return FLOAT * (steps + 1) * batch * height * width * channels
 
 
 def check_any(config: Config, population: int) -> None:
-    """Raise LimitError for a population that fits no engine, by a lower bound of its memory."""
+    """Raise LimitError if a lower bound of a population's memory exceeds the memory of this machine."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
-    # A population within this bound may still be refused later, by the engine.
+    # The engine may still refuse a population that passes this check.
     grids = train.probes + config.pool.size + FLOAT * train.batch
     model_bytes = LEAST * config.model.gates * 16 * FLOAT + grids * grid
     _check(model_bytes, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
 
 
 def check_processor(config: Config, population: int, threads: int) -> None:
-    """Raise LimitError if a training on the processor needs more memory than this machine has."""
+    """Raise LimitError if training a population on the CPU needs more memory than this machine has."""
     smaller = "a smaller grid, batch or circuit, or fewer steps"
     _check(training_bytes(config, threads), population, "about {:.1f} GB on the processor", smaller)
 
@@ -84,7 +84,7 @@ def _check(model_bytes: int, population: int, amount: str, smaller: str) -> None
 
 
 def check_states(shape: Shape, outputs: int) -> None:
-    """Raise LimitError if only the states of a rollout need more memory than this machine has."""
+    """Raise LimitError if the states of a rollout by themselves need more memory than this machine has."""
     needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
     memory = physical_memory()
     if memory is not None and needed > memory:
@@ -95,7 +95,7 @@ def check_states(shape: Shape, outputs: int) -> None:
 
 
 def refuse_limit(engine: str, max_memory: int | None) -> None:
-    """Raise UsageError if there is a memory limit, for engines that plan no memory."""
+    """Raise UsageError if `max_memory` is set; for engines that cannot limit their memory."""
     if max_memory is not None:
         raise UsageError(
             f"--max-memory limits what the GPU engine takes, but the {engine} engine runs: drop it, or ask for --gpu."

@@ -1,4 +1,4 @@
-"""Train many seeds at once: in one model if the engine can, else in turn within each call."""
+"""Train a population of seeds: in one model if the engine supports it, else one model after another in each call."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,26 +17,26 @@ T = TypeVar("T")
 def configs(config: Config, population: int) -> list[Config]:
     """Return one configuration per member: seed, seed + 1, ...
 
-    Raises ConfigError for a population below 1 or with seeds past the last, LimitError for one that does
+    Raises ConfigError if `population` is below 1 or a seed exceeds the maximum, and LimitError if the population does
     not fit this machine's memory.
     """
     if type(population) is not int or population < 1:
         raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
-    # The last seed is checked before a list of any length is made.
+    # Check the last seed first, since the list of all configurations may be long.
     config.with_(seed=config.seed + population - 1)
     memory.check_any(config, population)
     return [config.with_(seed=config.seed + index) for index in range(population)]
 
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
-    """Open models and return them as one model; if an opener raises, close those before it."""
+    """Open models and return them as one model; if an opener raises, close the models that are already open."""
     models = opened(openers)
     return models[0] if len(models) == 1 else SequentialModels(models)
 
 
 def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
-    """Open models; if an opener raises, close those before it."""
-    # The stack closes open models if a later opener raises; `pop_all` keeps them open when all are there.
+    """Open models and return them; if an opener raises, close the models that are already open."""
+    # The stack closes open models if a later opener raises; `pop_all` keeps them open if no opener raises.
     with ExitStack() as stack:
         models = []
         for opener in openers:
@@ -47,14 +47,14 @@ def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
 
 
 class SequentialModels:
-    """Models that act as one `difflogic.engine.api.Model`: each in turn uses the complete machine."""
+    """Several models with the interface of one `difflogic.engine.api.Model`: a call runs one model after another."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.info = models[0].info
         self.models = models
 
     def _each(self, call: Callable[[Model], T]) -> list[T]:
-        # Not interleaved, so that the data of a model stay in the caches.
+        # Each model runs to the end of the call before the next one begins, so that its data stay in the caches.
         return [call(model) for model in self.models]
 
     def train(self, epochs: int) -> None:
@@ -70,7 +70,7 @@ class SequentialModels:
         return [state for model in self.models for state in model.states()]
 
     def epochs_per_call(self) -> int:
-        # A call of this model calls all models in turn.
+        # One call of this model takes the time of a call of each of its models.
         return max(1, min(model.epochs_per_call() for model in self.models) // len(self.models))
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class SequentialModels:
 
 
 class ParallelModels(SequentialModels):
-    """Models on separate devices that compute at the same time, each driven by a thread."""
+    """Models on separate devices that compute at the same time, one thread per model."""
 
     def __init__(self, models: Sequence[Model], info: EngineInfo) -> None:
         super().__init__(models)

@@ -1,21 +1,21 @@
 """Local search: the last epochs of a training change the hard circuit itself, without gradients.
 
-A nearly correct circuit after gradient descent differs from a correct one in a few gates. An epoch does rounds of
-changes: in each, CANDIDATES circuits that differ from the current one in the function of one gate are tested exactly,
-in parallel in the bits of a word, and the best replaces the current one if it is not worse. Equal circuits are
-accepted, as in Cartesian genetic programming, so that the search drifts to one that a further change improves. Values
-that stay wrong cost more with time (`costs`), until correcting them outweighs errors that are easier to correct, as
-weights of clauses do in local search for satisfiability. Sources: Miller & Thomson, *Cartesian genetic programming*
-(2000); Morris, *The breakout method for escaping from local minima* (1993).
+A nearly correct circuit after gradient descent differs from a correct one in a few gates. An epoch consists of rounds.
+Each round tests CANDIDATES circuits exactly, in parallel in the bits of a word. A candidate differs from the current
+circuit in the function of one gate. The best candidate replaces the current circuit if it is not worse: accepting equal
+circuits, as Cartesian genetic programming does, lets the search drift to circuits that a further change improves.
+Mismatches that persist cost more with time (`costs`), as the weights of clauses do in local search for satisfiability,
+until correcting them outweighs errors that are easier to correct. Sources: Miller & Thomson, *Cartesian genetic
+programming* (2000); Morris, *The breakout method for escaping from local minima* (1993).
 
-Half of the changes are taken from a *guide*, which is made at the beginning of an epoch: the most promising changes of
-one row of one gate's truth table, by the derivative of the costs of the hard circuit. That adds up the effect of a
-change in each cell and step in which the gate reads this row; the changes together may have another effect, so that a
-guide is only an order of tests. On the lizard, one in twenty changes of the guide improves the circuit, and less than
-one in a hundred others.
+Half of the candidates come from a *guide*, a list that is computed at the beginning of an epoch: the most promising
+changes of one row of one gate's truth table, by the derivative of the hard circuit's costs. The derivative adds up the
+separate effects of a change on all cells and steps in which the gate reads this row. Their joint effect may differ, so
+a guide only says what to test first. On the lizard, one in twenty changes of the guide improves the circuit, compared
+with less than one in a hundred other changes.
 
-All numbers are integers, sampled by the seed and the epoch: the same on every machine, and after a resume. Only the
-last entries of a guide may differ, if derivatives exceed the exact integers of float32.
+All numbers are integers, and random ones depend only on the seed and the epoch, so that every machine gives the same
+results, also after a resume. Only the last entries of a guide may differ, if derivatives are not exact in float32.
 """
 
 from typing import Any, Protocol
@@ -28,17 +28,17 @@ from difflogic.core import prng
 from difflogic.core.gates import TRUTH
 
 STREAM = 0x73657474
-"""`fold_in` data of the search ("sett", which must not change); the epoch is folded into the result."""
+"""Constant ("sett", which must not change) for the `fold_in` of the search's key; the epoch is folded in next."""
 LANES = 64
-"""Number of circuits that are tested at once, one per bit of a word. The first is the current one."""
+"""Number of circuits that are tested in parallel, one per bit of a word. The first is the current circuit."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Number of rounds between two rises of the costs, and per epoch if a test has as many samples as a train step."""
+"""Number of rounds between two rises of the costs, and of an epoch if its tests are as large as train steps."""
 DRAWN = 4
 """Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
-"""Indices of a candidate's random words: its start, the number of gates back from there, the function, the inputs
-that are followed.
+"""Indices of a candidate's random words: the gate or output to begin at, the number of wires to follow backward, the
+new function, and the side of each wire.
 
 An odd lane takes gate number `WHERE % n` of the n gates that a value with a loss depends on. An even lane begins at the
 gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, at most to the first layer of the
@@ -47,10 +47,10 @@ update network; bit k of SIDES selects input A (0) or B (1) for wire k. The func
 `WHERE % n` of the guide. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
 """
 STEADY, FEW = 50, 64
-"""Costs do not rise while an epoch corrects at least one in STEADY mismatches: if the costs of hundreds of values had
-risen, correcting one would outweigh many new errors. With at most FEW mismatches they always rise."""
+"""Thresholds of mismatches. Costs do not rise while an epoch corrects at least one in STEADY: if the costs of hundreds
+had risen, correcting one would outweigh many new errors. With at most FEW mismatches costs always rise."""
 GUIDED = LANES // 2
-"""First lane that follows the guide."""
+"""Number of the first lane that tests a change of the guide."""
 MOST = 128
 """Maximum number of changes of a guide."""
 NO_GUIDE = np.zeros((0, 2), dtype=np.int64)
@@ -64,9 +64,9 @@ class LocalSearch(Protocol):
     """Local search for one job on an engine."""
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
-        """Do one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`, in place.
+        """Run one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`.
 
-        `gates [G]` change, and, if it `rises` and the epoch is stuck, the costs of mismatches, `costs`, uint32
+        Changes `gates [G]` in place, and, if `rises` is True and the epoch is stuck, also `costs`, uint32
         `[J, loss_channels, P*H*W]`. Nothing changes if there are no mismatches.
         """
 
@@ -78,29 +78,30 @@ class LocalSearch(Protocol):
 
 
 def rounds(config: Config, probes: int) -> int:
-    """Return the number of rounds of an epoch, lower if a test has more samples than a train step."""
+    """Return the number of rounds of an epoch, which decreases with the number of evaluation grids (`probes`)."""
     return max(1, ROUNDS * config.train.batch // probes)
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether costs may rise after this epoch, counted from 1: after every ROUNDS rounds."""
+    """Return whether ROUNDS further rounds end in `epoch`, counted from 1: costs may rise after this epoch."""
     # With 2 rounds per epoch, 16 rounds end after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
 
 def stuck(before: int, now: int) -> bool:
-    """Return whether an epoch has corrected so few of the mismatches that costs rise."""
+    """Return whether an epoch reduced the mismatches, from `before` to `now`, so little that costs should rise."""
     # If 147 of 150 mismatches are left, three were corrected, which is more than a fiftieth: not stuck.
     return now <= FEW or STEADY * (before - now) < now
 
 
 def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:
-    """Return the guide for `gates [G]` with the derivatives `slopes [G, 4]` by the entries of their truth tables.
+    """Return the guide for `gates [G]`; `slopes [G, 4]` are the derivatives for the entries of their truth tables.
 
-    The guide is int64 `[n, 2]`, the best change first: a gate, and the bit of its id. Each change lowers the costs.
+    The guide is int64 `[n, 2]`, the best change first: the index of a gate, and the bit of its id to invert. By the
+    derivative, each change lowers the costs.
     """
-    # An entry that is 1 can only fall, and one that is 0 only rise. For gate 6, XOR, 0 1 1 0, with slopes -2, -1, 3 and
-    # 1, the first change lowers the costs by 2, and the third by 3: bits 8 and 2 of the id.
+    # An entry 1 can only become 0, and an entry 0 only 1. For gate 6, XOR, 0 1 1 0, with slopes -2, -1, 3 and 1, the
+    # first change lowers the costs by 2, and the third by 3: bits 8 and 2 of the id.
     change = ((1 - 2 * TRUTH[gates]) * slopes).reshape(-1)
     best = np.argsort(change, kind="stable")[:MOST]
     best = best[change[best] < 0]
@@ -114,21 +115,21 @@ def draw(seed: int, epoch: int, rounds: int) -> Words:
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """Return the initial costs of mismatches, uint32 `[J, loss_channels, probes*H*W]` of 1."""
+    """Return the initial costs of mismatches, all 1, uint32 `[J, loss_channels, probes*H*W]`."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)
 
 
 def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
-    """Return `logits [G, 16]` in which the logits of `gates [G]` are swapped with the largest of each gate."""
+    """Return `logits [G, 16]` changed by swaps to make the functions `gates [G]` the most probable ones."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
     # Logits 3, 1, 2 of a gate that gets its third function become 2, 1, 3: the set of values stays the same.
     places = np.flatnonzero(gates != best)
     new, old = gates[places], best[places]
     changed[places, new], changed[places, old] = logits[places, old], logits[places, new]
-    # argmax takes the first of equals: a function whose logit equals that of an earlier one gets the next larger float.
+    # argmax returns the first of equal logits: if an earlier function has the same logit, use the next larger float.
     tied = places[changed[places].argmax(axis=1) != new]
     changed[tied, gates[tied]] = np.nextafter(changed[tied, gates[tied]], np.float32(np.inf))
     return changed

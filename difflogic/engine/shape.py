@@ -1,4 +1,4 @@
-"""Sizes of a rollout or train step, and hyperparameters of the optimiser, as all engines take them."""
+"""Sizes of a rollout or train step, and hyperparameters of the optimiser, as arguments of all engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes: B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + column`."""
+    """Sizes of a rollout: B grids of H x W cells, C channels, T steps. Cells are numbered `(b*H + row)*W + column`."""
 
     batch: int
     height: int
@@ -57,8 +57,8 @@ class Shape:
         damage: Damage | None = None,
         targets: int = 1,
     ) -> Shape:
-        """Return the shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
-        # The batch is that of the grids here, and that of the configuration in training.
+        """Return the shape of `steps` steps of `circuit` on initial states of shape `grid`, `[B, H, W, C]`."""
+        # `training` takes the batch size from the configuration instead.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
         rates = NO_FAULTS if damage is None or damage.faults is None else damage.faults.rates
@@ -100,7 +100,7 @@ class Hyper:
     lr_to: int = 0
     clip_by: str = "element"
     input_wise: bool = False
-    """True if steps change four numbers per gate, of which the logits are sums: `core.gates.INPUT_WISE`."""
+    """True if training changes four numbers per gate instead of sixteen logits; see `core.gates.INPUT_WISE`."""
 
     @classmethod
     def of(cls, config: Config) -> Hyper:

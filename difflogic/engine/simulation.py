@@ -1,6 +1,6 @@
 """Simulation of a hard circuit on one large grid: its specification, and the interface of the engines.
 
-All engines give the same bits. The cells that fire are sampled as in `difflogic.core.bernoulli`.
+All engines compute the same bits. `difflogic.core.bernoulli` defines which cells fire.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class SimulationSpec:
 
     @property
     def last_word(self) -> np.uint64:
-        """Mask of the bits of a row's last word that are cells."""
+        """Mask of the bits in a row's last word that represent cells."""
         return last_word_mask(self.width)
 
     @property
@@ -54,7 +54,7 @@ class SimulationSpec:
 
     @property
     def state_bytes(self) -> int:
-        """Number of bytes of one state as planes."""
+        """Number of bytes of one state, stored as planes."""
         return 8 * self.height * self.channels * self.words
 
     @property
@@ -71,10 +71,10 @@ class Simulation(Protocol):
     """Number of the current step; `put` sets it."""
 
     def put(self, planes: Planes, step: int = 0) -> None:
-        """Set the state, and the number of its step."""
+        """Set the state and the step number."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """Run `steps` steps; with `masks [T, H, words]`, a cell fires if its bit is 1, and not at random."""
+        """Run `steps` steps. Cells fire at random, or, if `masks [T, H, words]` is set, if their bit is 1."""
 
     def planes(self) -> Planes:
         """Return a copy of the state."""
