@@ -45,7 +45,7 @@ def explanation(recording: Frames) -> str:
 
 
 def first_fit(readings: Iterable[Reading]) -> str:
-    """Return the first mistake whose correction makes a recording follow a rule; empty if there is none."""
+    """Return the name of the first mistake whose correction makes a recording follow a rule; empty if there is none."""
     return next((mistake for mistake, before, after in readings if _agreement(before, after) == 1), "")
 
 
@@ -100,7 +100,7 @@ def _other_frames(frames: Frames) -> Iterator[Reading]:
 
 
 def _other_cells(frames: Frames) -> Iterator[Reading]:
-    """Yield readings of states without a margin, grid lines, or pixels beyond the first of each cell."""
+    """Yield readings of states without a margin, without grid lines, or with one pixel per cell."""
     if frames.ndim == 4:
         return
     rows, columns = (np.flatnonzero((frames != frames[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))

@@ -1,8 +1,8 @@
 """Training samples from a recording of an automaton, or from a pattern that a named rule animates.
 
-    .gif     an image a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
-    .npy     states [T, H, W] or, of a line, [T, W], or bits [T, H, W, C]; if 0 and one larger value are the only ones,
-             the larger is read as 1
+    .gif     one image per frame; colours are states, the darkest is 0, and a cell may be a square of several pixels
+    .npy     states [T, H, W], states of a line [T, W], or bits [T, H, W, C]; if the only values are 0 and one larger
+             value, the larger one is read as 1
     pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, animated by the pattern's rule or by a named one
 
 The bits of a state are a cell's channels, channel 0 the lowest. Each pair of frames is a sample of one step.
@@ -108,7 +108,7 @@ def _gif(path: Path) -> States:
     # The darkest is 0, by luma, so that black, or the colour nearest to it, is a cell that is off.
     order = np.argsort(np.argsort(colours @ np.array([299, 587, 114]), kind="stable"))
     frames: States = order[states.reshape(pixels.shape[:3])]
-    # The side of a cell divides all places at which a colour changes.
+    # The width of a cell in pixels divides the position of every change of colour.
     side = math.gcd(*frames.shape[1:])
     for axis in (1, 2):
         changes = np.diff(frames, axis=axis).any(axis=tuple({0, 1, 2} - {axis}))
@@ -143,7 +143,7 @@ def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] |
     grid[top : top + pattern.shape[0], left : left + pattern.shape[1]] = pattern
     states = [grid]
     while len(states) < frames:
-        # A torus with a border that is empty before each step is a plane.
+        # To simulate a plane on a torus, an empty border is added before each step and removed after it.
         states.append(step(np.pad(states[-1], 1))[1:-1, 1:-1] if is_periodic is False else step(states[-1]))
     return np.stack(states)
 

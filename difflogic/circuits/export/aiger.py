@@ -1,9 +1,9 @@
 """Export of binary AIGER: AND nodes and inverters, for ABC and model checkers. ABC verifies the file.
 
-A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
-`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches, which begin at 0,
-and inputs `start[y][x][channel]`, the state in its first step: the oldest version of the format, whose latches cannot
-begin at 1, then allows any initial state. If the grid has a claim, its only output is 1 if the claim is violated.
+A cell has the inputs `patch[9*channel + 3*dy + dx]` and the outputs `result[channel]`, a controller `code[i]` and
+`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches that begin at 0, as
+the oldest version of the format requires. Inputs `start[y][x][channel]` are the state in the first step, so any initial
+state is possible. If the grid has a claim, its only output is 1 if the claim is violated.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
@@ -17,7 +17,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
-    """Return `NAME.aig`."""
+    """Return the file `NAME.aig`."""
     return {f"{name}.aig": encode(_machine(netlist))}
 
 
@@ -29,7 +29,7 @@ def _machine(netlist: Netlist | Grid) -> Netlist:
 
 
 def encode(netlist: Netlist) -> bytes:
-    """Return the bytes of the file."""
+    """Encode a netlist as the content of an AIGER file."""
     latches = netlist.latches if isinstance(netlist, LatchNetlist) else 0
     # Literals of a graph of ANDs are those of AIGER.
     builder = Builder(netlist.inputs, share=False)
@@ -42,8 +42,8 @@ def encode(netlist: Netlist) -> bytes:
     head = f"aig {netlist.inputs + len(builder.gates)} {inputs} {latches} {shown} {len(builder.gates)}\n"
     # Next values of latches come before the outputs, since latches come after the inputs.
     text = head + "".join(f"{output}\n" for output in outputs[shown:] + outputs[:shown])
-    # An AND is written as the difference from its own literal, the next even number, to its larger input, and from that
-    # to its smaller one: 12 = AND(10, 6) as the bytes 2 and 4.
+    # An AND is written as two differences: from its literal, the next even number, to its larger input, and from the
+    # larger input to the smaller one. The bytes of 12 = AND(10, 6) are 2 and 4.
     nodes = b"".join(
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
         for index, (_, low, high) in enumerate(builder.gates)
@@ -65,14 +65,14 @@ def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
     if inverted:
         rows = [row for row in range(4) if row not in rows]
     result = FALSE
-    # XOR is 0 for 00 and 11: (a AND NOT b) OR (NOT a AND b), and OR takes an AND, so three of them.
+    # XOR is (a AND NOT b) OR (NOT a AND b). The OR also takes an AND, so that an XOR takes three.
     for row in rows:
         result = builder.or_(result, builder.and_(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1)))
     return result ^ inverted
 
 
 def _delta(value: int) -> bytes:
-    """Return a number as seven bits a byte, the lowest first; the top bit is 1 if more follow."""
+    """Encode a number by seven bits per byte, the lowest first; the top bit of a byte is 1 if more bytes follow."""
     coded = bytearray()
     while value > 0x7F:
         coded.append(value & 0x7F | 0x80)
@@ -82,6 +82,6 @@ def _delta(value: int) -> bytes:
 
 
 def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError and ToolError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
     proved = proved_by_abc(_machine(netlist), files, f"{name}.aig")
     return [check_machine(netlist), *proved] if isinstance(netlist, Grid) else proved

@@ -1,7 +1,7 @@
 """Export of a complete automaton as Verilog: `NAME_automaton`, ready for an FPGA, and a bench with expected states.
 
-The proof runs the exported bench in iverilog, which reads states by byte and by bit; the expected states are those of
-the reference simulator. Then yosys and ABC prove the cell, as in the format without a grid.
+The proof runs the exported bench in iverilog. The bench reads states by byte and by bit, and compares them with states
+of the reference simulator. Then yosys and ABC prove the cell, as for a cell without a grid.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def _states(grid: Grid) -> str:
 
 
 def verify(grid: Grid, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         proofs = [read_without_a_warning(folder, name, f"{name}_automaton")]
         count = len(str(files[f"{name}_tb_states.txt"]).splitlines())

@@ -18,7 +18,7 @@ class Forest:
     """Decision diagrams of all outputs, with shared nodes; variables are the inputs in the order `order`."""
 
     def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
-        """Build all outputs. Raises CircuitError for too many nodes."""
+        """Build the diagrams of all outputs. Raises CircuitError for too many nodes."""
         last = len(order)
         self._nodes: list[tuple[int, int, int]] = [(last, 0, 0), (last, 1, 1)]
         self._numbers: dict[tuple[int, int, int], int] = {}
@@ -38,7 +38,7 @@ class Forest:
         ]
 
     def number(self, functions: Sequence[int]) -> int:
-        """Return constant functions as a number, the first its lowest bit."""
+        """Return the number whose bits are the values of constant functions, lowest bit first."""
         return sum(function << index for index, function in enumerate(functions))
 
     def _restricted(self, function: int, level: int, values: Sequence[int]) -> int:
@@ -67,7 +67,7 @@ class Forest:
         key = (gate, a, b)
         if key not in self._results:
             (level_a, *sides_a), (level_b, *sides_b) = self._nodes[a], self._nodes[b]
-            # Both functions are split by the first variable of either; one that does not read it is its own cofactor.
+            # `a` and `b` are split by the first variable that one of them reads; the other may be its own cofactor.
             level = min(level_a, level_b)
             low, high = (
                 self._gate(gate, sides_a[value] if level_a == level else a, sides_b[value] if level_b == level else b)

@@ -14,7 +14,7 @@ _XNOR = 9
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return the text of the file `NAME.blif` by its name."""
+    """Return the file `NAME.blif`."""
     return {f"{name}.blif": _model(netlist, f"{name}_{netlist.kind}")}
 
 
@@ -39,7 +39,7 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Assignment, names: list[str]) -> list[str]:
-    """Return a gate's table: its rows with result 1 or with result 0. ABC rejects constants with inputs."""
+    """Return the table of a gate: all rows with result 1, or all with result 0. A constant has no inputs, as in ABC."""
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}
@@ -49,6 +49,6 @@ def _table(line: Assignment, names: list[str]) -> list[str]:
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError and ToolError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
     machine = netlist.machine() if isinstance(netlist, Controller) and netlist.memory else netlist
     return proved_by_abc(machine, files, f"{name}.blif")

@@ -1,6 +1,6 @@
 """Export of C99: a header that runs 64 cells per word, and a demo that draws a grid.
 
-The proof compiles both by gcc without a warning, and runs them on neighbourhoods, on grids, and as the demo.
+The proof compiles both by gcc without a warning. It runs the header on neighbourhoods and grids, and the demo.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME.h` and `NAME_demo.c`."""
+    """Return the files `NAME.h` and `NAME_demo.c`."""
     body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
     rows = max(1, min(_MOST_ROWS, max(_FEW_ROWS, _STRIP_ROWS // netlist.channels), _STACK_ROWS // netlist.channels - 2))
     header = fill("cell.h", netlist, name, body=body, strip_rows=rows, **_column(netlist, name))
@@ -57,7 +57,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
         value = f"{'~' * output.inverted}v{output.node}_{output.delay}"
         row.append(f"const {name}_lanes r{channel} = {value};")
         row.append(f"memcpy(to + (y * {netlist.channels} + {channel}) * words, &r{channel}, sizeof r{channel});")
-    # From the largest delay on, so that each is read before it is overwritten.
+    # The largest delay comes first, so that each value is read before it is overwritten.
     row += [f"v{number}_{delay} = v{number}_{delay - 1};" for number, delay in reversed(loop.carried)]
     return {"before": "\n    ".join(before), "row": "\n        ".join(row)}
 
@@ -77,7 +77,7 @@ def optimised(netlist: Netlist) -> str:
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     optimise = optimised(netlist)
     with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
         for program in ("proof", f"{name}_demo"):
@@ -108,7 +108,7 @@ def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
 
 
 def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:
-    """Return the demo's random initial state by splitmix64, word by word."""
+    """Return the random initial state of the demo, which splitmix64 generates word by word."""
     words = bits.words_per_row(width)
     state = np.empty(height * netlist.channels * words, dtype=np.uint64)
     for index in range(len(state)):

@@ -15,13 +15,13 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 
 def export(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """Return `NAME.json`."""
+    """Return the file `NAME.json`."""
     text = function_json.to_json(netlist) if isinstance(netlist, FunctionNetlist) else netlist_json.to_json(netlist)
     return {f"{name}.json": text}
 
 
 def verify(netlist: CellNetlist | FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError."""
     text = text_of(files, f"{name}.json")
     read = function_json.from_json(text) if isinstance(netlist, FunctionNetlist) else netlist_json.from_json(text)
     for field in fields(netlist):

@@ -16,13 +16,13 @@ from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lin
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
 _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
-"""Gates with one inverted input: the plain gate, and the index of the input."""
+"""Type of the plain gate, and index of the inverted input, by the id of a gate with one inverted input."""
 
 Device = dict[str, str | int]
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME_digitaljs.json`."""
+    """Return the file `NAME_digitaljs.json`."""
     drawing = _Drawing(netlist)
     data = {"devices": drawing.devices, "connectors": drawing.connectors, "subcircuits": {}}
     return {f"{name}_digitaljs.json": json.dumps(data, indent=1) + "\n"}
@@ -70,7 +70,7 @@ class _Drawing:
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError."""
     read = digitaljs.from_data(json.loads(files[f"{name}_digitaljs.json"]))
     vectors = vectors_for(netlist)
     return [check_cells(netlist, vectors, vectors.outputs(read), "read back, it")]

@@ -21,7 +21,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 MAX_GATES = 400
-"""Maximum number of gates of a drawing, which a reader can follow and the layout can place."""
+"""Maximum number of gates of a drawing; a larger drawing is hard to follow and to lay out."""
 
 SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
@@ -36,7 +36,7 @@ PLACES = (
 
 
 class Wire(NamedTuple):
-    """Wire from the part or input of a bit; an inverted wire is drawn with a circle at its end."""
+    """Wire from the gate or input that produces `bit`; an inverted wire is drawn with a circle at its end."""
 
     bit: int
     inverted: bool
@@ -49,11 +49,11 @@ class DrawnGate(NamedTuple):
     symbol: str
     reads: tuple[Wire, ...]
     depth: int
-    """Depth, 1 if it reads inputs only or nothing."""
+    """Depth of the gate: 1 if it reads only inputs or nothing."""
 
 
 class Label(NamedTuple):
-    """Two lines of text, and the place in the neighbourhood that is drawn next to them."""
+    """Label of an input or output: two lines of text, and the patch position that is drawn next to the text."""
 
     name: str
     note: str = ""
@@ -153,7 +153,7 @@ Point = tuple[float, float]
 class _Spot:
     column: int
     height: float
-    """Height in rows."""
+    """Height of the spot in rows."""
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     y: float = 0.0
@@ -161,7 +161,7 @@ class _Spot:
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions in units of columns and rows; those of inputs, parts and outputs are centres."""
+    """Positions in units of columns and rows; `inputs`, `parts` and `outputs` are vertical positions of centres."""
 
     columns: int
     rows: float
@@ -169,7 +169,7 @@ class Positions:
     parts: tuple[float, ...]
     outputs: tuple[float, ...]
     wires: dict[tuple[int, int], tuple[Point, ...]]
-    """Waypoints `(column, y)` between a bit and a reader, the index of a part or, after all parts, of an output."""
+    """Waypoints `(column, y)` of each wire, by its bit and the index of its reader: parts first, then outputs."""
 
 
 def layout(drawn: Schematic) -> Positions:
@@ -219,7 +219,7 @@ def _join(spots: list[_Spot], left: int, right: int) -> None:
 
 
 def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Sort each column by the mean position of its neighbours, rightwards and leftwards in turn."""
+    """Sort each column by the mean positions of its spots' neighbours, alternately from the left and the right."""
     for column in columns:
         _stack(spots, column)
     for column, rightwards in _sweeps(columns):
@@ -228,7 +228,7 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
-    """Yield all columns but the first from left to right, then all but the last from right to left, in turns."""
+    """Yield all columns but the first rightwards, then all but the last leftwards, for `_SWEEPS` sweeps in total."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:

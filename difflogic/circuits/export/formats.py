@@ -38,7 +38,7 @@ class Format:
     cells_only: str = ""
     """Reason why the format cannot represent functions; empty if it can."""
     lives: str = ""
-    """Reason why the only functions of the format are controllers; empty if it has all functions."""
+    """Reason why controllers are the only functions that the format supports; empty if it supports all functions."""
     grid: str = ""
     """Module that exports a complete grid; empty if there is none."""
 
@@ -107,7 +107,7 @@ def page(circuit: object) -> str | None:
 
 
 def _module(netlist: Exported, form: str) -> ModuleType:
-    """Import the module of a format only when needed, because of its dependencies. Raises CircuitError."""
+    """Import and return the module of a format, at run time because of its dependencies. Raises CircuitError."""
     row = FORMATS[form]
     module = row.module
     if isinstance(netlist, FunctionNetlist):

@@ -37,7 +37,7 @@ class Family:
     synth: str
     """Command of yosys."""
     luts: dict[str, int]
-    """Number of lookup tables per mapped cell, by a regular expression for its type; other types have none."""
+    """Number of lookup tables per mapped cell, by a regular expression for its type; other types count as 0."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
     """Numbers of lookup tables and flip-flops of each device; the first is the default."""
@@ -89,7 +89,7 @@ class Report:
 
     @cached_property
     def cells_per_device(self) -> int:
-        """Number of cells that fit, if all lookup tables and flip-flops could be used."""
+        """Number of automaton cells that fit on the device if all its lookup tables and flip-flops could be used."""
         luts, flip_flops = FAMILIES[self.family].devices[self.device]
         return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
 
@@ -148,7 +148,7 @@ def device_of(family: str, device: str | None) -> str:
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return the resources of a grid; each tool stops after `seconds`, and `tell` receives a message at its start.
+    """Return the resources of a grid; each tool has a time limit of `seconds`, and its start is reported to `tell`.
 
     Raises UsageError for an unknown device, and ToolError if yosys is missing, slow, or gives an impossible result.
     """
@@ -158,7 +158,7 @@ def report(
         tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
         mapped = Report(grid, family, device, *_mapped(row, f"{_NAME}_automaton", folder, seconds), None)
         taken = f"{mapped.luts} lookup tables and {mapped.flip_flops} flip-flops"
-        # Each value of the state needs a register, since all can be read, and loading needs a table.
+        # Each value of the state needs a register, since all values can be read. Loading a state needs lookup tables.
         if mapped.flip_flops < grid.values or not mapped.luts:
             raise ToolError(f"{tools.YOSYS} gave {taken} for {grid.values} values, which cannot be.")
         if mapped.fits:
@@ -188,7 +188,7 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
 
 
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:
-    """Return Fmax, or None and the reason."""
+    """Return Fmax and an empty text, or None and the reason."""
     if not row.router:
         return None, "no router for this family is packaged"
     program, *options = row.router

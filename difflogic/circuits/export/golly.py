@@ -1,6 +1,6 @@
 """Export for Golly: a `.rule` file with the exact transition tree, and a pattern on a torus or a bounded plane.
 
-For fewer than eight neighbours it is a transition table, which names the neighbourhood, so that Golly draws hexagons.
+For fewer than eight neighbours the file has a transition table, which names the neighbourhood: Golly draws hexagons.
 
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays
 empty. If the circuit behaves otherwise, state 0 means outside the grid, and a cell's state is the number plus one; then
@@ -42,7 +42,7 @@ _SEED = 23
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError for too many states or too large a tree."""
+    """Return the files `NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError for too many states or a large tree."""
     rule = f"{name}_ca"  # never one of Golly's own names
     first = first_state(netlist)
     states = first + (1 << netlist.channels)
@@ -87,8 +87,8 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
         key = (depth, functions)
         if key not in rows:
             branches = forest.branches(functions, (len(_ORDER) - depth) * netlist.channels, netlist.channels)
-            # The tree decides by one neighbour after the other, all channels at once, and its leaves are new states.
-            # Equal functions are one line: 32 for Life, of a full tree's 511.
+            # Each level of the tree decides by all channels of one neighbour, and the leaves are new states. Equal
+            # functions share a line: Life takes 32 lines, a full tree 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
                 # The centre comes last. If state 0 means outside the grid, a cell of state 0 stays 0.
@@ -174,7 +174,7 @@ def _boundary(netlist: CellNetlist, grid: Bits) -> str:
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     rule, grid = f"{name}_ca", start(netlist)
     with folder_of(files) as folder:
         bounded = f"{rule}:{_boundary(netlist, grid)}"

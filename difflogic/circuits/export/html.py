@@ -1,7 +1,7 @@
 """Export of an HTML page that runs the automaton without a network, in WebGPU or else in JavaScript.
 
-The proof drives it in headless Chromium, in WebGPU and in JavaScript, at the sizes of a phone and a desktop: a script
-that is added to the page posts its results to a local server.
+The proof operates the page in headless Chromium, in WebGPU and in JavaScript, at the sizes of a phone and a desktop. A
+script that is added to the page posts the results to a local server.
 """
 
 import json
@@ -38,7 +38,7 @@ _MOST_STATEMENTS = 5_000
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME.html`. The page draws the circuit by itself."""
+    """Return the file `NAME.html`. The page draws the circuit by itself."""
     code = lines(netlist)
     data = {
         "channels": netlist.channels,
@@ -116,7 +116,7 @@ Report = dict[str, Any]
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the page. Raises ExportError and ToolError."""
+    """Verify the page, and return its proofs as sentences. Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
     runs = [_Run(netlist, height, width, all_fire) for height, width in _GRIDS for all_fire in (True, False)]
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
@@ -135,7 +135,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 class _Run:
-    """Initial state, fire masks, and the expected last state."""
+    """Test run for the page: a random initial state, fire masks, and the expected last state."""
 
     def __init__(self, netlist: CellNetlist, height: int, width: int, all_fire: bool) -> None:
         self._start = random_grid(netlist, height, width)
@@ -170,7 +170,7 @@ def check_report(report: Report, window: str) -> None:
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
     """Operate a page by `script` with the data `proof`; return its report and `requests`. Raises ToolError."""
-    # Two scripts are added to the exported page: the first one collects errors, the last one drives it and posts.
+    # Two scripts are added to the exported page: one collects errors, the other operates the page and posts a report.
     drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")
     with serving(driven, window) as server:

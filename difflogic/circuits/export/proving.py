@@ -38,13 +38,13 @@ def folder_of(files: Files) -> Iterator[Path]:
 
 
 def run_numpy(folder: Path, module: str, program: str) -> None:
-    """Run a program in `folder`, with NumPy as `np`, and `module`, a file there, as `module`. Raises ToolError."""
+    """Run a program in `folder`; it has NumPy as `np` and the Python file `module` as `module`. Raises ToolError."""
     imports = f"import sys\nimport numpy as np\nsys.path.append('.')\nimport {module} as module\n"
     tools.run_in(folder, *python_command("-c", imports + program))
 
 
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
-    """Return all neighbourhoods if at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
+    """Return all neighbourhoods if at most 2^20, else 1e6 random ones; `work` limits gates times vectors."""
     most = int(work // max(1, len(lines(netlist))))
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:
         return vectors
@@ -52,7 +52,7 @@ def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
 
 
 def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
-    """Return the sentence of a proof by vectors; `answers` uint8 `[C, samples]`. Raises ExportError."""
+    """Compare `answers`, uint8 `[C, samples]`, with the netlist; return the proof as a sentence. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
@@ -77,10 +77,10 @@ def check_grid(expected: Bits, actual: Bits, what: str) -> None:
 
 
 def check_machine(grid: Grid) -> str:
-    """Return the sentence of a proof that the netlist of a grid steps as its cells do. Raises ExportError."""
+    """Compare a step of a grid's netlist with one of its cells; return the proof as a sentence. Raises ExportError."""
     machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
-    # The first inputs are the initial state, which is used if no age is set; half of the states are in the latches.
+    # Half of the states are the first inputs, the initial state, which counts while all ages are 0; half are latches.
     inputs = np.zeros((machine.inputs, _STATES), dtype=np.uint8)
     first, half = machine.first_latch, _STATES // 2
     values = states.reshape(_STATES, -1).T
@@ -98,12 +98,12 @@ _CIRCUIT = "circuit.blif"
 
 
 def write_circuit(netlist: Netlist, folder: Path) -> None:
-    """Write the netlist gate by gate, for `equivalent`."""
+    """Write the netlist to `folder`, gate by gate, as the file that `equivalent` compares with."""
     (folder / _CIRCUIT).write_text(to_blif(netlist, netlist.input_names, netlist.output_names, "circuit"))
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
-    """Return the sentence of ABC's proof that `file` equals that of `write_circuit`. Raises ExportError, ToolError."""
+    """Prove by ABC that `file` equals the file of `write_circuit`; return a sentence. Raises ExportError, ToolError."""
     output = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
     if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
@@ -113,7 +113,7 @@ def equivalent(folder: Path, file: str, what: str) -> str:
 
 
 def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
-    """Return the proof of a file that ABC itself reads. Raises ExportError and ToolError."""
+    """Prove by ABC that `file` equals the netlist; return the proof as a sentence. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
         if isinstance(netlist, LatchNetlist):

@@ -9,7 +9,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME_numpy.py`."""
+    """Return the file `NAME_numpy.py`."""
     zeros = "patch[0] ^ patch[0]"  # of the dtype of `patch`
     body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
     return {f"{name}_numpy.py": fill("cell.py.txt", netlist, name, periodic=netlist.periodic, body=body)}
@@ -29,7 +29,7 @@ np.save("after.npy", grid)
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError and ToolError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     grid = random_grid(netlist, *_SIDES)
     with folder_of(files) as folder:

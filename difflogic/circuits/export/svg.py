@@ -31,7 +31,7 @@ _LEFT, _TOP, _RIGHT = 150, 56, 130
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return `NAME.svg`. Raises CircuitError for too large a circuit."""
+    """Return the file `NAME.svg`. Raises CircuitError for too large a circuit."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
@@ -122,7 +122,7 @@ def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _neighbourhood(name: str, read: int | None, left: float, top: float) -> list[str]:
-    """Draw the neighbourhood and the cell that is read; a row of hexagons lies half a cell left of the one above."""
+    """Draw the neighbourhood and mark the cell `read`; a row of hexagons lies half a cell left of the row above."""
     elements = []
     for f in wiring.NEIGHBOURHOODS[name]:
         (row, column), kind = divmod(f, 3), "read" if f == read else "other"
@@ -170,11 +170,11 @@ _GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9,
 
 Box = tuple[float, float, float, float]
 Mark = tuple[str, int]
-"""Kind, `input`, `gate` or `output`, and index among its kind."""
+"""Kind of a mark (`input`, `gate` or `output`), and its index among marks of this kind."""
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError."""
     vectors = vectors_for(netlist)
     read = _read(netlist, ElementTree.fromstring(text_of(files, f"{name}.svg")))
     return [check_cells(netlist, vectors, vectors.outputs(read), "the circuit that the diagram shows")]
@@ -195,8 +195,8 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
         target = _touched(boxes, (numbers[-2], numbers[-1]), right=False)
         inverted = any(abs(x - numbers[-2] - 4) < 0.6 and abs(y - numbers[-1]) < 0.6 for x, y in circles)
         ends[target].append((source, inverted))
-    # Gates get the bits after the inputs, and each output a gate of its own, a pass-through or, if its wire ends in a
-    # circle, a NOT.
+    # Gates get the bits after the inputs. Each output gets a gate: a NOT if its wire ends in a circle, otherwise a
+    # pass-through.
     titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
     place: dict[Mark, int] = {("input", k): netlist.input_names.index(title) for k, title in enumerate(titles)}
     gates = [mark for mark in boxes if mark[0] != "input"]

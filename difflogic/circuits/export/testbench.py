@@ -102,7 +102,7 @@ def _grid_text(netlist: CellNetlist) -> str:
 
 
 def hexadecimal_lines(*columns: Bits) -> str:
-    """Return lines of hexadecimal numbers, whose bit `i` is row `i` of a column `[bits, samples]`."""
+    """Return a line per sample, with a hexadecimal number per array `[bits, samples]`; row `i` is bit `i`."""
     rows = zip(*map(_hexadecimal, columns), strict=True)
     return "".join(f"{' '.join(row)}\n" for row in rows)
 

@@ -32,7 +32,7 @@ _TEMPLATES = resources.files(__package__) / "templates"
 def identifier(name: str) -> str:
     """Return an identifier valid in every language: ASCII letters, digits and single underscores, a letter first.
 
-    It may be a keyword, since names in files have a suffix, such as `_cell`, but no device of Windows, such as `aux`.
+    It may be a keyword, since names in files have a suffix such as `_cell`. It is not a Windows device such as `aux`.
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
@@ -41,7 +41,7 @@ def identifier(name: str) -> str:
 
 
 def write(files: Files, out: Path, force: bool = False) -> None:
-    """Write all files, or none if one exists with different content, unless `force` is set.
+    """Write all files to the folder `out`; unless `force`, write none if a file exists with different content.
 
     Raises UsageError, OSError, and DifflogicError, for example if a link leads out of the folder.
     """
@@ -188,7 +188,7 @@ def output_names(netlist: Netlist) -> list[str]:
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Return lines that describe the bits of a function; none for a cell, whose bits the format documents."""
+    """Return lines that describe the bits of a function; an empty list for a cell, whose bits the format documents."""
     if not isinstance(netlist, FunctionNetlist):
         return []
     pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))

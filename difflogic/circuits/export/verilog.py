@@ -39,7 +39,7 @@ MOST_SIMULATED = 5_000
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:

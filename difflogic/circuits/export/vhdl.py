@@ -47,7 +47,7 @@ _WORK = 2e9
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         return [passed(simulated(folder, name), "ghdl", vectors)]

@@ -19,7 +19,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME.wgsl`."""
+    """Return the file `NAME.wgsl`."""
     return {f"{name}.wgsl": shader(netlist, name)}
 
 
@@ -36,7 +36,7 @@ _MOST_STATEMENTS = {True: 2_000, False: 20_000}
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError, and ToolError or a DeviceError if the shader cannot run."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError, ToolError or DeviceError."""
     device = open_checked()
     count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
     if count > most:
@@ -63,7 +63,7 @@ def _rollout(device: GpuDevice, name: str, text: str, grid: Bits, fires: Bits) -
     shader = AnyShader(device, make_source(name, {f"{name}.wgsl": text}), [size, before, np.zeros_like(before), *masks])
     words = -(-width // 32)
     for step in range(_STEPS):
-        # Two buffers in turns: one step writes the buffer that the next one reads.
+        # Two buffers alternate: a step writes the buffer that the next step reads.
         shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
     return grid_of(shader.read(1 + _STEPS % 2), height, width, channels)
 

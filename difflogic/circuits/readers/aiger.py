@@ -16,7 +16,7 @@ MOST_VARIABLES = 1 << 22
 """Maximum number of variables of a file, whose first line may claim any number."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
 _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
-"""Name of an input, latch or output, by its place."""
+"""Line that names an input, latch or output: its letter and number, then the name."""
 
 
 def read(data: bytes) -> Signals:
@@ -66,7 +66,7 @@ def read(data: bytes) -> Signals:
 
 
 def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]:
-    """Return the `least` to `most` numbers of a line. Raises CircuitError for any other line."""
+    """Return the numbers of the next line, `least` to `most` of them (default `least`). Raises CircuitError."""
     words = (line := file.readline().strip()).split()
     if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
         raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
@@ -83,7 +83,7 @@ def _deltas(file: io.BytesIO, result: int) -> list[int]:
 
 
 def _delta(file: io.BytesIO) -> int:
-    """Return a number of seven bits a byte, the lowest first; the top bit is 1 if more follow."""
+    """Decode a number of seven bits per byte, the lowest first; the top bit of a byte is 1 if more bytes follow."""
     value = 0
     for shift in range(0, 35, 7):
         [byte] = file.read(1) or b"\0"

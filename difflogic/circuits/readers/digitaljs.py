@@ -29,7 +29,7 @@ _TWO = {
     "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
 }  # fmt: skip
 _PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
-"""Gate that joins all inputs but the last of a gate with three or more; a gate of its type joins the last."""
+"""Id, by device type, of the gate that joins all inputs but the last; a gate of the device's type joins the last."""
 _ONE = {"Not": 12, "Repeater": 3}
 _CONSTANT = {"True": 15, "False": 0, "Constant": None}
 _INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
@@ -124,7 +124,7 @@ def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
 
 
 def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the device's gates as rows of circuit.json; none for an input or an output."""
+    """Yield the device's gates as rows of circuit.json; an input or output has no gates."""
     kind: str = device.get("type", "")
     if kind in _INPUTS or kind in _OUTPUTS:
         _refuse_others(name, ports, ["in"] if kind in _OUTPUTS else [])
@@ -170,7 +170,7 @@ def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
 
 
 def _channels(names: Any, outputs: Mapping[str, str]) -> int:
-    """Return the number of channels. Raises CircuitError if outputs skip a channel, or an input reads another one."""
+    """Return the number of channels. Raises CircuitError if any channel up to the highest one used has no output."""
     channels = len(outputs)
     if not channels or set(outputs) != {f"out[{channel}]" for channel in range(channels)}:
         raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")

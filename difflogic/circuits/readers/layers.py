@@ -1,8 +1,8 @@
 """Reader of layers of logic gates or look-up tables that another program trained, as an npz file or a state dict.
 
 Three packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, `LogicDense` of torchlogix, and
-`LUTLayer` of torch-dwn. Their gates have the same ids. A table of k inputs becomes gates of two. The arrays of a layer
-are named as in the state dict, `P.` and a name:
+`LUTLayer` of torch-dwn. They number the sixteen gates as this package does. A table of k inputs becomes two-input
+gates. Arrays have their names in the state dict, a prefix `P.` for the layer and one of these names:
 
     weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
@@ -96,7 +96,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
 
 
 def _check_order(layers: Iterable[str]) -> None:
-    """Raise CircuitError if modules of one parent are numbered, and not in ascending order.
+    """Raise CircuitError if modules of one parent are numbered but not in ascending order.
 
     Numbers are compared among modules of one name, as in enc1, enc2, head1, head2, and among all of a parent if no
     number occurs twice, as in conv1, fc2, conv3.

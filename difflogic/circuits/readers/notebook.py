@@ -1,7 +1,7 @@
 """Reader of the parameters of the authors' notebook, as an npz file.
 
-Their notebook has nested lists, `params["perceive"][layer]` and `params["update"][layer]`, and wires likewise; the file
-contains one array for each:
+The notebook has nested lists of parameters, `params["perceive"][layer]` and `params["update"][layer]`, and lists of
+wires with the same structure. The file contains one array for each element:
 
     logits/perceive/L   float32 [K, out, 16]      logits/update/L   float32 [out, 16]
     wires/perceive/L    integers [2, out]         wires/update/L    integers [2, out], row 0 input a, row 1 input b
@@ -86,7 +86,7 @@ def _names(arrays: dict[str, Array]) -> str:
 
 
 def _is_periodic(arrays: dict[str, Array]) -> bool:
-    """Return the boundary. Raises CircuitError for anything but 0 or 1, false or true."""
+    """Return whether the grid is a torus. Raises CircuitError for a value other than 0 or 1, false or true."""
     if PERIODIC in arrays:
         value = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
         value = value[0] if isinstance(value, list) and len(value) == 1 else value

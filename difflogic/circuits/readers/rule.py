@@ -34,7 +34,7 @@ STEPS = 100
 
 
 def named(path: Path) -> str | None:
-    """Return the rule that a path notates if no file has this path, or the rule in a file; None if there is none."""
+    """Return the rule in a file or, if `path` does not exist, the rule with this notation or name; None if neither."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -74,7 +74,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the rule file at, in or next to `path`; return `rule` if there is none."""
+    """Return the rule file that is `path`, in the folder `path` or next to the file `path`; `rule` if there is none."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
@@ -110,7 +110,7 @@ def _of_table(entries: rules.Table) -> XAG:
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
     """Return the graph of a rule of over two states; `alive` computes from the living cells whether a cell lives."""
-    # Next state of each state, if the cell lives and if not: a dying cell counts up; marks of a history stay.
+    # Next state of each state, first if `alive` is 1, then if it is 0. A dying cell counts up; marks of a history stay.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}
     if has_history:

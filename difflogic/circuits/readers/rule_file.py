@@ -1,7 +1,7 @@
 """Reader of Golly's `.rule` files: a table of transitions, of which the first match counts, or a decision tree.
 
-Both become a decision diagram: a node decides by the state of one cell, and equal nodes are one. So the work grows with
-the file's structure, not with the number of neighbourhoods.
+Tables and trees become a decision diagram: a node decides by the state of one cell, and equal nodes are merged. So the
+work grows with the file's structure, not with the number of neighbourhoods.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
@@ -43,12 +43,12 @@ class RuleFile:
     cells: tuple[int, ...]
     """Patch positions in the order of decisions."""
     nodes: Sequence[tuple[int, tuple[int, ...]]]
-    """Depth of each node, counted from 1 at the leaves, and its children by state; those of depth 1 are states."""
+    """Depth of each node, counted from 1 at the leaves, and its children by state: nodes or, at depth 1, new states."""
     colours: dict[int, tuple[int, int, int]]
 
 
 def find(name: str, folder: Path) -> Path | None:
-    """Return the file of a rule by name, searched for in a folder, the current one and those of Golly, or None."""
+    """Return the file of a rule, from `folder`, the current folder or Golly's folders; None if there is no file."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", name):
         return None
     for place in (folder, Path(), *map(Path, FOLDERS)):
@@ -171,7 +171,7 @@ def _diagram(
     transitions: list[Transition], variables: dict[str, int], states: int, depth: int
 ) -> list[tuple[int, tuple[int, ...]]]:
     everything = (1 << states) - 1
-    # A cell that no transition matches stays: the centre, which comes first, is a variable that is also the result.
+    # The last transition keeps a cell that no other matches: its centre, which comes first, and its result are equal.
     stays: Transition = (("", *[everything] * (depth - 1)), "")
     nodes: dict[tuple[int, tuple[int, ...]], int] = {}
     numbers: dict[tuple[Transition, ...], int] = {}

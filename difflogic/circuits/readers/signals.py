@@ -34,7 +34,7 @@ _ABOUT = re.compile(
 
 
 def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
-    """Return a gate of two inputs, of one, or of none."""
+    """Return the row of a gate with two inputs, one input or none."""
     return {"id": name, "gate": gate, "a": a, "b": a if b is None else b}
 
 
@@ -80,7 +80,7 @@ class Signals:
         return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
 
     def circuit(self) -> CellNetlist | FunctionNetlist:
-        """Return a cell or a function, which the names of inputs and outputs decide. Raises CircuitError."""
+        """Return a cell or a function, depending on the names of inputs and outputs. Raises CircuitError."""
         netlist = self.netlist()
         channels = len(netlist.named_outputs)
         patch, result = (
@@ -127,7 +127,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`; `inputs`, and `outputs` at `places`, are the names in `like`."""
+    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name the inputs and the outputs `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])

@@ -36,7 +36,7 @@ _NO_CELL = (
     "take it."
 )
 PROOF = "difflogic-proof"
-"""Format of proof.json, which contains the proved circuit."""
+"""Value of `format` in a proof.json, which contains the proved circuit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class LoadedCircuit:
     config: Config | None = None
     """Configuration, if the source is a run."""
     told: str = ""
-    """Sentence for messages that names the circuit of the run, or the rule, that was read; else empty."""
+    """Sentence for messages that names the rule, or the circuit that was read from a run; else empty."""
     name: str = ""
     """Name of the folder or file, or the rule."""
 
@@ -135,7 +135,7 @@ def load_function(path: Source) -> FunctionNetlist:
 
 
 def controller(path: Path) -> Controller | None:
-    """Return the controller of a run of agents or of a file, or None. Raises the errors of `function`."""
+    """Return the controller of a run of agents or of a file, or None. Raises what `function` raises."""
     loaded = function(path)
     return loaded if isinstance(loaded, Controller) else None
 
@@ -188,7 +188,7 @@ def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
 
 
 def is_of_agents(path: Path) -> bool:
-    """Return whether a folder holds a run of agents, or a file a controller."""
+    """Return whether `path` is a folder with a run of agents, or a file with a controller."""
     if path.is_dir():
         return manifest.is_policy(manifest.read(chosen.run_folder(path)))
     return controller(path) is not None

@@ -1,4 +1,4 @@
-"""Circuits that come with difflogic, by name, each as a proof.json, or a controller.json with its result as `text`.
+"""Circuits that come with difflogic: each file `NAME.json` is a proof.json, or a controller.json with a result `text`.
 
 `learned` is the command that trained the circuit, with its number of two-input gates before and after `simplify`.
 """
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[2] / "zoo"
 
 
 def names() -> list[str]:
-    """Return all names, sorted."""
+    """Return the names of all circuits, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 

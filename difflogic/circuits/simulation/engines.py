@@ -30,9 +30,9 @@ SHORT_S = 1.0
 MEASURE_S = 0.1
 
 COPIES = {"gpu": 4, "reference": 24}
-"""Number of states in memory at once, the initial or the written one included; the reference holds all patches."""
+"""Memory of an engine as a number of states, including the initial or the written one; `reference` stores patches."""
 OTHER_COPIES = 1.25
-"""Number of states in memory besides those of `numba`: the initial or the last one, and counts of cells."""
+"""Memory of a run by `numba` outside the engine, as a number of states: the initial or last one, and cell counts."""
 
 _TRIAL = (5, 70)
 """Height and width of the grid of the test."""
@@ -47,7 +47,7 @@ class Opened(NamedTuple):
 
 
 def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """Return the simulation at `start`; `auto` chooses an engine for `steps` steps. Raises UsageError, DeviceErrors."""
+    """Return the simulation at `start`; `auto` chooses an engine for `steps` steps. Raises UsageError, DeviceError."""
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
@@ -98,7 +98,7 @@ def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec],
 
 
 def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
-    """Open `numba` for a short run or without a hardware GPU, else the faster of both, by some measured steps."""
+    """Open `numba` for a short run or without a hardware GPU, else the faster of `numba` and `gpu` on some steps."""
     numba = _numba(spec)
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
@@ -138,13 +138,13 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # Slices grow, since short ones measure mostly the call. The best one counts: other processes only slow it down.
+        # Slices grow, since short ones mostly measure the call. The fastest counts: other processes only slow a slice.
         steps = min(2 * steps, 1000)
     return best
 
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
-    """Raise LimitError, with the largest size that fits, if the grid and the writing of its file take more memory."""
+    """Raise LimitError, with the largest size that fits, if simulating and writing take more than `available` bytes."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])

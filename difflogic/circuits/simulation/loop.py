@@ -17,7 +17,7 @@ SLICE_S = 0.1
 
 @dataclass(frozen=True)
 class SimulationProgress:
-    """Progress of a run; `seconds` are those of the engine, without the watcher."""
+    """Progress of a run; `seconds` is the time of the engine, without the watcher."""
 
     step: int
     steps: int
@@ -27,7 +27,7 @@ class SimulationProgress:
 
     @property
     def updates_per_s(self) -> float:
-        """Cells times steps per second."""
+        """Number of cell updates per second: cells times steps."""
         return self.step * self.cells / self.seconds if self.seconds else 0.0
 
 
@@ -35,7 +35,7 @@ class Watcher(Protocol):
     """Receiver of the frames and the progress of a run."""
 
     every: int
-    """Number of steps between frames; 0 for none."""
+    """Number of steps between frames; 0 for no frames."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         """Receive a frame: the initial state, the state after every `every` steps, and the last state."""
@@ -69,7 +69,7 @@ class Repetition:
         return cls(int(match[1] or 1))
 
     def found(self, simulation: Simulation) -> bool:
-        """Return whether the state repeats an earlier one, and store it."""
+        """Store the state, and return whether it repeats an earlier state."""
         digest = hashlib.blake2b(simulation.planes().tobytes(), digest_size=32).digest()
         before = self._steps.get(digest)
         if before is not None:

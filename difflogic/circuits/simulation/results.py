@@ -33,7 +33,7 @@ class Recording:
             raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
         frames = PNG_ROWS if self._is_history else GIF_FRAMES
         self.every = every or (max(1, steps // frames) if self.kind == ".gif" or self._is_history else 0)
-        # A hexagon takes 4 pixels at least.
+        # A hexagon is at least 4 pixels wide.
         self._side = pictures.GIF_SIDE // (4 if spec.netlist.neighbourhood == "hex" else 1)
         self._pictures: list[pictures.Picture] = []
         self._grids: list[Bits] = []
@@ -52,10 +52,10 @@ class Recording:
 
     @property
     def held_bytes(self) -> int:
-        """Memory that writing the file takes: states are unpacked to a byte for each bit of a cell."""
+        """Number of bytes of memory for writing the file: states are unpacked to a byte for each bit of a cell."""
         spec = self.spec
         colours = 1 if spec.netlist.visible == 1 else 3
-        # As measured: arrays are held three times, or four times if several states are joined; an RLE has at most one
+        # Measured: arrays are in memory three times, or four times if several states are joined. An RLE has at most one
         # word for each cell.
         of_npy = 4 * spec.channels * (self._steps // self.every + 2) if self.every else 3 * spec.channels
         of_rle = 32 + 13 * self._rle_channels()

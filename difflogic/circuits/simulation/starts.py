@@ -19,7 +19,7 @@ GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a fil
 
 
 class StartFile(NamedTuple):
-    """Size of the cells in a start file, or of the grid that its rule bounds."""
+    """Size of the state in a start file, or of the grid if the rule of a pattern states one."""
 
     height: int
     width: int
@@ -38,7 +38,7 @@ def file_of(start: str) -> Path | None:
 
 
 def start_file(start: str) -> StartFile | None:
-    """Return the extent of a start file, or None if the start is one of `NAMES`. Raises DataError and UsageError."""
+    """Return the size of a start file, or None if the start is one of `NAMES`. Raises DataError and UsageError."""
     if (path := file_of(start)) is None:
         return None
     kind = _kind_of(path)

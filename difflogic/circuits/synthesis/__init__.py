@@ -1,1 +1,1 @@
-"""Circuits made smaller, and proofs that they are still the same."""
+"""Simplification of circuits, and proofs that the results are equivalent."""

@@ -1,7 +1,7 @@
 """Pruning of a circuit to its trained behaviour: the visible channels stay the same on the rollouts of its task.
 
-They are compared after the steps that the loss compares. For other initial states, grids and steps, and after damage,
-they may differ. So the result is not equivalent; it is verified on rollouts, some of which pruning did not use.
+The channels are compared after the same steps as in the loss. They may differ for other initial states, grids or steps,
+and after damage. So the result is not equivalent; it is verified on rollouts, some of which pruning did not use.
 """
 
 import time
@@ -81,7 +81,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     if config.task.disturbed:
         raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
-    # Changes are found on some rollouts and verified on others: a change that fits the first by chance is undone.
+    # Changes are selected on some rollouts and verified on others, which undoes changes that are right only by chance.
     starts = job.probes(config)
     seen = _rollouts(netlist, config, starts, 0)
     if config.task.start == "random":
@@ -103,7 +103,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
             cell, graph=_tried(rollouts, cell, search.on_pass)
         ),
     }
-    # Each change may enable the other.
+    # A change of one kind may enable changes of the other kind.
     stopped, worthwhile = False, True
     while worthwhile and not stopped:
         gates = len(search.cell.graph.gates)
@@ -111,7 +111,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
             stopped = search.stopped
-            # To undo a pass also removes its reports.
+            # Undoing a pass also removes its reports.
             if not holds(search.cell):
                 search.cell = before
                 del search.steps[steps:]

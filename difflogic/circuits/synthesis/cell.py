@@ -39,7 +39,7 @@ class Cell(BareGraph):
     visible: int
     """Number of visible channels, which come first."""
     cells: tuple[int, ...] = wiring.NEIGHBOURHOODS["moore"]
-    """Places of the cells that are inputs in the 3x3 patch."""
+    """Places, in the 3x3 patch, of the cells that are inputs."""
 
     @classmethod
     def of(cls, netlist: CellNetlist) -> Cell:

@@ -67,9 +67,9 @@ def to_netlist(graph: XAG, like: N) -> N:
     A node takes the polarity of the output that it drives. So an inverter remains only if an output is an inverted
     input, or two outputs are opposite.
     """
-    # A netlist has no inverted edges. An inverted edge moves into the type of the gate that reads it, an inverted
-    # output into the gate itself: AND(2, 4) with the output 7 becomes NAND. Readers of such a gate see the inverse,
-    # hence `^ flipped` at every edge. A node that is an output plain and inverted stays plain, and a NOT is added.
+    # A netlist has no inverted edges. An inverted edge becomes part of the type of the gate that reads it, an inverted
+    # output part of its gate: AND(2, 4) with the output 7 becomes NAND. Readers of such a gate see the inverse, hence
+    # `^ flipped` at every edge. If an output needs a node plain and another needs it inverted, a NOT is added.
     ends = set(graph.outputs)
     flipped = [int(node in graph.nodes and 2 * node + 1 in ends and 2 * node not in ends) for node in range(graph.size)]
     types, wires = [], []

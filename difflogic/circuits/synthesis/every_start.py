@@ -46,7 +46,7 @@ THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
 RANDOM_STARTS, SEED = 1024, 11
 """Number and seed of random initial states tested before SAT: a circuit that is often wrong needs no solver."""
 CONFLICTS = 2000
-"""Number of solver conflicts between two checks of the time limit."""
+"""Number of SAT solver conflicts between two checks of the time limit."""
 MOST_NODES = 30_000_000
 """Maximum number of gates of an unrolled circuit, for which the solver takes about ten gigabytes."""
 UNLIKELY = 1e-9
@@ -160,7 +160,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
-    """Return the grid of each cell's neighbour at a place of the patch: `grid` shifted by at most one cell each way."""
+    """Return the value of each cell's neighbour at place `patch`: `grid`, shifted by at most one row and column."""
     row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
     first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:

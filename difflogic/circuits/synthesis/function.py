@@ -69,7 +69,7 @@ def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simpli
 
 
 def _proved_by_steps(one: FunctionNetlist, other: FunctionNetlist, codes: Bits) -> Equivalence:
-    """Return the result of a proof of the complete function; if undecided, of the proofs of all its steps."""
+    """Prove the simplified function; if that is undecided, rely on the SAT proofs of the single passes."""
     verdict = prove(one, other, ["difflogic"])[0]
     if verdict.equal is None and _agree(one, other, codes):
         verdict = Equivalence("difflogic", True, "each merge of gates, and each part that was rewritten, by SAT")

@@ -61,7 +61,7 @@ def held(netlist: CellNetlist, steps: int) -> CellNetlist:
 
 
 def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
-    """Return the share of squares after whose damage the image returns; None if the undamaged image does not stay."""
+    """Return the share of squares whose damage the image survives; None if the undamaged image does not stay."""
     channels = target.shape[-1]
     *_, one, two = states = netlist.rollout(np.zeros((*target.shape[:2], netlist.channels), np.uint8), 2 * steps)
     if not np.array_equal(one, two) or not (states[steps:, ..., :channels] == target).all():
@@ -73,7 +73,7 @@ def returns(netlist: CellNetlist, target: Bits, steps: int) -> float | None:
     for part in np.array_split(places.reshape(-1, SQUARE**2), -(-places.size // PART)):
         damaged = np.repeat(two.reshape(1, -1, netlist.channels), len(part), axis=0)
         damaged[np.arange(len(part))[:, None], part] = 0
-        # An alarm and a growth take `steps` steps each, and the other channels are zeros one step later.
+        # The alarm and the growth take `steps` steps each; one step later all other channels are 0.
         *_, last = netlist.steps(damaged.reshape(-1, *two.shape), 2 * steps + 1)
         hits += int((last == two).all(axis=(1, 2, 3)).sum())
     return hits / (places.size // SQUARE**2)

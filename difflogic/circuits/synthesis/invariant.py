@@ -1,8 +1,8 @@
-"""Invariants: clauses of one or two channels that hold in every cell of every state that the initial state leads to.
+"""Invariants: clauses of one or two channels that are true in every cell of every state after the initial state.
 
-A clause is two literals `2*channel + inverted`, at least one of which is true. Clauses hold in all cells of the initial
-state and outside the grid. SAT proves that if they hold in a neighbourhood, they hold in its cell after a step. A cell
-that does not fire does not change. So they hold for ever, on any grid, whichever cells fire.
+A clause has two literals `2*channel + inverted`, at least one of which is true. Clauses are true in all cells of the
+initial state and outside the grid. SAT proves that if they are true in a neighbourhood, they are true in its cell after
+a step. A cell that does not fire does not change. So clauses are true in all steps, on any grid, whichever cells fire.
 Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
@@ -94,7 +94,7 @@ def base(netlist: CellNetlist, start: Bits) -> Bits:
 
 
 def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
-    """Return whether every clause holds in every cell `[n, C]`."""
+    """Return whether every clause is true in every cell `[n, C]`."""
     # Column `2*channel` is the channel and column `2*channel + 1` its opposite, as literals are numbered.
     literals = np.stack([cells, 1 - cells], axis=-1).reshape(len(cells), -1)
     pairs = np.array(clauses, dtype=np.int64).reshape(-1, 2)
@@ -127,9 +127,9 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         after = np.array([sign * output for output in outputs for sign in (1, -1)])
-        # Two variables for each clause: `assumed` makes it hold in all nine cells, `broken` means that it fails in the
-        # next state. The solver looks for a neighbourhood on which all assumed clauses hold and one is broken. Broken
-        # clauses are no longer assumed, which may break others.
+        # Each clause has two variables: `assumed` makes it true in all nine cells, `broken` makes it false in the next
+        # state. The solver searches for a neighbourhood with all assumed clauses true and one broken. A broken
+        # clause is no longer assumed, which may break others.
         assumed = []
         broken = []
         for a, b in clauses.tolist():

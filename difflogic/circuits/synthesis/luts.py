@@ -23,7 +23,7 @@ _MOST_CUTS = 24
 """Maximum number of cuts of a node; those of least area flow are retained."""
 _PASSES = 4
 _MOST_INPUTS, _MOST_TABLES, _MOVES = 12, 24, 300
-"""Limits of resubstitution: inputs of the circuit, tables of the circuit, and changes of a table's inputs."""
+"""Limits of resubstitution: inputs of the circuit, tables of the circuit, and attempts to change a table."""
 
 Cut = tuple[int, ...]
 """Nodes, in ascending order, whose values determine the value of another node."""

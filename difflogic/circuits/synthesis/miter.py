@@ -42,8 +42,8 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     common = set(other.output_names)
     outputs = tuple(name for name in one.output_names if name in common)
     names = tuple(dict.fromkeys((*one.input_names, *other.input_names)))
-    # One builder shares equal gates, which need no proof. If the circuits have channels 0, 1, 2 and 0, 2, the inputs
-    # are those of 0, 1 and 2: if the circuits are equal for all values of channel 1, it does not matter.
+    # The circuits share a builder, which merges equal gates without a proof. The miter has all inputs of both circuits:
+    # a circuit with channels 0, 1, 2 equals one with 0, 2 if they agree for all values of channel 1.
     builder = Builder(len(names))
     literals: list[int] = []
     for netlist in (one, other):

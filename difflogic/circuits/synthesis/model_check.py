@@ -1,7 +1,7 @@
 """Model checking of claims about every initial state by ABC's `pdr`: a grid and its claim are a circuit with latches.
 
 ABC searches for an inductive invariant and verifies it: a set of states that contains every initial state, that no step
-leaves, and in which the claim holds. A counterexample is an initial state.
+leaves, and in which the claim is true. A counterexample is an initial state.
 Source: Een, Mishchenko, Brayton, *Efficient implementation of property directed reachability* (2011).
 """
 

@@ -58,7 +58,7 @@ def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[Ce
 
 
 def proved(one: CellNetlist, other: CellNetlist) -> Equivalence:
-    """Simulate both circuits until both states repeat; the result is undecided if that takes too many steps."""
+    """Compare the visible channels step by step until both states repeat; undecided if that takes too many steps."""
     judge, step, height, width = "difflogic", 0, 0, 0
     try:
         for step, (a, b) in enumerate(_states(one, other)):
@@ -79,7 +79,7 @@ def _repetition(netlist: CellNetlist) -> int:
 def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
     """Yield the states `[1, H, W, C]` of circuits until all states repeat at the same time.
 
-    States with periods 2 and 3 repeat together after 6 steps. Raises LimitError if none repeat within MOST_UPDATES.
+    Periods 2 and 3 repeat together after 6 steps. Raises LimitError if no state repeats within MOST_UPDATES.
     """
     starts = [invariant.start_of(netlist)[None] for netlist in netlists]
     height, width = starts[0].shape[1:3]

@@ -73,8 +73,8 @@ def simplify(
             raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     first = simplified(netlist, on_pass, effort)
-    # The strictest simplification comes first. Each begins with the result of the previous one, which is proved equal
-    # for all inputs that still count. So later proofs compare smaller circuits.
+    # Simplification for all inputs comes first. Each later kind begins with the result of the previous kind, which is
+    # proved equal for all inputs that still count. So later proofs compare smaller circuits.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
     reachable = on_its_states(first.netlist, on_pass) if to_start and not first.stopped else None
     last = reachable or first

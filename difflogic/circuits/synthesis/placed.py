@@ -67,7 +67,7 @@ def placed(config: Config) -> XAG | None:
 
 @lru_cache(maxsize=16)
 def registers(config: Config) -> tuple[Register, Register] | None:
-    """Return registers that number each cell's row and column before the last step; None if there are none.
+    """Return registers that number each cell's row and column before the last step; None if no register can.
 
     They require an initial state of one cell, or zeros within a border, all eight neighbours, and at most MOST_CELLS.
     """
@@ -81,7 +81,7 @@ def registers(config: Config) -> tuple[Register, Register] | None:
 
 
 def _register(config: Config, axis: int) -> Register | None:
-    """Return a register that numbers rows or columns; None if there is none."""
+    """Return a register that numbers rows or columns; None if no register can."""
     task, bordered = config.task, int(config.task.start == "zeros")
     side, cells = ((task.height, ROWS), (task.width, COLUMNS))[axis]
     for bits in range(side.bit_length(), side.bit_length() + MORE_BITS + 1):
@@ -98,7 +98,7 @@ def _register(config: Config, axis: int) -> Register | None:
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
             if not numbers.all():  # knowledge spreads by a cell a step, whatever the taps are
                 return None
-            # Where the ends of a torus meet, a row may have several numbers, but no two rows share one.
+            # A row next to the wrap of a torus may have several numbers, but no two rows share a number.
             places = np.indices(numbers.shape)[axis]
             if len(np.unique(numbers)) == len(np.unique(numbers * side + places)):
                 return taps, numbers

@@ -29,7 +29,7 @@ from difflogic.reference.engine import ReferenceEngine
 _SAMPLES, _SEED = 4096, 3
 
 EASY, CONFLICTS = 10_000, 1_000_000
-"""Maximum numbers of conflicts of a query before and after SAT sweeping; the second takes minutes."""
+"""Maximum numbers of conflicts of a query before and after SAT sweeping; the second number takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
-    """Decide each output by its cheapest method; `merged` names the method for two that are one node of the miter."""
+    """Decide each output by its cheapest method; `merged` names the method by which equal outputs became one node."""
     ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, conflicts) as solver:
@@ -129,7 +129,7 @@ def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged:
 
 
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
-    """Return the counterexample with the values `inputs` of `miter.names`; None if the circuits agree on them."""
+    """Return the counterexample for the values `inputs` of `miter.names`; None if the circuits agree on them."""
     values = dict(zip(miter.names, inputs, strict=True))
     # The netlists are evaluated, not their graphs, so that the conversion is verified too.
     results = []

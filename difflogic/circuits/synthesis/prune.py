@@ -6,7 +6,7 @@ samples. SAT then proves that these channels, called seen, do not change. Counte
 samples, and the wires are tried again, many together.
 
 Example: the output `g2 = g1 AND x` with `g1 = x OR y` is x, so g2 becomes its input B. Then nothing reads g1, which
-becomes A: of two active gates none is left.
+becomes A: no active gate is left of two.
 """
 
 from bisect import bisect_right
@@ -45,9 +45,9 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return the automaton with as many active gates or fewer, and the same first `visible` channels in all rollouts.
+    """Return an automaton with at most as many active gates and equal `visible` first channels in all rollouts.
 
-    Channels on which these depend stay the same too. A gate that becomes a wire swaps two of its sixteen logits.
+    All channels on which the visible ones depend stay equal too. A gate that becomes a wire swaps two of its logits.
     """
     logits, before, layout = (
         circuit.gate_logits,
@@ -114,13 +114,13 @@ class _Wired:
             self._read_until[layout.wires[instances]] = depth
 
     def wire(self, gates: Indices) -> None:
-        """Replace each of `gates` in turn by a wire, if no seen channel changes."""
+        """Replace each of `gates`, one after the other, by a wire if no seen channel changes."""
         for gate in gates[:, None]:
             if not self._becomes(gate, WIRE_GATES[0]):
                 self._becomes(gate, WIRE_GATES[1])
 
     def wire_again(self, gates: Indices, functions: Indices) -> None:
-        """Repeat the wires of the previous round by bisection, since most still fit: 20 trials if 1 of 700 is wrong."""
+        """Restore the previous round's wires by bisection, since most are still right: 20 trials if 1 of 700 fails."""
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:

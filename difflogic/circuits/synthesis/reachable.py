@@ -1,7 +1,7 @@
 """Simplification for the states that the initial state leads to, on any grid, whichever cells fire.
 
-Channels that an `invariant` proves constant, equal or opposite are merged. Gates only have to be correct in states in
-which it holds. From other initial states, and after damage, the circuit may differ.
+Channels that an `invariant` proves constant, equal or opposite are merged. Gates only have to be correct in states that
+satisfy the invariant. From other initial states, and after damage, the circuit may differ.
 """
 
 from difflogic.circuits.synthesis import invariant
@@ -48,7 +48,7 @@ def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> Equivalence:
     """Prove the invariant again, and that `smaller` shows the same as `netlist` from the initial state on."""
-    # Induction: each clause holds in the initial state, and if all hold, each holds after a step of a cell.
+    # Induction: each clause is true in the initial state, and if all clauses are true, each is true after a step.
     judge, clauses = "difflogic", inductive.clauses
     if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the initial state breaks the invariant")
@@ -60,7 +60,7 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> 
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
             if solver.solve([-variable for variable in after]) is not False:
                 return Equivalence(judge, None, f"induction of {len(clauses)} relations was not proved")
-    # Then the two circuits are compared on all inputs on which the clauses hold.
+    # Then the two circuits are compared on all inputs that satisfy the clauses.
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *inputs_of(netlist, miter.names)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in assumed]

@@ -22,16 +22,16 @@ from difflogic.core.neighbourhoods import neighbourhoods, patches
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_WRONG = 0.05
-"""Maximum share of mismatches that are repaired, since each takes some gates."""
+"""Maximum share of mismatches in the image; a circuit with more is not repaired, since each repair takes gates."""
 TOGETHER = 3
 """Weight of recall against precision when a product term is grown."""
 
 
 def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | None:
-    """Return the circuit that shows the image `target`, uint8 `[H, W, visible]`, after `steps` steps.
+    """Return a repaired circuit that shows the image `target`, uint8 `[H, W, visible]`, after `steps` steps.
 
-    Return None if more than MOST_WRONG is wrong, or a wrong and a right cell have equal neighbourhoods. Raises
-    UsageError if the initial state is unknown or random.
+    Return None if a larger share than MOST_WRONG is wrong, or a wrong and a right cell have equal neighbourhoods.
+    Raises UsageError if the initial state is unknown or random.
     """
     states = netlist.rollout(invariant.start_of(netlist)[None], steps)[:, 0]
     wrong = (states[-1, ..., : netlist.visible] != target).reshape(-1, netlist.visible)

@@ -40,7 +40,7 @@ AT_A_TIME = 200
 LEAST_MOVES = 2
 """Minimum number of replacements per gate that a walk tries."""
 PROVED_MOVES = 1
-"""Number of random replacements per gate that SAT proves: after window resubstitution more gain nothing."""
+"""Number of random replacements per gate that SAT proves; after window resubstitution, more gain nothing."""
 ROUND_GAIN = 200
 """Inverse of the share of gates, 0.5 %, that a round must remove to be followed by another."""
 CONFLICTS = 1000
@@ -193,9 +193,9 @@ def fewest(graph: XAG) -> int:
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution, equal on all inputs on which `clauses` hold; `words` are samples of these.
+    """Return the graph after resubstitution, equal on all inputs that satisfy `clauses`, such as the samples `words`.
 
-    Every replacement is proved before the search goes on, within PROVED_WORK. Raises Interrupted.
+    Every replacement is proved before the next one is searched for; PROVED_WORK limits the proofs. Raises Interrupted.
     """
     graph, work = rebuilt(graph), PROVED_WORK
     while graph.gates and work > 0:
@@ -232,13 +232,13 @@ def _descend(state: _State, prover: _ReplacementProver) -> None:
     """Make replacements that save gates, in one pass from the outputs backward."""
     place, tries = state.count, 0
     while (gate := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
-        # After a refutation the search begins one place above the gate, so that its next proposal is its next try.
+        # After a refutation, the search continues just above the gate, so that it tries the same gate again.
         tries = tries + 1 if gate == place - 1 else 1
         answer = prover.holds()
         if answer:
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
-            # The replacement changed the order: gates before this one may be removed, and others added.
+            # The replacement may remove or add gates before this gate, which changes its place in the order.
             place, tries = min(gate + 1, state.count), 0
         elif answer is False and tries < TRIES:
             place = gate + 1  # again, with the counterexample among the samples
@@ -254,7 +254,7 @@ class _ReplacementProver:
     """
 
     def __init__(self, state: _State, solver: Solver, work: int, free: bool) -> None:
-        """Encode the gates. If `free`, without clauses, inputs near a counterexample are samples too."""
+        """Encode the gates. If `free`, there are no clauses, so that inputs near a counterexample are samples too."""
         self._state = state
         self._solver = solver
         self._work = work

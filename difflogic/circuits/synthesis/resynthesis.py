@@ -46,7 +46,7 @@ def resynthesised(graph: XAG, effort: int = 1) -> XAG:
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """Return the graph after resubstitution for the inputs on which `clauses` hold; all others are don't cares.
+    """Return the graph after resubstitution for the inputs that satisfy `clauses`; all others are don't cares.
 
     `words` are samples of these inputs. A graph of more than MOST_GATES gates stays unchanged.
     """

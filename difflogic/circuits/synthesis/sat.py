@@ -12,7 +12,7 @@ Clause = Sequence[int]
 class Solver(AbstractContextManager["Solver"]):
     """SAT solver with the clauses of all gates queried so far; variable `node` is the node's value.
 
-    `conflicts` is the maximum number of conflicts of a query, None for no limit. `clauses` hold in all queries.
+    `conflicts` is the maximum number of conflicts of a query, None for no limit. All queries assume `clauses`.
     """
 
     def __init__(self, graph: XAG, conflicts: int | None = None, clauses: Iterable[Clause] = ()) -> None:
@@ -94,7 +94,7 @@ class Solver(AbstractContextManager["Solver"]):
         self._engine.add_clause(list(clause))
 
     def gate(self, z: int, xor: bool, x: int, y: int, *otherwise: int) -> None:
-        """Add the clauses of the gate `z` on `x` and `y` (Tseitin), which hold unless one of `otherwise` is true."""
+        """Add the Tseitin clauses of the gate `z` on `x` and `y`; they have no effect if one of `otherwise` is true."""
         clauses = [[-z, x, y], [-z, -x, -y], [z, -x, y], [z, x, -y]]
         for clause in clauses if xor else [[-z, x], [-z, y], [z, -x, -y]]:
             self.add([*clause, *otherwise])

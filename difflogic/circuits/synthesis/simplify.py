@@ -1,4 +1,4 @@
-"""Simplification of a circuit: passes until none gains, then a proof that the result is equivalent.
+"""Simplification of a circuit: passes are applied until none gains, then the result is proved equivalent.
 
 Only *two-input gates* count: gates that depend on two inputs. Constants, pass-throughs and NOT are free, since a NOT
 disappears in the type of a gate next to it, and all sixteen types cost the same.
@@ -116,7 +116,7 @@ class Search(Generic[S]):
         try:
             self.cell, stopped = change(before), False
         except Interrupted as interrupted:
-            # A search within a pass may have only some of the outputs or inputs, so that its graph is not a cell's.
+            # A pass that was stopped while it searched a part of the graph leaves a graph with fewer inputs or outputs.
             ends = [(graph.inputs, len(graph.outputs)) for graph in (before.graph, interrupted.graph)]
             if ends[0] == ends[1]:
                 self.cell = replace(before, graph=interrupted.graph)
@@ -129,7 +129,7 @@ class Search(Generic[S]):
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
     def drop_unseen_channels(self: Search[Cell]) -> None:
-        """Remove channels that no visible channel depends on, as any other pass may cause."""
+        """Remove channels that no visible channel depends on; any other pass may have left such channels."""
         self.run("unseen channels removed", Cell.without_unseen_channels)
 
     def drop_structure(self: Search[Cell]) -> None:

@@ -67,22 +67,22 @@ def biased_words(inputs: int) -> Words:
 
 
 def swept_by_proof(graph: XAG, words: Words, clauses: Sequence[Clause] = (), effort: int = 1) -> XAG:
-    """Merge nodes that are proved equal on all inputs on which `clauses` hold, and return the graph.
+    """Merge nodes that are proved equal on all inputs that satisfy `clauses`, and return the graph.
 
     Args:
         graph: The graph. More than LARGE gates are swept within a budget of work, not of time, so that the result is
             the same on every machine.
-        words: Samples of its inputs on which the clauses hold, uint64 `[inputs, N]`.
+        words: Samples of its inputs that satisfy the clauses, uint64 `[inputs, N]`.
         clauses: Clauses over the inputs.
         effort: Factor of the budget.
     """
     graph = rebuilt(graph)
     is_large = len(graph.gates) > LARGE
     classes = _classes(graph.evaluate(words))
-    # Exhaustion tries all inputs, also those on which a clause does not hold.
+    # Exhaustion tries all inputs, also inputs that violate a clause.
     with Solver(graph, LARGE_CONFLICTS if is_large else CONFLICTS, clauses) as solver:
         prover = _Prover(graph, solver, by_exhaustion=not clauses, work=effort * LARGE_WORK if is_large else None)
-        # A counterexample separates two nodes that no sample did, and often others in all classes.
+        # A counterexample separates two nodes that no sample separated, and often nodes of other classes too.
         while refuted := prover.merge(classes):
             classes = _refined(classes, graph.evaluate(pack_bits(np.array(refuted, dtype=np.uint8).T)))
     return rebuilt(graph, replaced=prover.replaced)
@@ -140,7 +140,7 @@ class _Prover:
     def merge(self, classes: Classes) -> list[tuple[int, ...]]:
         """Compare new pairs, and merge equal nodes; return at most REFUTED counterexamples."""
         refuted: list[tuple[int, ...]] = []
-        # In topological order, since the proof for early nodes makes later ones easy: the solver has learned that their
+        # The order is topological: a proof for early nodes makes later proofs easy, since the solver knows that their
         # inputs are equal.
         pairs = sorted(
             (literal >> 1, earlier, literal)
@@ -168,7 +168,7 @@ class _Prover:
         if support.bit_count() <= min(_TINY, self._most):
             return differ_anywhere(self._graph, one, other)
         answer = self._solver.differ(one, other)
-        # Exhaustion over 20 inputs takes longer than most queries, but always decides.
+        # Trying all values of 20 inputs takes longer than most queries, but always decides.
         if answer is None and support.bit_count() <= self._most:
             return differ_anywhere(self._graph, one, other)
         return answer

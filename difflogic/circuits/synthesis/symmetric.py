@@ -75,10 +75,10 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 
 def counted(builder: Builder, column: list[int]) -> list[int]:
     """Return the sum of the literals in binary, lowest bit first."""
-    # Column by column of equal weight. Two bits x and y of a column are a pair, x and x XOR y, for a full adder with a
-    # third bit z: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum. Two adders in a chain produce two carries
-    # for the next column, as a pair for one gate less than separately: eight gates in all for two pairs and a bit.
-    # Seven inputs take 19 gates to become three bits.
+    # Bits of equal weight form a column. A full adder reads two bits x and y of a column as the pair x and x XOR y, and
+    # a third bit z: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum. Two chained adders produce two carries
+    # for the next column. A pair of carries takes one gate less than two separate ones: eight gates for two pairs and a
+    # bit. A count of seven inputs, three bits, takes 19 gates.
     # Source: Kojevnikov, Kulikov and Yaroslavtsev, *Finding efficient circuits using SAT-solvers* (2009).
     bits, pairs = [], list[tuple[int, int]]()
     while column or pairs:
@@ -110,7 +110,7 @@ def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
 def decided(
     builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], cache: dict[tuple[Entry, ...], int]
 ) -> int:
-    """Return the literal of a truth table: `entries[s]` if `bits[i]` is bit `i` of `s`; the highest decides first."""
+    """Return the literal of a truth table, `entries[s]` with `bits[i]` as bit `i` of `s`, expanded by the last bit."""
     if 0 not in entries or 1 not in entries:
         return int(0 not in entries)
     if entries not in cache:
@@ -126,8 +126,8 @@ def _by_bit(
     bits: Sequence[int],
     cache: dict[tuple[Entry, ...], int],
 ) -> int:
-    # Shannon expansion, f = bit ? high : low, is low XOR (bit AND (low XOR high)), three gates. It is none if both
-    # halves agree apart from don't cares, and one XOR if they are opposite.
+    # Shannon expansion, f = bit ? high : low, takes three gates: low XOR (bit AND (low XOR high)). It takes no gate if
+    # both halves agree apart from don't cares, and one XOR if they are opposite.
     bit = bits[len(low).bit_length() - 1]
     if (both := _joined(low, high)) is not None:
         return decided(builder, both, bits, cache)

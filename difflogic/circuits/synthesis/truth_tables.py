@@ -14,7 +14,7 @@ from difflogic.circuits.synthesis.xag import XAG
 from difflogic.core.bits import Words
 
 MOST_INPUTS = 12
-"""Maximum number of inputs of an integer table of 4096 bits: an operation takes a tenth of a microsecond."""
+"""Maximum number of inputs of an integer table: 12 inputs make 4096 bits, on which an operation takes 0.1 us."""
 MOST_EXHAUSTIVE = 20
 """Maximum number of inputs for all combinations to be tried: a million, 128 KB per node."""
 

@@ -132,7 +132,7 @@ def input_literal(index: int) -> int:
 
 
 Places = Sequence[int] | dict[int, int]
-"""Literal in another graph for each node."""
+"""Literals in another graph by the nodes of a graph."""
 
 
 def mapped(literal: int, literals: Places) -> int:

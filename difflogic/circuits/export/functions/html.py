@@ -1,7 +1,7 @@
 """Export of an HTML page of a controller's circuit, with live gates and sliders, that needs no network.
 
-A controller of CartPole balances a pole there, which the visitor may push; any other is shown at observations that the
-visitor sets. The proof drives the page in headless Chromium, and compares a hundred thousand decisions.
+On the page, a controller of CartPole balances a pole that the visitor may push; any other controller decides on
+observations that the visitor sets. The proof operates the page in headless Chromium, and compares 100,000 decisions.
 """
 
 import json
@@ -19,7 +19,7 @@ POLE = "CartPole-v"
 
 
 def export(controller: Controller, name: str) -> Files:
-    """Return `NAME.html`. If the circuit is too large to be drawn, the page says so instead."""
+    """Return the file `NAME.html`. If the circuit is too large to be drawn, the page says so instead."""
     try:
         drawn = drawing(controller, name)
     except CircuitError:
@@ -52,12 +52,12 @@ def is_pole(controller: Controller) -> bool:
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:
-    """Verify the page. Raises ExportError and ToolError."""
+    """Verify the page, and return its proofs as sentences. Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
     tried = Observations(controller, controller.thermometer.fixed_point())
     proofs: list[str] = []
     for window, size in html.WINDOWS.items():
-        # All observations only at the first size.
+        # Only the first window size is tested with all observations.
         values = tried.values if not proofs else tried.values[:1]
         report = html.drive(page, {"observations": values.tolist()}, "controller_proof.js", size)
         html.check_report(report, window)

@@ -54,7 +54,7 @@ class Observations:
                     random.choice(np.array(_ODD), count),
                 ]
             )
-            # One in a hundred is infinite, tiny or NaN; all other kinds are equally frequent.
+            # One value in a hundred is infinite, tiny or NaN; all other kinds are equally frequent.
             kind = np.where(random.random(count) < 0.01, 6, random.integers(0, 6, count))
             columns.append(every[kind, np.arange(count)])
         return np.stack(columns, axis=1)
@@ -86,7 +86,7 @@ class Observations:
         return function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
 
     def check(self, results: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
-        """Return the sentence of a proof by results as numbers. Raises ExportError."""
+        """Compare `results` with the expected numbers; return the proof as a sentence. Raises ExportError."""
         function, samples = self.function, self.fixed if in_fixed_point else self.values
         expected = self.expected(in_fixed_point)
         decided, words = np.asarray(results), function.words

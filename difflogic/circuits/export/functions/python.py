@@ -27,7 +27,7 @@ np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """Return `NAME_numpy.py`."""
+    """Return the file `NAME_numpy.py`."""
     zeros = "code[0] ^ code[0]"  # of the dtype of `code`
     assign = f"{function.buses[1]}[{{name}}] = {{value}}"
     body = statements(function, "{name} = {value}", assign, zeros, f"~({zeros})")
@@ -41,7 +41,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file. Raises ExportError and ToolError."""
+    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
     program = _OF_NUMBERS.format(verb=function.words.verb) + _OF_STEPS * bool(function.memory)
     with folder_of(files) as folder:
         if function.reads_bits:

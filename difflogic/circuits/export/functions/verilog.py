@@ -1,7 +1,7 @@
 """Export of Verilog 2005: a combinational module that reads a sample as bits or in fixed point, and a test bench.
 
 The proof runs the exported bench in iverilog with a hundred thousand samples. Then yosys synthesizes the module, and
-ABC proves the result equal, for every sample, to the gates, with comparators in front for numbers.
+ABC proves the result equal to the gates for every sample. If samples are numbers, comparators precede the gates.
 """
 
 from difflogic.circuits.export.functions.observations import STEPS, Observations, Steps
@@ -62,7 +62,7 @@ def bench_text(tried: Observations) -> str:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     form, top = function.thermometer.fixed_point(), f"{name}_{function.kind}"
     tried = Observations(function, form)
     count = len(lines(function))

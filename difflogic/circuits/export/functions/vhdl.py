@@ -38,7 +38,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files. Raises ExportError and ToolError."""
+    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
     tried = Observations(function, function.thermometer.fixed_point())
     with folder_of({**files, f"{name}_tb.txt": bench_text(tried)}) as folder:
         return [passed(simulated(folder, name), "ghdl", tried)]
