@@ -1,1 +1,1 @@
-"""The training service: a store of jobs, workers that train them, and a server in front. Extra `[serve]`."""
+"""Training service: a store of jobs, workers that run the jobs, and an HTTP server; needs the extra `[serve]`."""

@@ -142,8 +142,8 @@ class Client:
         return self._job("PATCH", f"/jobs/{_id(job)}", json=changes)
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
-        """Queue a job that is made from another one by `clone`, `simplify`, `prove`, `export` or `evaluate`."""
-        # One try: if an answer is lost, a second request would make a second job.
+        """Queue a job that an action, such as `clone`, `simplify` or `prove`, makes from another job."""
+        # Only one try is made: if the answer is lost, a second request would make a second job.
         return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
     def delete(self, job: str) -> None:

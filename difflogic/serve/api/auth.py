@@ -109,7 +109,7 @@ class Authenticator:
         return self._settings.root_path or "/"
 
     def _owner(self, token: str) -> str:
-        # A token cannot be guessed: it has 16 characters at least, and generated ones have 256 random bits.
+        # A token cannot be guessed: it has at least 16 characters, and a generated token has 256 random bits.
         owner = self._tokens.owner(token)
         if owner is None:
             self._telemetry.refused.inc()

@@ -62,7 +62,7 @@ async def caller(
 ) -> Caller:
     """Return the sender of the request. Raises ApiError.
 
-    FastAPI calls it without a thread, since reading the store takes less time than starting a thread.
+    FastAPI calls this coroutine without a thread, since reading the store takes less time than starting a thread.
     """
     sender = await context.authenticator.caller(request)
     request.state.owner = sender.owner

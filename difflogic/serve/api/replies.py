@@ -89,7 +89,7 @@ QueueReply = create_model(
 
 
 class TagCount(BaseModel):
-    """Tag, and the number of jobs with it."""
+    """Tag, and the number of jobs that have the tag."""
 
     tag: str
     jobs: Annotated[int, Field(description="Number of jobs with it.")]
@@ -150,7 +150,7 @@ class GateLayer(BaseModel):
 
 
 class GateEntry(BaseModel):
-    """Number of gates by layer at one evaluation; each gate counts as its most probable kind."""
+    """Number of gates by layer and kind at one evaluation; each gate counts as its most probable kind."""
 
     epoch: int
     layers: list[GateLayer]

@@ -38,7 +38,7 @@ class Position:
 
     @classmethod
     def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
-        """Return the position in the Last-Event-ID `last`, or if it is invalid the one after epoch `after`."""
+        """Return the position in the Last-Event-ID `last`, or if `last` is invalid, the one after epoch `after`."""
         match = POSITION.fullmatch(last or "")
         return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))
 
@@ -79,7 +79,7 @@ async def of_job(
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Yield the events that the listener has not received; a few events are one text, which takes less time to send."""
+    """Yield the events that the listener has not received; a few events become one text, which is sent faster."""
     texts = []
     # A new attempt has another run folder, with epochs from 1. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:

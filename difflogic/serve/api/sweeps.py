@@ -70,7 +70,7 @@ def _of_sweep(
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
-    """Return the cost of all trials, each counted like the most expensive one. Raises ApiError, DifflogicError."""
+    """Return an upper limit of the cost of all trials, by the most expensive trial. Raises ApiError, DifflogicError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = request.within

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 class Throttled(Generic[Value]):
-    """Cached result of a function, which is called again when the result is old."""
+    """Cached result of a function, which is called again after some time."""
 
     def __init__(self, measure: Callable[[], Value], fresh_s: float = 0.0) -> None:
         """Cache the result of `measure` for at least `fresh_s` seconds."""

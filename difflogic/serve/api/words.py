@@ -3,7 +3,7 @@
 An example, of a training until solved that reached its limit:
 
     outcome   unsolved                          progress   attempt 3, the best of 7, 1,200 of 2,000 epochs
-    state     Ended unsolved                    pace       5 min of training
+    state     Not solved                        pace       5 min of training
     remark    Not solved within 5 min: the best circuit has 9 wrong cells of 256.
 """
 
@@ -67,7 +67,7 @@ class JobReply(JobRecord):
 
 
 def reply_of(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
-    """Return a job as the data of a JobReply."""
+    """Return a job and its description as the data of a JobReply."""
     return job.to_dict() | {"words": vars(words_of(job, turn)), "can_build": can_build(job)}
 
 
@@ -186,7 +186,7 @@ def _attempts(job: JobRecord) -> list[dict[str, Any]]:
 
 
 def _attempt(job: JobRecord) -> list[str]:
-    """Return the current attempt, or the best one of a finished job, as a list of at most one text."""
+    """Return the current attempt, or the best attempt of a finished job, as a list of at most one text."""
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):

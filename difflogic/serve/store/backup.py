@@ -51,7 +51,7 @@ def back_up(store: Store, out: Output) -> int:
 
 def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
     """Return the database without workers and sessions, and the record of each job."""
-    # The copy is in memory: a killed process leaves none on the disk.
+    # The copy is in memory: a killed process leaves no copy on the disk.
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         with store.database.reading() as connection:
             connection.backup(copy)
@@ -61,7 +61,7 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
         copy.execute("DELETE FROM sessions")
         for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
             change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
-        # The records on the disk may be newer: with them the copy would be refused as an old one.
+        # The records on the disk may be newer: next to them, the store would refuse the copy as an old database.
         rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
         return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}
 

@@ -9,9 +9,9 @@ from typing import Any
 from difflogic.serve.store.records import engines_of
 
 GRACE_S = 10.0
-"""Seconds from the end of a lease until other workers may take the job; the supervisor ends the old worker before."""
-# Workers without a job mark themselves as seen every 5 s, and those with one at every heartbeat: a minute of silence is
-# far more than a busy machine explains.
+"""Seconds from the end of a lease until other workers may take the job; until then the supervisor ends the old one."""
+# Workers without a job mark themselves as seen every 5 s, and workers with a job at every heartbeat: a worker that is
+# not seen for a minute has ended, even if the machine is busy.
 ALIVE_S = 60.0
 """Seconds since a worker was last seen after which other devices may take the jobs of its device."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)

@@ -1,4 +1,4 @@
-"""Delete jobs that ended long ago, and the oldest ones if their files exceed a quota.
+"""Delete jobs that ended long ago, and the oldest jobs if the files of all jobs exceed a quota.
 
 The age of a job is the time for which the store was served since the job ended, because the system's clock may be
 wrong. The store counts this time once a minute, and leaves out minutes in which the system's clock was set.
@@ -157,7 +157,7 @@ def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> It
 
 
 def _collect(store: Store, keep_days: float | None, quota: int | None, announced: Collection[str]) -> set[str]:
-    """Delete the announced jobs, announce the next ones in the log, and return their ids."""
+    """Delete the announced jobs, announce the next jobs in the log, and return their ids."""
     for job in collect(store, keep_days, quota, only=announced).removed:
         log_event("removed", **vars(job))
     following = collect(store, keep_days, quota, dry=True).removed

@@ -18,7 +18,7 @@ APPLICATION = int.from_bytes(b"dflg", "big")
 """Application id in the file, by which another program's database is recognized."""
 
 BUSY_MS = 10_000
-"""Maximum milliseconds for which a writer waits for another one; a transaction takes a few milliseconds."""
+"""Maximum milliseconds for which a writer waits for another writer; a transaction takes a few milliseconds."""
 CACHE_KIB = 512
 """Size of the cache of a connection in KiB; each thread of a server has one connection."""
 NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
@@ -75,7 +75,7 @@ class Database:
             # FULL waits for the disk, so that a submitted job survives a power cut; a lost heartbeat costs nothing.
             mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {mode}")
-            # IMMEDIATE takes the write lock at once: a write after a read fails if another process has written.
+            # IMMEDIATE takes the write lock first: otherwise a write after a read fails if another process has written.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_log()
@@ -158,7 +158,7 @@ def create(path: Path) -> None:
 
 
 def is_empty(path: Path) -> bool:
-    """Return whether a file has no table. Raises StoreError if it is not a database, or another program's."""
+    """Return whether a file has no table. Raises StoreError for other files, also another program's database."""
     if not path.exists() or path.stat().st_size == 0:
         return True
     # The check comes before any write: another program's file stays unchanged.
@@ -200,7 +200,7 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
-            # Script and number are one transaction: a killed process leaves the store at one of the versions.
+            # Script and version are one transaction: a killed process leaves the store at one of the versions.
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
         except sqlite3.Error:
             if connection.in_transaction:

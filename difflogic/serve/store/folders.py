@@ -26,7 +26,7 @@ class Folders:
     by_job: dict[str, tuple[JobFile, Path]] = field(default_factory=dict)
     """Records and their folders, by id; if there are copies, the folder that is named after the id is preferred."""
     others: list[Path] = field(default_factory=list)
-    """Paths without a record or with an invalid one, and copies of jobs."""
+    """Paths without a record or with an invalid record, and copies of jobs."""
     odd: dict[str, str] = field(default_factory=dict)
     """Errors of invalid records, by folder name."""
 
@@ -57,7 +57,7 @@ class Folders:
         self.odd[path.name] = why
 
     def put_in_place(self, jobs: Collection[str]) -> tuple[list[str], list[Path]]:
-        """Rename the folders of `jobs` to the ids; return the renamed jobs, and the paths put aside for them."""
+        """Rename the folders of `jobs` to the ids; return the renamed jobs, and paths put aside to free the names."""
         # The folders get temporary names first: two folders may have each other's name.
         moving = {}
         for job, (_, path) in self.by_job.items():

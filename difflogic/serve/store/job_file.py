@@ -2,8 +2,8 @@
 
     {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
-`job` has the columns of the row without those of a lease, which has ended when the record is read; `key` is the
-idempotency key of the job's request. A change is written in three steps, and is valid from the second step:
+`job` has the columns of the row without the columns OF_A_LEASE, which are not valid when the record is read; `key` is
+the idempotency key of the job's request. A change is written in three steps, and is valid from the second step:
 
     job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> it becomes job.json
 
@@ -67,7 +67,7 @@ class RecordError(ValueError):
 
 
 def read(folder: Path) -> JobFile | None:
-    """Return the record in a job's folder, or None. Raises RecordError, OSError."""
+    """Return the record in a job's folder, or None if there is no file. Raises RecordError, OSError."""
     text = content(folder / NAME)
     if text is None:
         return None
@@ -85,7 +85,7 @@ def read(folder: Path) -> JobFile | None:
 
 
 def content(path: Path) -> bytes | None:
-    """Return the content of a regular file, or None. Raises RecordError, OSError."""
+    """Return the content of a regular file, or None if it is missing. Raises RecordError, OSError."""
     try:
         # A pipe would block, and a link may lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))

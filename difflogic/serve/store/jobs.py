@@ -2,7 +2,7 @@
 
     queued -> running -> done | failed | cancelled | paused
 
-Users resume a paused job, and retry a failed or cancelled one: the job is queued again, and continues from its
+Users resume a paused job, and retry a failed or cancelled job: the job is queued again, and continues from its
 checkpoint.
 """
 
@@ -155,12 +155,12 @@ class JobRecord(JobSpec):
     """Row of the table `jobs`; the API returns the same fields as JSON."""
 
     number: int
-    """Number of the submission, by which lists are sorted."""
+    """Consecutive number of the submission, by which lists are sorted."""
     id: str
     owner: str
     status: Status
     wanted: Wanted | None
-    """Request to stop that was made while the job runs."""
+    """Request to stop the running job; None without a request."""
     created: str
     """Time of the submission, ISO 8601 in UTC, as are `started` and `ended`."""
     started: str | None

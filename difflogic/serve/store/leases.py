@@ -1,4 +1,4 @@
-"""Give jobs to workers under leases.
+"""Assign jobs to workers under leases.
 
 A lease determines which worker may write to a job, and until when. Its number grows with every claim and every loss,
 and each write states the number: a late write of a worker that lost the job is refused. An example, in seconds:
@@ -111,7 +111,7 @@ class Leases(Records):
     # leases -------------------------------------------------------------------------------------------
 
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
-        """Lease the next job to a worker, and return it with the lease's number, or None.
+        """Lease the next job to a worker, and return the job and the lease's number, or None if no job waits.
 
         Jobs are chosen by priority, then by turns of owners, then by age. With `engines`, trainings that request one of
         them are chosen, otherwise other jobs. A training stays on its device while the device has a worker. An idle
@@ -237,7 +237,7 @@ class Leases(Records):
 
     def overdue_job(self, worker: str) -> JobRecord | None:
         """Return the job of a worker if its lease has ended, or else None."""
-        # GRACE_S is not added: the supervisor can end its worker before another one gets the job.
+        # GRACE_S is not added: the supervisor can end its worker before another worker gets the job.
         query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
         row = self.database.row(query, worker, self.clock())
         return None if row is None else job_of(row)

@@ -1,7 +1,7 @@
 """Let only one machine use a store: two machines would damage the database.
 
 `machine.json` names the machine, and the file's modification time is the last heartbeat. Every process that has opened
-the store sends heartbeats, every BEAT_S. Another machine may take the store GONE_S after the last heartbeat.
+the store sends a heartbeat every BEAT_S seconds. Another machine may take the store GONE_S seconds after the last one.
 """
 
 from __future__ import annotations

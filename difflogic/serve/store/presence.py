@@ -1,4 +1,4 @@
-"""Detect workers that have ended: each holds a lock on a file, which the system releases when the process ends.
+"""Detect workers that have ended: a worker holds a lock on a file, which the system releases when the process ends.
 
 For a worker on another machine, the StoreActor on this machine holds the lock while Ray reports the worker as alive.
 """

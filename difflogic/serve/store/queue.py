@@ -67,7 +67,7 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]
 
     @cache
     def takers(trains: int, engine: str, device: str | None) -> frozenset[int]:
-        # As in `NextJob`: a training stays on its device while that has a worker.
+        # As in `NextJob`: a training stays on its device while the device has a worker.
         stays = trains and device is not None and device in devices
         return frozenset(
             number

@@ -116,7 +116,7 @@ class Records:
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
     """Return the row of a job. Raises UnknownJobError if `owner` (None: any owner) has no such job."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
-    # Another owner's job looks exactly like one that does not exist, so that ids cannot be probed.
+    # Another owner's job is reported like a job that does not exist, so that clients cannot test ids.
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"There is no job {job!r}.")
     return row

@@ -54,7 +54,7 @@ VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""Maximum number of values in all states of a frame's rollout; no frame is made of a larger rollout."""
+"""Maximum number of values in all states of a frame's rollout; a larger rollout gets no frame."""
 
 
 class ServiceObserver(Observer):

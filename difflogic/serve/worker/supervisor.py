@@ -68,7 +68,7 @@ class Child(Protocol):
 
     @property
     def how(self) -> str:
-        """Beginning of a sentence about how the worker ended."""
+        """Beginning of a sentence that describes how the worker ended."""
 
     def ask_to_stop(self) -> None:
         """Ask the worker to save, release its job and end."""

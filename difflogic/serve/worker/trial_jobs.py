@@ -71,7 +71,7 @@ class TrialJobs:
         return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
-        """Return the trials that have ended since the last call; wait at most `seconds` for one."""
+        """Return the trials that have ended since the last call; wait at most `seconds` for a trial."""
         deadline = time.monotonic() + seconds
         while True:
             finished, self._refused = self._refused, []

@@ -1,4 +1,4 @@
-"""Routes that submit, list and steer jobs, and make jobs from others."""
+"""Routes that submit, list and steer jobs, and make jobs from other jobs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -213,7 +213,7 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
 
 
 def _add_action(action: Any, part: type[AnyRequest]) -> None:
-    """Add the route that makes a job from another one by an action."""
+    """Add the route of an action, which makes a job from another job."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
         action_request = await bodies.read_request(part, request)

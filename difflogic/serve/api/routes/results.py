@@ -108,7 +108,7 @@ def files(context: ServiceContext, job: OwnJob) -> Any:
 def file(
     context: ServiceContext, job: OwnJob, name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)]
 ) -> Response:
-    """Return a file of a job; browsers open drawings and pages, and save all others."""
+    """Return a file of a job; browsers open drawings and pages, and save other files."""
     path = artefacts.find(context.store.job_folder(job), name)
     media_type = artefacts.media_type(name)
     if path is None and name == dataset.NAME and "data" in job.options:  # no worker has taken the job yet
