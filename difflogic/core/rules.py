@@ -205,7 +205,7 @@ def table(rule: str) -> Table:
 
 def read_cells(entries: Table) -> list[int]:
     """Return the indices of the cells of a patch that a rule depends on."""
-    # A cell matters if the table's two halves, without it and with it, differ.
+    # A cell matters if the table's two halves, without the cell and with it, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
 

@@ -1,6 +1,6 @@
 """Create the wiring: the inputs that each gate reads, either fixed or as candidates from which training chooses.
 
-Wires are int `[2, n_out]`: row 0 has the index of each gate's input `a`, row 1 of input `b`. SCHEMES has the schemes.
+Wires are int `[2, n_out]`, the indices of each gate's inputs `a` and `b`. The field `connections` names the scheme.
 Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
 """
 
