@@ -1,1 +1,1 @@
-"""Training: the epoch loop, its stages, restarts and reports. It imports no kernel and no command line."""
+"""Training: the epoch loop, its stages, restarts and reports. It imports neither kernels nor the command line."""

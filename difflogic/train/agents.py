@@ -39,7 +39,7 @@ MOST_MEMBERS = 1024
 
 
 class Agents(Session[Member, AgentRun]):
-    """Session of agents, each with its own environments; an epoch is an environment step."""
+    """Training session of one or more agents, each with its own environments; an epoch is an environment step."""
 
     columns: ClassVar[Sequence[str]] = PolicyRow.columns
     config: PolicyConfig
@@ -48,7 +48,7 @@ class Agents(Session[Member, AgentRun]):
         self, request: TrainRequest, placement: Placement, config: PolicyConfig, members: Sequence[Member],
         observer: Observer, epoch: int = 0, elapsed_s: float = 0.0,
     ) -> None:  # fmt: skip
-        """Raise UsageError if the number of solved agents that should end the run cannot be reached."""
+        """Raise UsageError if `stop_when_solved` is more than the population, or agents cannot be solved."""
         super().__init__(request, placement, members, epoch, observer)
         self.config, self.seconds_before = config, elapsed_s
         self._size = members[0].agent.iteration_steps
@@ -62,7 +62,7 @@ class Agents(Session[Member, AgentRun]):
 
     @classmethod
     def fresh(cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer) -> Agents:
-        """Return a new session; its agents start from the best agent of the run `request.init_from`, if not None.
+        """Return the session of a new run. If `request.init_from` is a run, all agents start from its best agent.
 
         Raises CheckpointError, ConfigError, FaultyEnvironmentError, DeviceError.
         """
@@ -112,18 +112,18 @@ class Agents(Session[Member, AgentRun]):
         return {dataset.NAME: rows.table.encode()} if isinstance(rows, Rows) else {}
 
     def journal(self) -> Sequence[Sequence[PolicyRow]]:
-        # The row of an interrupted evaluation is written once the evaluation is repeated.
+        # The row of an interrupted evaluation is written after the evaluation has been repeated.
         return [member.metrics[:-1] if self._is_unevaluated() else member.metrics for member in self.members]
 
     def begin(self) -> None:
         if self._is_unevaluated():
             self.report(evaluate=True)
         elif self.epoch:
-            # A solved run that was interrupted ends at once, without further training.
+            # A run that was solved and then interrupted ends now, without further training.
             self.accepted = self._accept([member.metrics[-1].score for member in self.members])
 
     def next_stop(self) -> int:
-        # Every 1000 steps, with 256 in an iteration: after iterations 4, 8 and 12, which are 1024, 2048 and 3072 steps.
+        # Example: an interval of 1000 steps and 256 steps per iteration stop at 1024, 2048 and 3072 steps.
         interval = self.config.evaluation.interval
         due = (self.epoch // interval + 1) * interval
         return min(self.epochs, -(-due // self._size) * self._size)
@@ -143,7 +143,7 @@ class Agents(Session[Member, AgentRun]):
             episodes = self.config.evaluation.episodes
             scores = [member.evaluate(episodes, 0, self._watch) for member in self.members]
             self.accepted = self._accept([score.mean for score in scores])
-            # Last, since all before may be interrupted: only a complete evaluation leaves a score in a row.
+            # Scores are stored last, since an evaluation may be interrupted: then no agent has a score in its row.
             for member, score in zip(self.members, scores, strict=True):
                 member.score = score
                 member.metrics[-1] = replace(member.metrics[-1], score=score.mean)
@@ -160,7 +160,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return which agents reach the threshold in final episodes too; none if too few do to end the run."""
+        """Return for each agent whether it also passes the final episodes; all False if too few agents can."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):
@@ -177,7 +177,7 @@ class Agents(Session[Member, AgentRun]):
         return self.epoch > 0 and is_due and self.members[0].metrics[-1].score is None
 
     def finish(self) -> None:
-        # The best classifier is chosen by the validation rows, and nothing by the held-out rows.
+        # The best classifier is chosen by its score on validation rows, before held-out rows are evaluated.
         self._chosen = self._best if isinstance(self.config, ClassifierConfig) else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
@@ -187,7 +187,7 @@ class Agents(Session[Member, AgentRun]):
             return
         episodes, spaces = min(self.config.evaluation.final_episodes, 100), best.environments.spaces
         self.baselines = baselines(identifier, spaces, episodes, best.seed + results.FINAL, self._watch)
-        # The last evaluation saved this epoch, but another agent may be the best in fresh episodes.
+        # The last evaluation saved this epoch, but another agent may be the best in the final episodes.
         if self._best != self._saved_best:
             self.save()
 
@@ -243,7 +243,7 @@ def _device(placement: Placement) -> Device:
 
 
 def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
-    """Return the state of a run's best agent. Raises CheckpointError, ConfigError if `config` has another shape."""
+    """Return the arrays of a run's best agent. Raises CheckpointError, or ConfigError if `config` has another shape."""
     saved = checkpoint.read_agents(chosen.run_folder(path))
     if (difference := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
         raise ConfigError(f"--init-from needs a run of agents of the same shape: {difference}.")
@@ -253,8 +253,8 @@ def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
 
 def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
     """Return the metrics of each member up to the checkpoint. Raises CheckpointError if rows are missing."""
-    # Each iteration wrote a line for every member in turn: of three members, line 7 is iteration 2 of member 1, all
-    # counted from 0. Lines after the checkpoint are of iterations that will be repeated.
+    # Each iteration writes one line per member: with three members, line 7 is iteration 2 of member 1, all counted
+    # from 0. Lines after the checkpoint belong to iterations that will be repeated.
     of_members: list[list[PolicyRow]] = [[] for _ in range(members)]
     for index, values in enumerate(jsonl.objects(path / JSONL)):
         if index >= iterations * members:

@@ -26,7 +26,7 @@ from difflogic.train.start import Start
 
 
 class Automata(Session[Replica, Run]):
-    """Session of one model or a population, which saves the best circuit so far beside the last state."""
+    """Training session of one model or a population, which saves the best circuit so far and the last state."""
 
     config: Config
 
@@ -34,7 +34,7 @@ class Automata(Session[Replica, Run]):
         self, request: TrainRequest, placement: Placement, start: Start, observer: Observer, rules: Rules,
         own: OwnTask | None,
     ) -> None:  # fmt: skip
-        """Open the first model. Raises DeviceErrors, UsageError, and CheckpointError."""
+        """Open the first stage of training. Raises DeviceError, UsageError and CheckpointError."""
         super().__init__(request, placement, start.members, start.checkpoint.epoch, observer)
         first = start.checkpoint.members[0]
         self.config, self.epochs = first.config, first.config.epochs
@@ -44,9 +44,9 @@ class Automata(Session[Replica, Run]):
         self.seconds_before, self.notices = first.elapsed_s, start.notices
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
-        """Best model so far, whose `best` counts its mismatches; None before the first evaluation."""
+        """Best model so far, with its mismatches in `best`; None before the first evaluation."""
         self._finishing: list[str] | None = None
-        """Summary lines about the changes by the finishing passes; None if there are none."""
+        """Summary lines about changes by the finishing passes; None if these have not changed the circuit."""
 
     @property
     def info(self) -> EngineInfo:
@@ -64,8 +64,8 @@ class Automata(Session[Replica, Run]):
         return samples | {"target.png": plots.target_png(self.members[0].job)}
 
     def begin(self) -> None:
-        # A process may end after the checkpoint of a solution is saved and before the solution is recorded, so that a
-        # resumed run repeats the evaluation of the checkpoint it starts from.
+        # A process may end after it saves the checkpoint of a solution and before it records the solution. So a resumed
+        # run repeats the evaluation of its checkpoint.
         self.accepted = self._accept(self.training.evaluate()) if self._is_evaluated else []
         if self._rules.passes is not None and self._rules.passes.is_done(self.best):
             self.accepted = [True] * len(self.members)
@@ -93,7 +93,7 @@ class Automata(Session[Replica, Run]):
         return self._rules.give_up(self.members) if self._rules.give_up is not None and self._is_evaluated else None
 
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        # Earlier epochs are logged with the evaluation that was the last one then, not with the one of this epoch.
+        # Earlier epochs are logged with the last evaluation before them, not with the evaluation of this epoch.
         before = [last_evaluated(member.metrics) for member in self.members]
         metrics = self.training.fetch_metrics()
         evaluations = self._evaluate() if evaluate else []
@@ -108,19 +108,19 @@ class Automata(Session[Replica, Run]):
         self._report_skipped(rows)
         for place, row in enumerate(rows[0], 1):
             is_last = place == len(rows[0])
-            # An evaluation between two log intervals is logged too, as is the last epoch of an interrupted run.
+            # Evaluated epochs and the last epoch of an interrupted run are also logged.
             if row.epoch % self.observer.log_interval == 0 or (is_last and (evaluate or leaving)):
                 after = [last_evaluated(member.metrics) for member in self.members]
                 self._log([own[place - 1] for own in rows], after if is_last else before)
         if evaluate:
             self.observer.judged(self.members)
-            # The best comes first. A run that is killed between the two has a best that is newer than its checkpoint,
-            # and drops it when it is resumed: see `difflogic.train.start`.
+            # The best model is saved first. If the process is killed before the second save, the best model is newer
+            # than the checkpoint, and a resumed run ignores it: see `difflogic.train.start`.
             self._save_best()
             self.save()
 
     def _evaluate(self) -> list[Evaluation]:
-        """Evaluate every model, and store in `accepted` which models are solutions."""
+        """Evaluate every model, and store for each in `accepted` whether it is a solution."""
         self.observer.judging(self.epoch)
         evaluations = self.training.evaluate()
         self._download()
@@ -133,7 +133,7 @@ class Automata(Session[Replica, Run]):
         return evaluations
 
     def _accept(self, evaluations: Sequence[Evaluation]) -> list[bool]:
-        """Return which models are solutions by their evaluations."""
+        """Return for each model whether its evaluation makes it a solution."""
         return [self._rules.accept(*pair) for pair in zip(self.members, evaluations, strict=True)]
 
     def _solutions(self) -> list[Replica]:
@@ -141,14 +141,14 @@ class Automata(Session[Replica, Run]):
 
     def _download(self) -> None:
         """Copy the states of this epoch from the engine to the members."""
-        # All models are at the same epoch, so the first is enough. A call of the engine would wait for the device.
+        # All models are at the same epoch, so one test is enough. Copying would wait for the device.
         if self.members[0].state.epoch == self.epoch:
             return
         for member, state in zip(self.members, self.training.states(), strict=True):
             member.state = state
 
     def _place(self, decision: Decision) -> None:
-        """Report the engine that the benchmark chose, and save the result for runs of the same shape."""
+        """Report the engine that the engine benchmark chose, and save the result for later runs of the same shape."""
         self.observer.placed(decision.engine, decision.reason)
         if self.folder is not None:
             measured = [trial.to_dict() for trial in decision.trials]
@@ -163,7 +163,7 @@ class Automata(Session[Replica, Run]):
         return bool(rows) and all(row.hard_loss is not None for row in rows)
 
     def _log(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
-        """Report an epoch: the row of each member, and its last evaluated row up to this epoch."""
+        """Report one epoch to the observer: the row of each member, and its last evaluated row up to this epoch."""
         if len(self.members) == 1:
             self.observer.logged(rows[0], last[0])
             return
@@ -174,7 +174,7 @@ class Automata(Session[Replica, Run]):
                    for row in own if row.skipped]  # fmt: skip
         if skipped:
             epochs = sorted({epoch for epoch, _ in skipped})
-            # Seeds are named only for a population.
+            # The message names seeds only for a population.
             of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
                 f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
@@ -198,16 +198,16 @@ class Automata(Session[Replica, Run]):
 
     def _leave(self) -> None:
         super()._leave()
-        # A part of the time is reserved for the finishing passes: see `difflogic.train.restarts`.
+        # A time limit reserves some seconds for the finishing passes: see `difflogic.train.restarts`.
         if str(self.stop.reason).startswith(OVER):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Run the finishing passes on the best circuit, then the last ones, and return whether the task is solved."""
+        """Run the finishing passes on the best, else the last circuits, and return whether the task is solved."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None
-        # The last circuit may have more mismatches than the best one, and be easier to repair.
+        # The last circuit may be easier to repair than the best circuit, although it has more mismatches.
         last = [(member.circuit, member.seed) for member in self.members]
         for circuit, seed in last if self.best is None else [(self.best.circuit, self.best.config.seed), *last]:
             if (finished := passes.run(circuit, seed, self.epoch, prune)) is not None:
@@ -258,6 +258,6 @@ class Automata(Session[Replica, Run]):
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Return a text with the first five seeds, and the number of others."""
+    """Return a text with the first five seeds and the number of further seeds."""
     named = ", ".join(map(str, seeds[:5]))
     return f"seed {named}" + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")

@@ -12,7 +12,7 @@ from difflogic.train import stalled
 
 
 def check(request: TrainRequest) -> None:
-    """Raise UsageError if the budget is too small for all attempts of a request to be useful."""
+    """Raise UsageError if the budget is too small for useful attempts, or if agents cannot have such attempts."""
     config, population, restarts, within = request.whole, request.population, request.restarts or 0, request.within
     if isinstance(config, PolicyConfig):
         config.require_episodes()
@@ -47,7 +47,7 @@ def _effort_of_first_look(config: Config) -> float:
 
 
 def notice(request: TrainRequest) -> str | None:
-    """Return a warning if the limit of time seems too short to see whether an attempt makes progress."""
+    """Return a warning if the time limit is probably too short to detect progress of an attempt, else None."""
     config, within = request.whole, request.within
     if within is None or within.seconds is None or isinstance(config, PolicyConfig):
         return None

@@ -1,7 +1,7 @@
 """Finishing passes: exact changes of the circuit after an attempt to learn an image.
 
-A few cells that are wrong after the search are repaired. Identical channels, which are learned once, are copied. Both
-change the shape of the circuit, so the result has a separate configuration.
+One pass repairs a few cells that are wrong after the search. Another copies channels that are identical and were
+learned once. Passes change the shape of the circuit, so the result has a separate configuration.
 """
 
 from dataclasses import dataclass, replace
@@ -25,24 +25,24 @@ from difflogic.system.words import counted, line
 
 @dataclass(frozen=True)
 class Finishing:
-    """Finishing passes of an attempt with the configuration `config`, for the complete task of `complete`."""
+    """Finishing passes for an attempt that was trained with `config` and should solve the task of `complete`."""
 
     complete: Config
     config: Config
 
     def is_done(self, model: ModelState | None) -> bool:
-        """Return whether a model shows the complete image."""
+        """Return whether a model solves the complete task, without mismatches."""
         return model is not None and model.best == 0 and model.config.task == self.complete.task
 
     def repaired(self, circuit: Circuit) -> tuple[CellNetlist, CellNetlist | None]:
-        """Return the circuit before and after the repair; None for the latter if too many cells are wrong."""
+        """Return the netlists before and after the repair; the second is None if too many cells are wrong."""
         before = lean(CellNetlist.of_run(circuit, self.config))
         return before, repair.repaired(before, job.fixed_target(self.config.task), self.config.task.steps)
 
     def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, list[str]] | None:
-        """Return the finished model with lines for the summary, or None if too many cells are wrong.
+        """Return the finished model with lines for the summary, or None if the passes fail.
 
-        `seed` and `epoch` are those of the circuit. `prune` takes seconds, and removes about one gate in twenty.
+        `seed` and `epoch` belong to the circuit. `prune` takes seconds, and removes about one gate in twenty.
         """
         task, target = self.config.task, job.fixed_target(self.config.task)
         before, repaired = self.repaired(circuit)
@@ -79,9 +79,9 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return a configuration that learns identical channels of an image once, no dark channel, and does not stay.
+    """Return a simpler task: identical channels of an image only once, no dark channels, no stability after T.
 
-    The finishing passes add these properties. If they cannot, or an initial image fixes the channels, return `config`.
+    The finishing passes add the rest. If they cannot, or an initial image fixes the channels, return `config`.
     """
     if not can_be_finished(config) or config.task.start == "picture":
         return config
@@ -94,14 +94,14 @@ def learned_once(config: Config) -> Config:
 
 
 def can_be_finished(config: Config) -> bool:
-    """Return whether the target is an image at one step from one initial state, and training ends with a search."""
+    """Return whether finishing passes apply: an image after one step from one initial state, trained with a search."""
     task = config.task
     is_image = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
     return is_image and config.search.begin > 0 and not config.train.asynchronous
 
 
 def fitted(config: Config, circuit: Circuit) -> Config:
-    """Return the configuration with the model of a synthesized circuit."""
+    """Return `config` with the shape of a synthesized circuit as its model."""
     perceive, update = ([layer.shape[-2] for layer in layers] for layers in circuit.logits.values())
     inputs = circuit.channels * (1 + circuit.kernels * perceive[-1])
     model = {
@@ -117,5 +117,5 @@ def fitted(config: Config, circuit: Circuit) -> Config:
 
 
 def _shown(netlist: CellNetlist, steps: int) -> Bits:
-    """Return the image after `steps` steps, uint8 `[H, W, visible]`."""
+    """Return the visible channels after `steps` steps, uint8 `[H, W, visible]`."""
     return netlist.rollout(invariant.start_of(netlist)[None], steps)[-1, 0, ..., : netlist.visible]

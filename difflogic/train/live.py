@@ -20,19 +20,19 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
     from difflogic.policies.member import Member
 
 FRAME_S = 0.5
-"""Minimum number of seconds between two changes of the display."""
+"""Minimum number of seconds between two updates of the display."""
 SHARE = 0.05
-"""Maximum share of the time that drawing takes."""
+"""Maximum share of the training time for drawing."""
 
 
 def observer(engine: Engine) -> Observer:
-    """Return the default observer: a live display in a notebook, elsewhere an observer that does nothing."""
+    """Return the default observer: in a notebook a live display, elsewhere an observer without effect."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 
 
 def in_html(images: Mapping[str, bytes], text: str) -> str:
-    """Return HTML that embeds `images`, by file name, with the text below them."""
+    """Return HTML that embeds `images` (content by file name) above a text."""
     elements = [
         f'<img alt="{name}" style="display: block; max-width: 100%" '
         f'src="data:image/{name.rpartition(".")[2]};base64,{base64.b64encode(data).decode()}">'
@@ -42,7 +42,7 @@ def in_html(images: Mapping[str, bytes], text: str) -> str:
 
 
 class LiveDisplay(Observer):
-    """Display in the output of the notebook's cell; `engine` does the rollouts."""
+    """Observer that draws progress into the output of a notebook's cell; `engine` runs the rollouts."""
 
     def __init__(self, engine: Engine) -> None:
         from rich import progress

@@ -1,7 +1,7 @@
 """Local search over the hard circuit, as a model of an engine: see `difflogic.engine.search`.
 
-The search is the same for every engine, since it computes with whole numbers on the processor. Its epochs count like
-those of training, but change neither keys, moments nor the number of steps. They have no soft loss, and their batch is
+The result is the same for every engine, since the search computes with integers on the CPU. An epoch of search counts
+as an epoch, but does not change keys, moments or the number of optimiser steps. It has no soft loss, and its batch is
 the evaluation grids.
 """
 
@@ -20,12 +20,12 @@ from difflogic.errors import CheckpointError
 
 
 class LocalSearchModel:
-    """Local search as a `difflogic.engine.api.Model`; `info` is that of the engine that trained before."""
+    """Local search as a `difflogic.engine.api.Model`; `info` describes the engine of the training before it."""
 
     def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
         """Raise CheckpointError if the costs of a state do not fit its job."""
         self.info = info
-        # Training has chosen the wires: the search changes only functions.
+        # Training has chosen the wires; the search changes only functions of gates.
         pairs = zip(jobs, states, strict=True)
         self._jobs = [replace(job, circuit=job.circuit.with_logits(state.logits).chosen) for job, state in pairs]
         self._searches = [open_local_search(job) for job in self._jobs]
@@ -38,7 +38,7 @@ class LocalSearchModel:
             self._states = [_searched(*run) for run in runs]
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        # The only metric of an epoch of a search is its number.
+        # An epoch of search has no metric except its number.
         first, self._fetched = self._fetched + 1, self._states[0].epoch
         return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._fetched + 1)] for _ in self._jobs]
 
@@ -57,7 +57,7 @@ class LocalSearchModel:
 
 
 def _costs(job: Job, state: TrainState) -> Words:
-    """Return the costs in `state` if a search continues, otherwise initial costs."""
+    """Return the costs of a search that continues from `state`, or initial costs."""
     fresh = search.fresh_costs(job.config, len(job.probes))
     costs = fresh if state.costs is None else state.costs
     if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code does not check costs
@@ -69,10 +69,10 @@ def _costs(job: Job, state: TrainState) -> Words:
 
 
 def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainState:
-    """Return the state after one more epoch."""
+    """Return the state after one more epoch of search."""
     assert before.costs is not None
     rounds = search.rounds(job.config, len(job.probes))
-    # A gate's function is the largest of its sixteen logits. If the search changes it, two logits are swapped, so that
+    # The largest of a gate's sixteen logits defines its function. A change of function swaps two logits, so that
     # training could continue from the state.
     epoch, gates, costs = before.epoch + 1, _functions(job, before), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)

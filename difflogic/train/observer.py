@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
 
 @dataclass(frozen=True)
 class Beginning:
-    """Report before the first epoch of a process."""
+    """Report that a run begins or continues, before the first epoch of this process."""
 
     config: Config | PolicyConfig
     engine: EngineInfo
@@ -36,9 +36,9 @@ class Beginning:
     epochs: int
     """Total number of epochs, or of environment steps for agents."""
     population: int = 1
-    """Number of models, whose seeds count up from the configuration's seed."""
+    """Number of models, with consecutive seeds from the seed of the configuration."""
     lender: str | None = None
-    """Description of the run from which the initial circuit was taken, to end a sentence; None for a new circuit."""
+    """Description of the source run of the initial circuit, as the end of a sentence; None for a new circuit."""
 
     @property
     def about(self) -> str:
@@ -60,11 +60,11 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Standing:
-    """Metrics of a population at an epoch, in the order of the seeds."""
+    """Metrics of all models of a population at one epoch, in the order of their seeds."""
 
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
-    """Row of this epoch of each member."""
+    """Row of each member at this epoch."""
     judged: tuple[Row | None, ...]
     """Last evaluated row of each member."""
 
@@ -79,16 +79,16 @@ class Standing:
 
     @property
     def soft_losses(self) -> tuple[float, float]:
-        """Lowest and median soft loss of the models that have one; NaN if none has."""
+        """Lowest and median soft loss, without models that have none; NaN if all models lack a soft loss."""
         # A search has no soft loss, but other models may still be in training.
         losses = [row.soft_loss for row in self.rows if not math.isnan(row.soft_loss)] or [math.nan]
         return min(losses), statistics.median(losses)
 
 
 class Observer:
-    """Base of observers, which receive the reports of a training and may end it. Override the methods that you need.
+    """Base class of observers, which receive reports of a training and may end it. Override the methods you need.
 
-    Calls come from the thread that trains, so that a slow method slows the training. For agents an epoch is an
+    The training thread calls the methods, so a slow method slows the training. For agents, an epoch is an
     environment step, and `advanced` is called after each iteration.
 
         >>> class Losses(difflogic.Observer):
@@ -99,18 +99,18 @@ class Observer:
     """
 
     stop: Stop | None = None
-    """Object that can request the end of the run, which is then saved; None: the signals of `signals.watched`."""
+    """Object by which the observer ends the run after a save; None: only signals of `signals.watched` end it."""
     log_interval: int = 10
-    """Epochs between two calls of `logged`."""
+    """Number of epochs between two calls of `logged`."""
 
     def began(self, beginning: Beginning) -> None:
         """Receive a report before the first epoch."""
 
     def advanced(self, epoch: int) -> None:
-        """Receive the last epoch that was passed to the engine."""
+        """Receive the number of the last epoch that was passed to the engine."""
 
     def working(self) -> None:
-        """Receive a sign of life after each environment step of agents, also in evaluations."""
+        """Receive a heartbeat after each environment step of agents, also in evaluations."""
 
     def wants_states(self) -> bool:
         """Return whether to download the states for `shown`; called after `advanced`."""
@@ -120,35 +120,35 @@ class Observer:
         """Receive the models with their current states, which must not be changed."""
 
     def judging(self, epoch: int) -> None:
-        """Receive the epoch whose models are about to be evaluated and saved."""
+        """Receive the epoch of an evaluation and save that are about to begin."""
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Receive the evaluated models with their states of that epoch, which must not be changed."""
+        """Receive the models after an evaluation, with their states at its epoch, which must not be changed."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """Receive an attempt of a run with restarts when it begins or continues, as `running`, and when it ends."""
+        """Receive an attempt of a run with restarts when it begins or continues (`running`), and when it ends."""
 
     def logged(self, row: Row, evaluated: Row | None) -> None:
-        """Receive a row at a log interval, an evaluation or the end, and the last evaluated row."""
+        """Receive the row of an epoch at a log interval, an evaluation or the end, and the last evaluated row."""
 
     def compared(self, standing: Standing) -> None:
-        """Receive the metrics of a population, in place of `logged`."""
+        """Receive the metrics of a population; this method is called in place of `logged`."""
 
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
-        """Receive the row of each agent after an iteration, and again with a score after an evaluation."""
+        """Receive the row of each agent after an iteration; after an evaluation the rows have scores."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
-        """Receive the engine that was chosen for later epochs by an engine benchmark in the first epochs."""
+        """Receive the engine that an engine benchmark in the first epochs chose for the later epochs."""
 
     def noticed(self, text: str) -> None:
         """Receive a notice for the user, in one sentence."""
 
     def saved(self, epoch: int) -> None:
-        """Receive the epoch of a checkpoint that was saved."""
+        """Receive the epoch of a saved checkpoint."""
 
     def wants_pictures(self) -> bool:
         """Return whether to draw the rollout and the curves at the end, which may take longer than a short run."""
         return True
 
     def ending(self) -> None:
-        """Receive the end of training, before the results are written."""
+        """Receive the notification that training has ended, before the results are written."""

@@ -1,9 +1,9 @@
 """Reachability of a target: whether any circuit could reach it from the initial state in the configured steps.
 
 Cells with equal receptive fields are in the same state, whatever the circuit. So cells are partitioned into classes: at
-first by their own bits, then, step by step, by the classes of their neighbours, with one more class for the outside. A
+first by their own bits, then in each step by the classes of their neighbours, with a separate class for the outside. A
 target that differs within a class cannot be reached. Example: from one cell on a torus, T steps distinguish
-(2T+1)x(2T+1) cells, and all others are equal.
+(2T+1)x(2T+1) cells; all other cells are in one class.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,14 +20,14 @@ from difflogic.engine import job
 from difflogic.errors import ConfigError
 
 MOST_CELLS = 1 << 15
-"""Maximum number of cells of a tested grid; larger ones would take too long."""
+"""Maximum number of cells of a tested grid; the test of a larger grid would take too long."""
 
 Classes = npt.NDArray[np.int64]
 
 
 @lru_cache(64)  # the form of a page requests it with each change
 def notice(config: Config) -> str | None:
-    """Return a warning if too few steps force cells to stay wrong. Raises ConfigError if any number is too few."""
+    """Return a warning if cells must be wrong in so few steps. Raises ConfigError if no number of steps suffices."""
     task = config.task
     target = _target(config)
     if target is None:
@@ -52,7 +52,7 @@ def notice(config: Config) -> str | None:
 
 
 def _target(config: Config) -> Classes | None:
-    """Return the target `[H, W]` as a number for each colour, or None if the task is not tested."""
+    """Return the target `[H, W]` with a number for each colour, or None if the task is not tested."""
     task = config.task
     target = job.target(task)
     if target is None or job.start(config) is None or task.height * task.width > MOST_CELLS:
@@ -61,12 +61,12 @@ def _target(config: Config) -> Classes | None:
 
 
 def _partitions(config: Config) -> Iterator[Classes]:
-    """Yield the classes `[H, W]` after 0, 1, ... steps, until they stay the same."""
+    """Yield the classes of cells `[H, W]` after 0, 1, ... steps, until a step splits no class."""
     start = job.start(config)
     assert start is not None
     height, width, channels = start.shape
     cells = wiring.NEIGHBOURHOODS[config.model.neighbourhood]
-    # The columns that are read in the row above, in the cell's own, and in the row below: at most three of each.
+    # Columns of the neighbourhood in the row above, the row of the cell and the row below: at most three each.
     read = [[f % 3 for f in cells if f // 3 == dy] for dy in range(3)]
     kinds = _kinds(np.concatenate([start.reshape(-1, channels), np.zeros((1, channels), np.uint8)]))
     classes, outside, before = kinds[:-1].reshape(height, width), kinds[-1], 0
@@ -74,7 +74,7 @@ def _partitions(config: Config) -> Iterator[Classes]:
     while True:
         around: dict[str, Any] = {"mode": "wrap"} if config.model.periodic else {"constant_values": outside}
         wide = np.pad(classes, 1, **around)
-        # The neighbourhood is numbered in two passes of three classes each: first across each row, then down.
+        # Two passes number the classes of a neighbourhood: the first combines each row, the second the three rows.
         rows = (
             _numbered(wide[dy : dy + height, dx : dx + width] for dx in columns)
             for dy, columns in enumerate(read)
@@ -82,25 +82,25 @@ def _partitions(config: Config) -> Iterator[Classes]:
         )
         classes = _numbered(rows)
         yield classes
-        # From the second step on the outside is the class -1, since the classes of cells count from 0.
+        # From the second step on, the class of the outside is -1, since classes of cells count from 0.
         outside, count = np.int64(-1), int(classes.max()) + 1
-        # Classes only ever split. If a step splits none, no later one will.
+        # Classes are split and never merged. If a step splits no class, no later step does.
         if count == before:
             return
         before = count
 
 
 def _kinds(cells: npt.NDArray[np.floating | np.uint8]) -> Classes:
-    """Return a number from 0 on for each row of the bits `[N, n]`, the same for equal rows."""
+    """Return the number of each row of the bits `[N, n]`; distinct rows are numbered from 0."""
     kinds: Classes = np.unique(np.packbits(cells != 0, axis=1), axis=0, return_inverse=True)[1].astype(np.int64)
     return kinds.reshape(-1)
 
 
 def _numbered(classes: Iterable[Classes]) -> Classes:
-    """Return a number from 0 on for each combination of up to three classes, which count from -1."""
+    """Return a number from 0 for each combination of up to three classes; classes count from -1."""
     digits = list(classes)
     count = max(int(digit.max()) for digit in digits) + 2
-    # The numbers as the digits of one: with -1 to 3 as classes, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.
+    # Classes are digits of one number: with classes -1 to 3, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.
     together = np.zeros_like(digits[0])
     for digit in digits:
         together = together * count + digit + 1
@@ -109,7 +109,7 @@ def _numbered(classes: Iterable[Classes]) -> Classes:
 
 
 def _wrong(classes: Classes, target: Classes) -> int:
-    """Return the minimum number of wrong cells: in each class, all but those of the most frequent target colour."""
+    """Return the minimum number of wrong cells: in each class, all except those of the most frequent target colour."""
     colours = int(target.max()) + 1
     counts = np.bincount((classes * colours + target).reshape(-1), minlength=(int(classes.max()) + 1) * colours)
     return int(target.size - counts.reshape(-1, colours).max(axis=1).sum())

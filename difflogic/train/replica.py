@@ -15,15 +15,15 @@ from difflogic.system.brief import brief
 
 @dataclass(eq=False)
 class Replica:
-    """Model with its training state and metrics so far."""
+    """Model of a run, with its training state and metrics so far."""
 
     job: Job
     state: TrainState
-    """Last state that was downloaded from the engine; at checkpoints and at the end, the state of the last epoch."""
+    """Last state that was copied from the engine; at checkpoints and at the end, the state after the last epoch."""
     metrics: list[Row]
     """Metrics of all epochs, one row per epoch."""
     best: int | None = None
-    """Lowest hard loss of the scheduled evaluations so far."""
+    """Lowest hard loss in scheduled evaluations so far; None before the first."""
 
     __repr__ = brief
 
@@ -42,13 +42,13 @@ class Replica:
 
     @property
     def first_solved(self) -> int | None:
-        """First epoch whose evaluation found no wrong cell."""
+        """First epoch with an evaluation without wrong cells; None if there is none."""
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
     def evaluated(self, row: Row, result: Evaluation) -> Row:
-        """Return `row`, of the epoch of `state`, with its evaluation, and update `best` on scheduled epochs."""
-        # The last epoch is evaluated even if it is not on the schedule. `best` then stays as it is, so that a run that
-        # continues from here is the same as one that never ended.
+        """Return `row`, which has the epoch of `state`, with `result`; on scheduled epochs, update `best`."""
+        # The last epoch is evaluated even if it is not on the schedule. Then `best` does not change, so that a run that
+        # continues from here equals a run that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
         if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
             self.best = best
@@ -74,6 +74,6 @@ def best_of(members: Sequence[Replica]) -> int:
     if len(members) == 1:
         return 0
     wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
-    # Counting active gates takes time, so only those of models with equally many mismatches are counted.
+    # Counting active gates takes time, so they are only counted for models with the fewest mismatches.
     tied = [index for index, count in enumerate(wrong) if count == min(wrong)]
     return min(tied, key=lambda index: active_gates(members[index].circuit.gate_logits))

@@ -1,10 +1,10 @@
 """Attempts: training that stalls is stopped early and restarts with different wiring.
 
-Attempts share the epochs of one run. If training continues until an attempt is solved, each has all epochs, and a
-limit of time or epochs may end them. A circuit then solves its task if it passes `difflogic.train.success`.
+Attempts share the epochs of one run. In training until solved, each attempt may use all epochs, the attempts end with
+the first solution or at a limit of time or epochs, and a solution must pass the test of `difflogic.train.success`.
 
-Each attempt has a run folder, `attempt-1`, `attempt-2`, ..., and `restarts.json` next to them has their results
-(`difflogic.runs.attempts`). Every command that takes a run folder takes the folder of all attempts too.
+Each attempt has a run folder, `attempt-1`, `attempt-2`, ...; `restarts.json` next to these folders has the results
+(`difflogic.runs.attempts`). Every command that takes a run folder also takes the folder of all attempts.
 
     done = train(TrainRequest(config=config, restarts=3), Placement(engine), Path("runs/mine"))
     done.best.solved, done.interrupted
@@ -48,11 +48,11 @@ from difflogic.train.trainer import Trainer
 AnyConfig = Config | PolicyConfig
 
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
-"""Options of a request for several attempts that a single attempt does not have."""
+"""Options of a request that concern several attempts, with their values for a single attempt."""
 RESERVE = 10.0
-"""Seconds of a limit of time that are reserved for the finishing passes, at most a tenth of the limit."""
+"""Maximum number of seconds of a time limit that are reserved for the finishing passes; at most a tenth of it."""
 LOOK = 10
-"""Maximum number of epochs between evaluations in training until solved, as only evaluations find solutions."""
+"""Maximum number of epochs between evaluations in training until solved, since only evaluations find solutions."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
     "accuracy.png", "evaluation.json",
@@ -62,21 +62,21 @@ RESULTS = (
 
 @dataclass(frozen=True)
 class Attempts:
-    """Results of all attempts."""
+    """Results of all attempts at a task."""
 
     path: Path | None
-    """Folder of all attempts; None if they are in memory."""
+    """Folder of all attempts; None if the attempts are in memory."""
     record: Record
     runs: tuple[Run | AgentRun, ...]
     """Runs of the attempts, in order."""
 
     def __fspath__(self) -> str:
-        """Return the folder of all attempts, or that of the best attempt: see `Run`."""
+        """Return the folder of all attempts, or for attempts in memory what the best `Run` returns."""
         return str(self.path or self.best.__fspath__())
 
     @property
     def best(self) -> Run | AgentRun:
-        """Solved run, else the run with the fewest mismatches, or for agents the highest score."""
+        """Best run: the solved run, else the run with the fewest mismatches, or for agents the highest score."""
         return self.runs[self.record.best]
 
     @property
@@ -86,23 +86,23 @@ class Attempts:
 
     @property
     def is_unsolved(self) -> bool:
-        """True if training until solved reached the limit without a solution."""
+        """True if training until solved reached its limit without a solution."""
         over = self.out_of_time or self.record.is_over
         return self.record.restarts is None and over and not self.solved
 
     @property
     def out_of_time(self) -> bool:
-        """True if the limit of time ended the attempts."""
+        """True if the time limit ended the attempts."""
         return str(self.interrupted).startswith(OVER)
 
     @property
     def interrupted(self) -> signal.Signals | str | None:
-        """Signal or reason that interrupted the last attempt."""
+        """Signal or reason that interrupted the last attempt; None if it ended."""
         return self.runs[-1].interrupted
 
     @property
     def summary(self) -> str:
-        """Result of the best attempt, and a line for each attempt."""
+        """Description for users: the result of the best attempt, and a line for each attempt."""
         until = None
         if self.record.restarts is None and self.solved:
             until = "solved"
@@ -118,11 +118,11 @@ def train(
 ) -> Attempts:
     """Train attempts until one is solved or interrupted, or all epochs or `request.within` are used up.
 
-    An epoch on a smaller grid counts as its share (`schedule.effort`), and epochs are summed over models.
+    An epoch on a smaller grid counts as a fraction (`schedule.effort`). The epochs of all models are added.
 
     Args:
-        request: Request with its configuration.
-        placement: Engine.
+        request: Request that has a configuration.
+        placement: Engine, with the reason for its choice.
         out: New folder for the run folders of all attempts; None: nothing is written.
         observer: Observer of all runs, which also receives the beginning and end of each attempt.
 
@@ -137,7 +137,7 @@ def train(
     if request.until_solved and isinstance(config, Config):
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
     observer = observer or live.observer(placement.engine)
-    # The speed of a GPU is not known.
+    # The warning is for CPUs, since the speed of a GPU is not known.
     if placement.engine.info.engine != "gpu" and (notice := budget.notice(request)) is not None:
         observer.noticed(notice)
     request = replace(request, config=config, stop_when_solved=request.solved_models)
@@ -146,7 +146,7 @@ def train(
         return series.train()
     folders.check_new(out)
     out.mkdir(parents=True, exist_ok=True)
-    # The lock is for the folder of all attempts: each run folder in it has its own lock.
+    # This lock is for the folder of all attempts; each run folder in it has a separate lock.
     with folders.locked(out):
         return series.train(out)
 
@@ -167,13 +167,13 @@ def solve(
         False
 
     Args:
-        config: The configuration to train. The recipe `robust` needs far fewer attempts than that of the paper.
+        config: The configuration to train. With the recipe `robust`, far fewer attempts are needed than with `paper`.
         within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: no limit.
         engine: An engine, or a selector as for `--engine`.
         out: A new folder for the attempts; None: nothing is written.
         population: Number of models that each attempt trains at once.
         observer: Called when an attempt begins or ends, and for all its epochs.
-        data: The samples of `config`, if its task is samples.
+        data: The samples, if the task of `config` is defined by samples.
 
     Returns:
         The attempts, with `solved`, and the run of the `best` attempt.
@@ -192,10 +192,10 @@ def solve(
 def resume(
     folder: Path, placement: Placement, observer: Observer | None = None, within: Within | None = None
 ) -> Attempts:
-    """Continue the attempts in a folder, beginning with the one that was interrupted.
+    """Continue the attempts in a folder, beginning with the interrupted attempt.
 
     `within` is a new limit: time is counted from now, epochs from the first attempt on. Raises RunFolderError
-    if the folder has no attempts or is in use, UsageError if no attempts are left, and the errors of `Trainer.run`.
+    if the folder has no attempts or is in use, UsageError if no attempts are left, and what `Trainer.run` raises.
     """
     with folders.locked(folder):
         files.check_links(folder)
@@ -211,7 +211,7 @@ def resume(
                 f"--resume {files.quoted(last)} --epochs N --stop-when-solved 0."
             )
         if isinstance(record.config, Config):
-            # Every attempt has a copy of the samples; a new attempt takes the copy of the first attempt.
+            # Every attempt has a copy of the samples; further attempts use the copy of the first attempt.
             request = replace(request, data=dataset.of_run(record.config, folder / record.attempts[0].folder))
         return _Series(record, request, placement, observer or live.observer(placement.engine)).train(folder)
 
@@ -225,13 +225,13 @@ class _Series:
     placement: Placement
     observer: Observer
     runs: list[Run | AgentRun] = field(default_factory=list)
-    """Runs of the attempts that have ended."""
+    """Runs of the attempts that ended or were interrupted."""
 
     def train(self, out: Path | None = None) -> Attempts:
         """Train the remaining attempts."""
         within, requested = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
-            # Without a limit of time each run watches signals itself; with one the deadline is common to all runs.
+            # Without a time limit, each run watches signals itself; with a time limit, all runs share a deadline.
             return self._train(out)
         with StopSignals() if requested is None else nullcontext(requested) as stop:
             config = self.record.config
@@ -245,7 +245,7 @@ class _Series:
 
     def _train(self, out: Path | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
-        # Attempts before a resume are read again, since the best one may be among them.
+        # Attempts from before a resume are read again, since the best attempt may be among them.
         self.runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
             self._attempt(self._next(), out)
@@ -257,7 +257,7 @@ class _Series:
         return result
 
     def _attempt(self, attempt: Attempt, out: Path | None) -> None:
-        # The record says `running` before the attempt has a folder, so that it can be resumed after a kill at any time.
+        # An attempt is recorded as `running` before its folder exists, so that it can be resumed after a kill.
         self._set(attempt, out)
         run = self._run(attempt, None if out is None else out / attempt.folder)
         is_solved = run.solved if self.record.restarts is not None else run.accepted
@@ -267,7 +267,7 @@ class _Series:
         self.runs.append(run)
 
     def _next(self) -> Attempt:
-        """Return the interrupted attempt, else a new one."""
+        """Return the interrupted attempt, or else a new attempt."""
         record, earlier = self.record, self.record.attempts
         if earlier and earlier[-1].is_open:
             return replace(earlier[-1], status="running")
@@ -304,7 +304,7 @@ class _Series:
         return run
 
     def _rules(self, attempt: Attempt, complete: AnyConfig, config: AnyConfig) -> Rules | None:
-        """Return the rules that end an attempt of automata; agents have none beyond those of their session."""
+        """Return the rules that end an attempt of automata, or None for agents."""
         if isinstance(complete, PolicyConfig) or isinstance(config, PolicyConfig):
             return None
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None
@@ -317,14 +317,14 @@ class _Series:
 
 
 def _copy_best(result: Attempts, out: Path) -> None:
-    """Copy the results of the best attempt to the top of the folder, and write the summary of all."""
+    """Copy the result files of the best attempt to the top of the folder, and write the summary of all attempts."""
     for name in RESULTS:
         file = out / result.record.attempts[result.record.best].folder / name
         if file.exists():
             files.write_atomically(out / name, file.read_bytes())
     best = result.best
     if isinstance(best, Run) and best.best.config.model != best.config.model:
-        # A circuit of the finishing passes has a separate configuration, which commands read next to circuit.json.
+        # A circuit that finishing passes changed has a separate configuration, which commands read beside circuit.json.
         files.write_atomically(out / "config.toml", best.best.config.to_toml().encode())
     files.write_atomically(out / results.SUMMARY, result.summary.encode())
 
@@ -344,7 +344,7 @@ def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
 def _early_stopping(
     record: Record, config: Config, passes: Finishing | None
 ) -> Callable[[Sequence[Replica]], str | None]:
-    """Return the rule that stops an attempt of this configuration early."""
+    """Return the early stopping of an attempt: a function that returns a reason to stop, or None."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
         left = MOST  # attempts are not limited, so another one is always possible

@@ -31,9 +31,9 @@ def write(
 
 
 def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
-    """Return the images by file name: a rollout of the best model on its first grid, and the curves of all models."""
+    """Return images by file name: a rollout of the best model on its first grid, and the curves of all models."""
     member, circuit = member_of(members, best), best.circuit
-    # A circuit of the finishing passes has a separate configuration.
+    # A circuit that finishing passes changed has a separate configuration.
     is_own = best.config.model != member.job.config.model
     job = jobs.make_job(best.config, circuit) if is_own else member.job
     steps, damage = job.config.task.steps, job.damage_of_probes(1)
@@ -50,7 +50,7 @@ def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict
 
 
 def draw(folder: RunFolder, engine: Engine, own: OwnTask, best: ModelState) -> None:
-    """Write images task-NAME.png, which a custom task draws of `best`. Raises FaultyTaskError, RunFolderError."""
+    """Write the images that a custom task draws of `best` to task-NAME.png. Raises FaultyTaskError, RunFolderError."""
     config, samples = best.config, own.drawn(DRAWN_SAMPLES, FRESH, best.config.seed)
     grids = jobs.begun(config, samples, prng.key_from_seed(config.seed))
     states = engine.rollout(best.circuit, grids, samples.steps[-1], "hard", jobs.probe_masks(config))

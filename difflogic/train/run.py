@@ -1,4 +1,4 @@
-"""Results of runs of automata or agents, and the functions that read earlier runs from their folders."""
+"""Results of runs of automata or agents, and functions that read earlier runs from their folders."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ class EndedRun(Generic[M]):
     path: Path | None
     """Run folder; None if the run is in memory."""
     config: Config | PolicyConfig
-    """Configuration, with the first seed if the run has a population."""
+    """Configuration of the run; for a population, with the first seed."""
     engine: EngineInfo
     members: Sequence[M]
-    """Models in the order of their seeds: one, or a population."""
+    """Models of the run in the order of their seeds: one model, or a population."""
     epoch: int
-    """Number of epochs so far, or of environment steps for agents."""
+    """Number of the last epoch, or of environment steps so far for agents."""
     interrupted: signal.Signals | str | None
-    """Signal that stopped the run, or the reason in its `Stop`; None if nothing did."""
+    """Signal that interrupted the run, or the reason in its `Stop`; None if the run was not interrupted."""
     summary: str
     """Description of the result for users."""
     complete: bool = True
     """False if the run was interrupted while epochs were left."""
     given_up: str | None = None
-    """Reason why the run was stopped early, as the continuation of a sentence; None if it was not."""
+    """Reason for early stopping, as the end of a sentence; None if the run was not stopped early."""
     lender: str | None = None
     """Source of the initial circuit, as the end of a sentence; None for a new circuit."""
     accepted: bool = False
-    """True if the last evaluation found a solution; by default, a circuit without a wrong cell on any grid."""
+    """True if the last evaluation found a solution, by default a circuit without a wrong cell on evaluation grids."""
 
     def __fspath__(self) -> str:
-        """Return the run folder, so that functions take a run in place of its path. Raises UsageError."""
+        """Return the run folder, so that functions accept a run in place of its path. Raises UsageError."""
         return str(self.path or self._temporary)
 
     @cached_property
@@ -82,8 +82,8 @@ class EndedRun(Generic[M]):
 class Run(EndedRun[Replica]):
     """A run of automata that ended, or was interrupted.
 
-    `best`, `circuit`, `wrong` and `solved` describe its best circuit, whatever its epoch. `state` is the last state,
-    from which training continues. `metrics` are the rows of all epochs, those of the best model for a population.
+    `best`, `circuit`, `wrong` and `solved` describe the best circuit of all epochs. `state` is the last state, from
+    which training continues. `metrics` are the rows of all epochs; for a population, those of the best model.
 
         >>> difflogic.load_run(folder).metrics[0].epoch
         1
@@ -91,7 +91,7 @@ class Run(EndedRun[Replica]):
 
     config: Config
     best: ModelState
-    """Best model, with the fewest mismatches, then the fewest active gates; the last one before any evaluation."""
+    """Best model: fewest mismatches, then fewest active gates; before the first evaluation, a model's last state."""
     wrong: int | None
     """Number of mismatches of `best` on the evaluation grids; None before the first evaluation."""
     data: Dataset | None = None
@@ -114,37 +114,37 @@ class Run(EndedRun[Replica]):
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: a rollout of the best circuit, the curves, and the summary."""
-        # Hard rollouts are the same on every engine, and the reference engine needs no device and no compiler.
+        # Hard rollouts are the same on every engine; the reference engine needs neither a device nor a compiler.
         return live.in_html(results.images(ReferenceEngine(), self.members, self.best), self.summary)
 
     @property
     def circuit(self) -> Circuit:
-        """Best circuit, with the trained logits."""
+        """Best circuit of the run, with its trained logits."""
         return self.best.circuit
 
     @property
     def netlist(self) -> CellNetlist:
-        """Hard gates of `circuit`, with its visible channels and its grid."""
+        """Netlist of the hard gates of `circuit`, with visible channels and grid."""
         return CellNetlist.of_run(self.circuit, self.best.config)
 
     @property
     def member(self) -> Replica:
-        """Model that `best` belongs to, after its last epoch."""
+        """Model that reached `best`, in its state after the last epoch."""
         return member_of(self.members, self.best)
 
     @property
     def metrics(self) -> list[Row]:
-        """Metrics of all epochs, one row per epoch."""
+        """Metrics of the best model, one row per epoch."""
         return self.member.metrics
 
     @property
     def state(self) -> TrainState:
-        """Last state, from which --resume continues; it may differ from the best circuit."""
+        """Last state of the best model, from which --resume continues; its circuit may differ from the best circuit."""
         return self.member.state
 
     @property
     def solved(self) -> bool:
-        """True if `circuit` has no wrong cell on any evaluation grid."""
+        """True if `circuit` has no wrong cell on evaluation grids."""
         return self.wrong == 0
 
 
@@ -157,11 +157,11 @@ class AgentRun(EndedRun["Member"]):
     """Index of the best member."""
     elapsed_s: float
     baselines: dict[str, float] | None = None
-    """Mean returns of agents that do not learn; None before the run has ended."""
+    """Mean returns of agents that do not learn, by name; None before the run has ended."""
 
     @property
     def best(self) -> Member:
-        """Member with the highest last score, the first one in a tie; for classifiers, the score on validation rows."""
+        """Member with the highest last score, the first in a tie; classifiers are compared on validation rows."""
         return self.members[self.leader]
 
     @property
@@ -197,7 +197,7 @@ def load_run(folder: Source) -> Run:
     folder = chosen.run_folder(chosen.path_of(folder))
     saved, (record, engine) = checkpoint.read(folder), _record(folder)
     try:
-        # A run that was killed may have rows that are newer than its checkpoint.
+        # If the run was killed, rows may be newer than its checkpoint.
         rows = [of_member[: saved.epoch] for of_member in read_rows(folder, saved.seeds)]
         summary = (folder / results.SUMMARY).read_text(encoding="utf-8")
     except OSError as error:
@@ -222,7 +222,7 @@ def load_run(folder: Source) -> Run:
 
 
 def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
-    """Return the manifest of a run and its last engine. Raises RunFolderError if the manifest names no engine."""
+    """Return the manifest of a run and the engine that last trained it. Raises RunFolderError without an engine."""
     record = manifest.read(folder)
     engine = manifest.last_engine(record)
     if engine is None:
@@ -231,7 +231,7 @@ def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
 
 
 def load_agents(folder: Path) -> AgentRun:
-    """Read the run of agents in a folder. Raises CheckpointError, RunFolderError."""
+    """Read a run of agents or classifiers. Raises CheckpointError, RunFolderError."""
     from difflogic.policies import results as outcomes
     from difflogic.policies.evaluate import Score
     from difflogic.policies.member import Member

@@ -1,4 +1,4 @@
-"""Training of a request, as one run, or with restarts as attempts that share its epochs."""
+"""Training of a request: one run, or several attempts if the request has restarts."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,12 +28,12 @@ Asked = TypeVar("Asked", bound=TrainRequest)
 
 @dataclass(frozen=True)
 class Trained:
-    """Result of a request."""
+    """Result of training a request."""
 
     run: Run | AgentRun
-    """Run, or the best of several attempts."""
+    """Run of the request; for several attempts, the best run."""
     attempts: Attempts | None = None
-    """Attempts; None if the request has no restarts."""
+    """Results of all attempts; None for a single run."""
 
     @property
     def last(self) -> Run | AgentRun:
@@ -42,7 +42,7 @@ class Trained:
 
     @property
     def path(self) -> Path | None:
-        """Folder of the run, or the one that holds all attempts; None if nothing was written."""
+        """Folder of the run, or of all attempts; None if nothing was written."""
         return self.run.path if self.attempts is None else self.attempts.path
 
     @property
@@ -72,7 +72,7 @@ def fit(
     Args:
         what: The name of a preset or of an environment, or a configuration. Without it, `target`, `rule`, `data`
             or `table` is the task.
-        epochs: The total number; None: as the configuration says.
+        epochs: The total number of epochs; None: as the configuration says.
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as for `--engine`.
         observer: Receives reports, and may end the run.
@@ -107,7 +107,7 @@ def _place(engine: Engine | str) -> Placement:
 
 
 def whole(request: TrainRequest) -> TrainRequest:
-    """Return the request with its configuration, of automata or agents. Raises the errors of `configure`."""
+    """Return the request with its configuration of automata or agents. Raises what `configure` raises."""
     if (environment := environments.of_preset(request.preset)) is not None:
         request = replace(request, preset=None, config=environment)
     if (agents := agent_presets.configure(request)) is not None:
@@ -116,12 +116,12 @@ def whole(request: TrainRequest) -> TrainRequest:
 
 
 def resumed(folder: Path, **changes: Any) -> TrainRequest:
-    """Return the saved request of a run with the changes that a resumed run may have.
+    """Return the saved request of a run, with changes that are allowed on resume.
 
     Args:
-        folder: A run folder, one of several attempts, or a checkpoint file.
-        changes: `engine`; for a single run also `stop_when_solved` and the total of `epochs`, or of `steps` of agents;
-            for attempts until one is solved also `within`. None changes nothing.
+        folder: A run folder, a folder of attempts, or a checkpoint file.
+        changes: `engine`; for a single run also `stop_when_solved` and the total number of `epochs`, or of `steps` for
+            agents; for training until solved also `within`. None changes nothing.
 
     Returns:
         The request, with its configuration.
@@ -162,16 +162,16 @@ def last_engine(folder: Path) -> EngineInfo | None:
 def hardening_request(
     run: Path, search: bool = False, epochs: int | None = None, eval_interval: int | None = None, **others: Any
 ) -> TrainRequest:
-    """Return the request that continues training the best circuit of a run until its gates have converged.
+    """Return a request that trains the best circuit of a run until its gates converge.
 
-    If `search`, a search changes the hard circuit instead, without gradients. `others` are more fields of the request.
+    If `search`, a search changes the hard circuit instead, without gradients. `others` are further request fields.
     """
     best = chosen.load(run)
     return TrainRequest(
         config=hardening(best.config, search, epochs, eval_interval),
         init_from=run,
         data=best.data(),
-        # At the first evaluation without mismatches, the other gates can be set without changing the hard circuit.
+        # At the first evaluation without mismatches, the remaining gates are set, which keeps the hard circuit.
         stop_when_solved=1,
         decide=not search,
         **others,
@@ -214,15 +214,15 @@ def harden(
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder has a checkpoint to resume from; for attempts, whether one of their folders has one."""
+    """Return whether a run can be resumed: its folder, or the folder of one of its attempts, has a checkpoint."""
     names = [attempt.folder for attempt in records.read(folder).attempts] if records.is_in(folder) else [""]
     return any(checkpoint.is_in(folder / name) for name in names)
 
 
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
-    """Return the request with its number of restarts, and a notice if its recipe restarts but this run cannot.
+    """Return the request with a number of restarts, and a notice if its recipe restarts but this run cannot.
 
-    Such a recipe restarts as often as is useful, unless the request sets a number. `config` is the request's.
+    Such a recipe restarts as often as is useful, unless the request sets a number. `config` belongs to the request.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None
@@ -235,7 +235,7 @@ def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str 
     elif not most and request.population == 1:
         why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:
-        # A population tries several wirings at once, and restarts only if the request sets a number.
+        # A population tries several wirings at the same time, so it restarts only if the request sets a number.
         return replace(request, restarts=most if request.population == 1 else 0), None
     return replace(request, restarts=0), f"The recipe {request.recipe} does not restart here: {why}."
 
@@ -249,10 +249,10 @@ def run_request(
 ) -> Trained:
     """Train a request with a configuration in the new folder `out`, or continue the run in the folder `resume`.
 
-    The command, `fit`, workers and trials of sweeps all call this function. Raises the errors of `Trainer.run`,
-    `restarts.train` and `restarts.resume`.
+    The command `train`, `fit`, workers and trials of sweeps all call this function. Raises what `Trainer.run`,
+    `restarts.train` and `restarts.resume` raise.
     """
-    # Attempts continue with the request in their folder; only their limit may change.
+    # Attempts continue with the request in their folder, of which only the limit may change.
     if resume is not None and records.is_in(resume):
         attempts = restarts.resume(resume, placement, observer, request.within)
         return Trained(attempts.best, attempts)

@@ -1,7 +1,7 @@
 """Training session: the part of a run that one process trains.
 
-The loop that trains, evaluates, writes metrics and saves is the same for automata and agents. `Automata` and `Agents`
-define how an epoch is trained, what an evaluation is, and what a checkpoint contains.
+The loop of training, evaluation, metrics and checkpoints is the same for automata and agents. The subclasses `Automata`
+and `Agents` define an epoch, an evaluation, and the content of a checkpoint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=EndedRun[Any])
 
 
 class BrokenOffError(Exception):
-    """A stop was requested during an evaluation, which is repeated when the run is resumed."""
+    """A stop was requested during an evaluation. A resumed run repeats the evaluation."""
 
 
 @dataclass(frozen=True)
@@ -42,30 +42,30 @@ class Rules:
     """Rules that end a run of automata before its last epoch, applied at each evaluation, and its finishing passes."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
-    """Success test of a model; by default no cell is wrong on its evaluation grids."""
+    """Success test of a model: by default, no cell may be wrong on evaluation grids."""
     give_up: Callable[[Sequence[Replica]], str | None] | None = None
-    """Early stopping: function that returns the reason to stop these models, or None."""
+    """Early stopping: function that returns a reason to stop the models, or None."""
     finish: Callable[[Circuit], Circuit] | None = None
-    """Final change of the solutions that end the run, which must not change the function of the hard circuit."""
+    """Final change of the circuits that end the run as solutions, without change of their hard function."""
     passes: Finishing | None = None
-    """Finishing passes for the best model if it is not a solution at the end of the run."""
+    """Finishing passes, which try to make the best model a solution at the end of the run."""
 
 
 class Session(ABC, Generic[M, R]):
-    """Loop that trains one or more models. Metrics and checkpoints are written to `folder`, unless it is None."""
+    """Loop that trains one or more models, and writes metrics and checkpoints to `folder` unless it is None."""
 
     columns: ClassVar[Sequence[str]] = COLUMNS
     """Columns of metrics.csv."""
 
     config: Config | PolicyConfig
-    """Configuration, with the seed of the first model."""
+    """Configuration of the run, with the seed of the first model."""
     epochs: int
     """Total number of epochs, or of environment steps for agents."""
 
     def __init__(
         self, request: TrainRequest, placement: Placement, members: Sequence[M], epoch: int, observer: Observer
     ) -> None:
-        """Raise UsageError if the request requires more solved models than there are."""
+        """Raise UsageError if the request requires more solved models than it has."""
         self.stop_when_solved = request.solved_models
         if not 0 <= self.stop_when_solved <= max(1, len(members)):
             raise UsageError(
@@ -77,8 +77,8 @@ class Session(ABC, Generic[M, R]):
         self.record: dict[str, Any] = {}
         self.stop = Stop()
         self.epoch = self._first_epoch = epoch
-        # The last epoch whose rows are written, and the last one whose state is saved. Both may be before `epoch`,
-        # the last epoch that was passed to the engine.
+        # The last epochs with written rows and with a saved state. Both may be before `epoch`, the last epoch that
+        # was passed to the engine.
         self._reported = self._saved = epoch
         self._clock = time.monotonic()
         self.seconds_before = self.seconds_here = 0.0
@@ -88,9 +88,9 @@ class Session(ABC, Generic[M, R]):
         self.accepted: list[bool] = []
         """Result of the last evaluation: for each model, True if it is a solution."""
         self.given_up: str | None = None
-        """Reason why the run was stopped early; None if it was not."""
+        """Reason for early stopping; None if the run was not stopped early."""
         self.complete = False
-        """True if all epochs are done, solutions ended the run, or it was stopped early."""
+        """True if the run reached its last epoch, was ended by solutions, or was stopped early."""
 
     # defined by automata and agents --------------------------------------------------------------------
 
@@ -101,15 +101,15 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def next_stop(self) -> int:
-        """Return the next epoch that is evaluated."""
+        """Return the next epoch with an evaluation."""
 
     @abstractmethod
     def iterate(self, stop: int) -> None:
-        """Train towards epoch `stop`, for one call of the engine."""
+        """Train towards epoch `stop` in one call of the engine, which may end earlier."""
 
     @abstractmethod
     def is_logged(self) -> bool:
-        """Return whether the rows of this epoch are reported even if the epoch is not evaluated."""
+        """Return whether to report the rows of this epoch even without an evaluation."""
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
@@ -131,23 +131,23 @@ class Session(ABC, Generic[M, R]):
         """Prepare the first epoch of this process. Raises BrokenOffError."""
 
     def reason_to_stop(self) -> str | None:
-        """Return the reason to stop early after this evaluation, else None. A resumed run returns the same."""
+        """Return the reason to stop early after this evaluation, or None; the same in a resumed run."""
 
     def finish(self) -> None:
-        """Run what follows the last epoch: the final evaluation, or the finishing passes. Raises BrokenOffError."""
+        """Run the final evaluation or the finishing passes after the last epoch. Raises BrokenOffError."""
 
     def journal(self) -> Sequence[Sequence[MetricsLine]]:
-        """Return the earlier rows of each model, with which a resumed run begins."""
+        """Return the rows of each model from before this process, for a run that is resumed."""
         return [[] for _ in self.members]
 
     def contents(self) -> Mapping[str, bytes]:
-        """Return more files for a new run folder, by name."""
+        """Return the contents of further files for a new run folder, by name."""
         return {}
 
     # the loop ----------------------------------------------------------------------------------------
 
     def write_to(self, folder: RunFolder, record: dict[str, Any]) -> Session[M, R]:
-        """Write to `folder`, whose manifest is `record`, from now on."""
+        """Set the folder for metrics and checkpoints, and its manifest `record`."""
         self.folder, self.record = folder, record
         return self
 
@@ -167,7 +167,7 @@ class Session(ABC, Generic[M, R]):
 
     @property
     def elapsed_s(self) -> float:
-        """Total number of seconds of training, after its end."""
+        """Total number of seconds of training, known after its end."""
         return self.seconds_before + self.seconds_here
 
     def train(self, stop: Stop) -> None:
@@ -192,12 +192,12 @@ class Session(ABC, Generic[M, R]):
 
     def _train(self, stop: Stop) -> None:
         self.begin()
-        # A resumed run may have ended, or been stopped early, just before its process was killed: then no epoch is
-        # trained.
+        # A run may have been killed just after its end or early stopping. If it is resumed, no epoch is trained.
+        # So the condition is tested first.
         self.complete = self._is_over()
         while not self.complete and stop.reason is None:
-            # Training never goes beyond an evaluation, so that every scheduled evaluation is of a saved state. It may
-            # take several calls, and a requested stop takes effect between two of them.
+            # Training pauses at each evaluation, so that every scheduled evaluation belongs to a saved state. Reaching
+            # it may take several calls; a requested stop takes effect between two calls.
             next_stop = self.next_stop()
             self.iterate(next_stop)
             if self.epoch >= next_stop:
@@ -209,7 +209,7 @@ class Session(ABC, Generic[M, R]):
             self.finish()
 
     def _is_over(self) -> bool:
-        """Return whether the run ends after this epoch: solved, at its last epoch, or stopped early."""
+        """Return whether the run ends after this epoch: it is solved, complete, or stopped early."""
         if 0 < self.stop_when_solved <= sum(self.accepted) or self.epoch >= self.epochs:
             return True
         if self.epoch == self._reported:  # early stopping follows an evaluation, whose rows are reported
@@ -217,7 +217,7 @@ class Session(ABC, Generic[M, R]):
         return self.given_up is not None
 
     def _leave(self) -> None:
-        """Save the interrupted state, without an evaluation beyond the schedule."""
+        """Save the interrupted state, without an unscheduled evaluation."""
         if self._reported < self.epoch:
             self.report(leaving=True)
         if self._saved < self.epoch:
@@ -243,11 +243,11 @@ class Session(ABC, Generic[M, R]):
             self.folder.write(manifest.NAME, manifest.to_json(ended))
 
     def fail(self, error: BaseException) -> None:
-        """Write the error to the manifest, if the disk still allows it."""
+        """Write the error to the manifest, if the folder can still be written."""
         if self.folder is None:
             return
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        # The manifest has the epoch of the last checkpoint, since later training is lost.
+        # The manifest names the epoch of the last checkpoint, since later training is lost.
         ended = manifest.end(self.record, status, self._saved, f"{type(error).__name__}: {error}")
         with suppress(RunFolderError):
             self.folder.write(manifest.NAME, manifest.to_json(ended))

@@ -10,17 +10,17 @@ from types import FrameType, TracebackType
 from typing import Any
 
 OVER = "the limit of"
-"""First words of the reason if a run ended because its time was over."""
+"""First words of the reason to stop if a run reached its time limit."""
 INSISTENT = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the process if received twice. Others are repeated by the system, SIGXCPU every second."""
+"""Signals that end the process if received twice. The system may repeat others, such as SIGXCPU every second."""
 WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 """Names of the signals that stop a run. Some systems lack the last four."""
 
 
 def watched() -> list[signal.Signals]:
-    """Return the signals that stop a run: those of `WATCHED` that exist here and were not ignored at the start.
+    """Return the signals that stop a run: those in `WATCHED` that exist on this system and are not ignored.
 
-    A shell starts the background jobs of a script with SIGINT ignored, and nohup any command with SIGHUP ignored.
+    Scripts of a shell start background jobs with SIGINT ignored, and nohup starts commands with SIGHUP ignored.
     """
     numbers = [signal.Signals[name] for name in WATCHED if name in signal.Signals.__members__]
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
@@ -30,7 +30,7 @@ class Stop:
     """Request to save and end a run after the current call of the engine. Any thread may make the request."""
 
     def __init__(self, other: Stop | None = None) -> None:
-        """Also take requests of `other`. Requests of this object then end only the training."""
+        """Also accept requests of `other`; then requests of this object do not interrupt evaluations."""
         self._other = other
         self._reason: signal.Signals | str | None = None
 
@@ -41,7 +41,7 @@ class Stop:
 
     @property
     def is_urgent(self) -> bool:
-        """True if a running evaluation is interrupted too; False if only the training should end."""
+        """True if a running evaluation should also be interrupted; False if only training should end."""
         return self.reason is not None if self._other is None else self._other.is_urgent
 
     def ask(self, reason: signal.Signals | str) -> None:
@@ -51,7 +51,7 @@ class Stop:
 
 
 class Deadline(Stop):
-    """Request to stop after a limit of time."""
+    """Request to stop after a time limit."""
 
     def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
         """Start a limit of `seconds`, of which `used` have already passed."""
@@ -69,8 +69,8 @@ class Deadline(Stop):
 class StopSignals(Stop):
     """Context manager whose signal handlers request a stop; `received` is the first signal.
 
-    A second Ctrl-C or SIGTERM ends the process as usual. In Python only the main thread handles signals: in other
-    threads none are received.
+    A second Ctrl-C or SIGTERM ends the process as usual. Python handles signals only in the main thread, so in other
+    threads the manager receives no signal.
     """
 
     def __init__(self) -> None:
@@ -99,5 +99,5 @@ class StopSignals(Stop):
     def _restore(self, numbers: Iterable[signal.Signals]) -> None:
         for number in [each for each in numbers if each in self._handlers]:
             handler = self._handlers.pop(number)
-            # None: a handler that was not set from Python and cannot be restored from Python
+            # None means that the handler was not set from Python, so that Python cannot restore it.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

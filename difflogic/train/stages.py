@@ -1,13 +1,13 @@
 """Stages of a run (smaller grids, the task's own grid, search), and the training that runs them in order.
 
-A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own. A small grid is learned sooner, as
-gradients pass fewer steps and no cell is far from the border. A run may end with a search over the hard circuit.
+A run may begin on a smaller grid with fewer CA steps, and grow to the task's own grid. A small grid is learned sooner,
+since gradients pass fewer steps and no cell is far from the border. A run may end with a search over the hard circuit.
 States, moments, keys and counters pass from stage to stage unchanged, and the stage depends only on the epoch. So a
 resumed run continues as if it had not stopped. Evaluations always use the task's own grid and steps.
 
 Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
-60 and 61 to 100 on smaller grids, 101 to 400 on the task's own, and 401 to 500 of the search. If it is resumed after
-epoch 60, it begins with the second stage.
+60 and 61 to 100 on smaller grids, 101 to 400 on the task's own grid, and 401 to 500 with the search. A run that is
+resumed after epoch 60 begins with the second stage.
 """
 
 from collections.abc import Sequence
@@ -27,19 +27,19 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
-"""Maximum number of bytes of states evaluated at once while a grid grows; one step is always allowed."""
+"""Maximum number of bytes of states in one rollout of an evaluation during growth; one step is always allowed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Range of epochs that train in one way: on a smaller grid, on the task's own, or by the search."""
+    """Range of epochs with one kind of training: on a smaller grid, on the task's own grid, or by the search."""
 
     until: int
     """Last epoch of the stage."""
     jobs: Sequence[Job]
     """Complete task of each model."""
     smaller: Sequence[Job] = ()
-    """Task of each model on the smaller grid of this stage; empty if it trains the complete task."""
+    """Task of each model on the smaller grid of this stage; empty if the stage trains the complete task."""
     searches: bool = False
 
     @property
@@ -48,7 +48,7 @@ class Stage:
         return not self.smaller and not self.searches
 
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
-        """Return the engine's model that trains this stage from these states. Raises DeviceErrors, CheckpointError."""
+        """Return an engine model that trains this stage from `states`. Raises DeviceError, CheckpointError."""
         if self.searches:
             return LocalSearchModel(self.jobs, states, engine.info)
         return engine.open(self.smaller or self.jobs, states, max_memory, self._reserved(engine))
@@ -59,15 +59,15 @@ class Stage:
             engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
 
     def evaluate(self, engine: Engine, model: Model) -> list[Evaluation]:
-        """Evaluate the complete task; only `train_hard_loss` refers to the grid on which this stage trains."""
+        """Evaluate the complete task; only `train_hard_loss` is measured on the grid of this stage."""
         evaluations = model.evaluate()
         if not self.smaller:
             return evaluations
-        # The model of a smaller grid has no buffers for the complete task, so the engine runs a rollout in parts.
+        # The model of a smaller grid has no buffers for the complete task, so the engine runs rollouts in parts.
         return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), evaluations, strict=True)]
 
     def _reserved(self, engine: Engine) -> int:
-        """Return the number of bytes that a model of a smaller grid leaves free to evaluate the complete task."""
+        """Return the bytes of memory that a model of a smaller grid must leave free to evaluate the complete task."""
         if not self.smaller:
             return 0
         job = self.jobs[0]
@@ -76,7 +76,7 @@ class Stage:
 
 
 def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
-    """Return the stages after `epoch`; the last one has no end."""
+    """Return the stages that train epochs after `epoch`; the last stage has no end."""
     grids, begin, remaining = jobs[0].config.growth.until, jobs[0].config.search.begin, []
     end = begin or MOST
     for index, until in enumerate((*grids, end)):
@@ -92,11 +92,11 @@ def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
 
 
 def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluation) -> Evaluation:
-    """Return `evaluation` with the results on the evaluation grids of `job`, whose task has one target."""
+    """Return `evaluation` with results on the evaluation grids of `job`; the task must have one target step."""
     circuit, wrong, wrong_probes = job.circuit.with_logits(state.logits), 0, 0
     for first in range(0, len(job.probes), WORD):
         grids = job.probes[first : first + WORD]
-        # A hard rollout packs WORD grids into the bits of a word, so more at once would only take more memory.
+        # A hard rollout packs WORD grids into the bits of a word; more grids would only take more memory.
         last = _last_state(engine, circuit, grids, job)[..., : job.config.task.loss_channels]
         differs = last != job.targets(grids)
         wrong += int(np.count_nonzero(differs))
@@ -105,12 +105,12 @@ def on_probes(engine: Engine, job: Job, state: TrainState, evaluation: Evaluatio
 
 
 def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], job: Job) -> Floats:
-    """Return the states `[B, H, W, C]` after all steps of a hard rollout, which is run in parts."""
+    """Return the states `[B, H, W, C]` after all steps of a hard rollout in parts."""
     state: npt.ArrayLike = grids
     for done in range(0, job.config.task.steps, _steps_at_once(job)):
         count = min(_steps_at_once(job), job.config.task.steps - done)
         masks = None if job.probe_masks is None else job.probe_masks[done : done + count]
-        # Hard states are 0 or 1, so a rollout that continues from one is the same as one that never stopped.
+        # Hard states are 0 or 1, so rollouts in parts have the same states as a single rollout.
         state = engine.rollout(circuit, state, count, "hard", masks)[-1]
     return np.asarray(state)
 
@@ -124,7 +124,7 @@ class Training:
     """Training of one or more models through all stages, on one engine at a time. Lists have one entry per model."""
 
     def __init__(self, placement: Placement, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
-        """Open the first stage. Raise CheckpointError, or DeviceError if the device cannot hold one of the stages."""
+        """Open the first stage. Raises CheckpointError, or DeviceError if the device lacks memory for a stage."""
         self.epoch = states[0].epoch
         self.engine = placement.engine
         """Engine that currently trains."""
@@ -132,7 +132,7 @@ class Training:
         self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
         self._race: Race | None = None
         self._stage, *self._later = stages(jobs, self.epoch)
-        # If the complete task does not fit into memory, an error in the middle of the run would be too late.
+        # A later stage may need more memory, and an error in the middle of the run would be too late.
         for stage in (self._stage, *self._later) if self._stage.smaller else ():
             stage.check_memory(self.engine, placement.max_memory)
         self._open(states)
@@ -143,15 +143,15 @@ class Training:
         return self._model.info
 
     def ask_race(self) -> Decision | None:
-        """Return the result of the engine benchmark when it has ended, else None. Call this before each `advance`."""
-        # This may switch the engine: the next epoch is then a trial of another engine.
+        """Return the result of the engine benchmark once, after its end, else None. Call this before each `advance`."""
+        # This may switch the engine for the next trial.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
         if decision is not None:
             self._race = None
         return decision
 
     def advance(self, stop: int) -> int:
-        """Train towards epoch `stop`, for one call of the model, and return the last trained epoch."""
+        """Train towards epoch `stop` in one call of the model, and return the last trained epoch."""
         if self.epoch == self._stage.until:
             self._next_stage()
         if self._race is None:
@@ -170,11 +170,11 @@ class Training:
         return metrics
 
     def evaluate(self) -> list[Evaluation]:
-        """Evaluate the hard circuits on the complete task, whatever the stage."""
+        """Evaluate the hard circuits on the complete task in any stage."""
         return self._stage.evaluate(self.engine, self._model)
 
     def states(self) -> list[TrainState]:
-        """Return exact copies of the states."""
+        """Return exact copies of the models' states."""
         return self._model.states()
 
     def close(self) -> None:
@@ -190,14 +190,14 @@ class Training:
         self._open(states)
 
     def _open(self, states: Sequence[TrainState]) -> None:
-        """Open the model of this stage, and the engine benchmark if engines are to be compared."""
+        """Open the model of this stage, and start the engine benchmark if there is another engine to compare."""
         self._model = self._stage.open(self.engine, states, self._placement.max_memory)
         candidate = self._placement.candidate if self._stage.is_complete else None
         self._race = None if candidate is None else Race(self.engine, self._model.info, candidate, self.epoch)
 
     def _train_one(self) -> None:
         """Train one epoch of the engine benchmark."""
-        # Fetching the metrics waits for the epoch: otherwise only the time of queueing its work would be measured.
+        # Fetching the metrics waits for the end of the epoch; without this, only queueing would be measured.
         self._model.train(1)
         self._collect()
         self.epoch += 1
@@ -207,11 +207,11 @@ class Training:
             waiting += metrics
 
     def _switch(self, engine: Engine) -> EngineInfo:
-        """Move the exact states to another engine. If that engine raises an error, nothing is changed."""
+        """Copy the exact states to another engine and use it. If that engine raises an error, nothing changes."""
         self._collect()
-        # The limit is that of the first engine's device.
+        # The memory limit applies to the device of the first engine.
         limit = self._placement.max_memory if engine is self._placement.engine else None
-        # Both models are open for a moment, on different devices, so an error leaves the old one unchanged.
+        # The new model is opened before the old model is closed, so that an error changes nothing.
         model = self._stage.open(engine, self._model.states(), limit)
         self._model.close()
         self._model, self.engine = model, engine

@@ -1,8 +1,8 @@
 """Early stopping: an attempt without progress ends while there is still time for another attempt.
 
-One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of mismatches falls
-to `PROGRESS` times its former minimum. From the epoch `first_look` on, an attempt ends if the epochs since its last
-progress cost as much as all before, or if its soft loss is still above `HOPELESS` times the initial one.
+One rule applies to every kind of training. Progress is a fall of the soft loss of a cell, or of the mismatches of a
+cell, to `PROGRESS` times its former minimum. From epoch `first_look` on, an attempt ends if the epochs since its last
+progress cost as much as all epochs before, or if its soft loss never fell to `HOPELESS` times the initial loss.
 """
 
 import math
@@ -16,19 +16,19 @@ from difflogic.config.schema import Config
 from difflogic.runs.journal import Row
 
 FIRST_LOOK = 0.2
-"""Share of all epochs before which no attempt ends."""
+"""Share of all epochs before which no attempt is stopped early."""
 HOPELESS = 0.3
-"""Share of the initial soft loss above which an attempt ends."""
+"""Share of the initial soft loss above which an attempt is stopped early."""
 PROGRESS = 0.9
-"""Share of the former minimum to which a value must fall to be progress."""
+"""Share of the former minimum to which a loss must fall to count as progress."""
 MEAN_OF = 10
 """Number of epochs over which the soft loss is averaged, since one epoch has few samples."""
 
 
 def first_look(config: Config, epochs: int) -> int:
-    """Return the epoch before which no attempt ends; if the grid grows, the epoch of the first growth.
+    """Return the epoch before which no attempt is stopped early; with growth, the last epoch on the first grid.
 
-    A search that begins early has as many epochs as were trained before it.
+    A search that begins early is tested after as many epochs as were trained before the search.
     """
     begin = config.search.begin
     if config.growth.until:
@@ -41,12 +41,12 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 
     Args:
         rows: Metrics of the attempt's epochs.
-        left: Number of epochs that were left for it and later attempts when it began.
+        left: Number of epochs that were left for this and later attempts when this attempt began.
         epochs: Number of epochs of all attempts.
         config: Configuration of the attempt.
     """
     done, look = len(rows), first_look(config, epochs)
-    # It is too early, or too late for another attempt, which needs `look` epochs.
+    # The attempt is too young, or too few epochs are left for another attempt, which needs `look` epochs.
     if done < look or left <= 2 * look or left - done < look:
         return None
     losses = _mean_losses(rows, config)
@@ -63,7 +63,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 def is_milestone(rows: Sequence[Row], config: Config) -> bool:
     """Return whether the last evaluation is the first after `first_look` epochs, or after 2, 4, 8 ... times as many.
 
-    Then a repair of the few wrong cells of an image is tried, which may take a search minutes.
+    At milestones, repair of an image is tried, since a search may need minutes for the last few wrong cells.
     """
     look = first_look(config, config.epochs)
     before, last = [0, *(row.epoch for row in rows if row.hard_loss is not None)][-2:]
@@ -85,7 +85,7 @@ def last_progress(rows: Sequence[Row], config: Config) -> int:
 
 
 def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]:
-    """Return the mean soft loss of a cell over `MEAN_OF` epochs, from epoch `MEAN_OF` to the search."""
+    """Return the moving average of the soft loss per cell over `MEAN_OF` epochs, up to the search."""
     trained = rows[: config.search.begin or None]
     soft = np.array([row.soft_loss for row in trained]) / _cells(trained, config)
     soft[np.isnan(soft)] = math.inf  # no progress, and larger than everything else
@@ -94,7 +94,7 @@ def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]
 
 
 def _cells(rows: Sequence[Row], config: Config) -> npt.NDArray[np.int64]:
-    """Return the number of cells of the grid of each epoch."""
+    """Return for each row the number of cells of the grid on which its epoch trained."""
     until = config.growth.until
     sizes = np.array([schedule.cells(config, end + 1) for end in (0, *until)])
     return sizes[np.searchsorted(until, [row.epoch for row in rows])]

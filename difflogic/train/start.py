@@ -1,4 +1,4 @@
-"""Initial state of a run: new circuits, the circuit of a source run, or a checkpoint to resume."""
+"""Initial training state of a run: new circuits, the circuit of a source run, or a checkpoint to resume."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,32 +25,32 @@ from difflogic.train.replica import Replica
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Checkpoint from which a run starts, with its members and their metrics so far."""
+    """Checkpoint from which training starts, with its models and their metrics so far."""
 
     checkpoint: Checkpoint[ModelState]
     members: list[Replica]
     notices: tuple[str, ...] = ()
     lender: chosen.Chosen | None = None
-    """Source run of the initial circuit; None for new circuits."""
+    """Source run of the initial circuit; None if there is no source run."""
     best: ModelState | None = None
-    """Best model so far of a resumed run; None if there is none."""
+    """Best model so far of a resumed run; None if there is no usable best model."""
 
 
 def fresh(request: TrainRequest) -> Start:
-    """Return the state at epoch 0: pass-through gates, or logits and wiring of the source run `request.init_from`.
+    """Return the start of a new run: pass-through gates, or logits and wiring of the source run `request.init_from`.
 
     Raises:
         ConfigError: The population is invalid, or no circuit can reach the target.
         LimitError: The population does not fit into memory.
         CheckpointError: The source run cannot be read, or has circuits of a different shape.
-        UsageError, DataError: The configuration needs another `request.starts` or `request.data`.
+        UsageError, DataError: `request.starts` or `request.data` does not match the configuration.
     """
     config, starts, data = request.whole, request.starts, request.data
     if not isinstance(config, Config):
         raise ConfigError("This configuration trains agents: expected one of automata.")
     init_from = None if request.init_from is None else Path(request.init_from)
     configs = populations.configs(config, request.population)
-    # This comes first, as it costs less than making circuits.
+    # The target is tested first, since making circuits takes longer.
     notice = reach.notice(config)
     source = None if init_from is None else chosen.load(init_from)
     circuit = None if source is None else source.circuit
@@ -90,7 +90,7 @@ def _first(
 
 
 def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circuit:
-    """Return the source's circuit for a run that expects this shape. Raises CheckpointError for another shape."""
+    """Return the circuit of the source run if it has the shape of `expected`. Raises CheckpointError otherwise."""
     source = source.chosen if expected.candidates == 1 else source
     for network, layers in expected.logits.items():
         shapes = [list(layer.shape) for layer in layers]
@@ -100,19 +100,19 @@ def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circu
                 f"`init_from` needs a run with a circuit of the same shape: the {network} logits should be "
                 f"{shapes}, those of {path} are {others}."
             )
-    # The wires come with the logits that were trained on them; the boundary is that of the new task.
+    # The wires belong to the trained logits; the boundary is that of the new task.
     return replace(source, periodic=expected.periodic).within(expected.neighbourhood)
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start:
-    """Return the state in the checkpoint `file` of the run in `folder`; `named` is the path from the user.
+    """Return the start of a resumed run from its checkpoint `file`; `named` is the path from the user.
 
-    `config` is that of the run, for a population with the first seed. Raises CheckpointError for an unusable file,
+    `config` is the configuration of the run, with the first seed. Raises CheckpointError for an unusable file,
     ConfigError if `config` belongs to another run, UsageError if the run is already past `config.train.epochs`.
     """
     saved = checkpoint.read(file)
     epochs, first = config.train.epochs, saved.members[0].config
-    # The configurations are compared at the run's earlier number of epochs, the only field that may change.
+    # Only the number of epochs may change, so both configurations are compared with the earlier number.
     if first != config.with_(train={"epochs": first.train.epochs}):
         raise ConfigError(f"The run in {folder.path} has another configuration: only epochs may change on resume.")
     if saved.epoch > epochs:
@@ -122,7 +122,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
     notices = []
     if file.name == checkpoint.PREVIOUS and named.is_dir():
         notices.append(f"{checkpoint.NAME} is missing (a save was interrupted): continuing from {file.name}.")
-    # Rows are written before the checkpoint of their epoch, so a run that was killed may have newer rows.
+    # Rows are written before the checkpoint of their epoch, so rows of a killed run may be newer.
     rows = [of_member[: saved.epoch] for of_member in folder.read_rows(saved.seeds)]
     complete = min(map(len, rows))
     if complete < saved.epoch:
@@ -131,8 +131,8 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
             f"{saved.epoch}: restore metrics.jsonl, or start a new run with `init_from` {files.quoted(folder.path)}."
         )
     if saved.epoch < epochs:
-        # The last epoch is always evaluated. Say the schedule is 1, 10, 20 and the run ended at 12: a run that trains
-        # to 20 without a stop has no evaluation at 12, and neither may this one.
+        # The last epoch is always evaluated. Example: the schedule is 1, 10, 20, and the run ended at 12. A run that
+        # trains to 20 without a stop has no evaluation at 12, so this evaluation is removed.
         every = config.train.eval_interval
         rows = [[r if schedule.is_evaluated(r.epoch, every) else r.unevaluated() for r in own] for own in rows]
     best, notice = _best(folder, saved.epoch)
@@ -144,21 +144,21 @@ def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
-    """Return the best model of a run that resumes after `epoch`, None if it is of a later epoch, and a notice."""
+    """Return the best model of a run that resumes after `epoch`, or None if it is newer or damaged; and a notice."""
     file = folder.path / checkpoint.BEST
     if not file.exists():
         return None, None
     try:
         best = checkpoint.load(file)
     except CheckpointError as error:
-        # The run itself is intact, so a damaged best model is no reason to stop.
+        # The run itself is intact, so a damaged best model does not prevent training.
         return None, f"{file} is left out: the next evaluated circuit becomes the best one. {error}"
-    # A newer best model was saved just before a crash: its epochs and its evaluation are repeated.
+    # A newer best model was saved just before a crash; its epochs and its evaluation are repeated.
     return (best if best.state.epoch <= epoch else None), None
 
 
 def members(saved: Checkpoint[ModelState], rows: Sequence[Sequence[Row]], data: Dataset | None = None) -> list[Replica]:
-    """Return the models of a checkpoint with their metrics so far; `data` are the samples of the run, if any."""
+    """Return the models of a checkpoint with their metrics so far; `data` are the samples of the run or None."""
     return [
         Replica(job.make_job(model.config, model.circuit, data), model.state, list(metrics), model.best)
         for model, metrics in zip(saved.members, rows, strict=True)

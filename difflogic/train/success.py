@@ -1,11 +1,11 @@
 """Success test: whether a circuit is right not only on the evaluation grids by which it is chosen.
 
-A board must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64. An asynchronous
-board must be nearly right on its own grid and on grids of twice and four times the side, whichever cells fire, and no
-cell may stay wrong. A rule must be right on all its boards, a task of samples on all held-out and training samples, an
-image in every pixel. A circuit is chosen only by the evaluation grids (`chosen`), also turned, mirrored and side by
-side, and tested on fresh initial states (`measure`). A proof by three-valued simulation for all initial states of a
-board replaces both.
+A checkerboard must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64. An
+asynchronous checkerboard must be nearly right on its own grid and on grids of twice and four times the side, whichever
+cells fire, and no cell may stay wrong. A rule must be right on all its boards, samples on all held-out and training
+samples, an image in every pixel. A circuit is chosen only by its evaluation grids, also turned, mirrored and side by
+side (`chosen`), and is then tested on fresh initial states (`measure`). A proof by three-valued simulation for all
+initial states of a checkerboard replaces both.
 """
 
 import math
@@ -30,26 +30,26 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.replica import Replica
 
 STARTS = 64
-"""Number of held-out initial states of the success test; no choice depends on them."""
+"""Number of held-out initial states of the success test, on which no choice of a circuit depends."""
 FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 """`fold_in` data of the fresh initial states ("fres") and of their fire masks ("frms")."""
 TIMES = 4
-"""Factor of the training's CA steps: a board must still be right after the product."""
+"""Factor of the CA steps of training after which a board must still be right."""
 LARGE = 64
 """Side of the largest grid on which a board must be right."""
 SCALES = (1, 2, 4)
 """Factors of the sides of the grids on which an asynchronous board must be right."""
 MASK_SEEDS = 3
-"""Number of sequences of fire masks."""
+"""Number of sampled sequences of fire masks in a test."""
 MOST_WRONG = 0.01
-"""Maximum share of wrong cells of an asynchronous board, where some cells always wait for their update. But no cell may
-be wrong for T steps in a row: wrong cells along the border are a smaller share of a larger grid, and would pass."""
+"""Maximum share of wrong cells of an asynchronous board, in which some cells always wait for an update. No cell may be
+wrong for T steps in a row, since otherwise wrong cells along the border of a large grid would pass as a small share."""
 PROMISING = 0.9
-"""Minimum accuracy of an asynchronous board that is tested further."""
+"""Minimum accuracy at which an asynchronous board is tested further."""
 SEARCH_SECONDS = 2.0
 """Maximum time of the search for a wrong initial state, in seconds."""
 CELLS_AT_ONCE = 1 << 15
-"""Maximum number of cells in one rollout, whose states are all stored."""
+"""Maximum number of cells in one rollout, since all of its states are stored."""
 
 
 class SuccessTest:
@@ -59,16 +59,16 @@ class SuccessTest:
         self._engine, self._config = engine, config
 
     def passed(self, member: Replica, evaluation: Evaluation) -> bool:
-        """Return whether a model with this evaluation is chosen, and right on fresh initial states."""
+        """Return whether a model with this evaluation passes: it is chosen, and right on fresh initial states."""
         circuit = member.circuit
         if not self.is_promising(evaluation):
             return False
-        # A proof for all initial states replaces rollouts from some of them.
+        # A proof for all initial states replaces rollouts from some initial states.
         if self.is_proved(circuit):
             return True
         right = self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
         right = right and not self.misses_samples(circuit, member.job)
-        # This is last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
+        # This test is last, since it takes seconds. It finds circuits that fail for one initial state in a thousand.
         return right and not self.has_wrong_start(circuit)
 
     def is_promising(self, evaluation: Evaluation) -> bool:
@@ -78,7 +78,7 @@ class SuccessTest:
 
     @property
     def _is_board(self) -> bool:
-        """True if all initial states can be tested by three-valued simulation."""
+        """True for a synchronous checkerboard, of which three-valued simulation can test all initial states."""
         task = self._config.task
         return task.target == "checkerboard" and task.start == "random" and not self._config.train.asynchronous
 
@@ -101,7 +101,7 @@ class SuccessTest:
         return True
 
     def has_wrong_start(self, circuit: Circuit) -> bool:
-        """Return whether many random grids, or SAT, show that a board is wrong for an initial state on its own grid."""
+        """Return whether random grids or SAT solving find an initial state with a wrong board on its own grid."""
         if not self._is_board:
             return False
         config, netlist = self._config, lean(CellNetlist.of_run(circuit, self._config))
@@ -109,7 +109,7 @@ class SuccessTest:
         return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
 
     def misses_samples(self, circuit: Circuit, task: job.Job) -> bool:
-        """Return whether a training sample is wrong, since a rare case may be in no held-out sample."""
+        """Return whether a training sample is wrong, since rare cases may be missing among the held-out samples."""
         samples = task.data
         if samples is None:
             return False
@@ -123,7 +123,7 @@ class SuccessTest:
         return False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
-        """Return whether to choose this circuit, only by the evaluation grids."""
+        """Return whether to choose a circuit, by its evaluation grids only."""
         config = self._config
         if not self.is_promising(evaluation):
             return False
@@ -142,19 +142,19 @@ class SuccessTest:
         return self.is_right(self._board(circuit, views, [tiled(views, *size) for size in self._larger]))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
-        """Return the mismatches on fresh initial states, or on the evaluation grids if the task samples no states."""
+        """Return the mismatches on fresh initial states, or on evaluation grids for other tasks."""
         config = self._config
         if config.task.start != "random" or not config.task.is_fixed:
             return {"wrong": evaluation.hard_loss}
         height, width = config.task.height, config.task.width
         if config.train.asynchronous:
-            # Each size has equally many cells, so large grids have fewer initial states.
+            # Each size has the same number of cells, so there are fewer initial states on large grids.
             fresh = [self._draw(times * height, times * width, STARTS // times**2) for times in SCALES]
             return self._asynchronous(circuit, fresh, prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM))
         return self._board(circuit, self._draw(height, width), [self._draw(*size) for size in self._larger])
 
     def is_right(self, measured: dict[str, Any]) -> bool:
-        """Return whether a measurement is a success."""
+        """Return whether the result of `measure` passes the success test."""
         if "wrong_shares" in measured:
             shares = np.median(measured["wrong_shares"], axis=1)
             return bool((shares <= MOST_WRONG).all()) and not measured["stay_wrong"]
@@ -163,13 +163,13 @@ class SuccessTest:
     def wrong(
         self, circuit: Circuit, starts: Bits, steps: int, masks: npt.NDArray[Any] | None = None
     ) -> tuple[int, int]:
-        """Return the number of mismatches after `steps` from `starts [B, H, W, C]`, and of those that stay.
+        """Return the number of mismatches after `steps` from `starts [B, H, W, C]`, and the number that last.
 
-        A mismatch stays if it occurs after each of the last T steps, or after all steps if there are fewer.
+        A mismatch lasts if it occurs after each of the last T steps, or after all steps if there are fewer.
         """
         own = self._config.task
         target, total, stay = job.fixed_target(replace(own, height=starts.shape[1], width=starts.shape[2])), 0, 0
-        # A rollout stores all its states, so a large batch and a long rollout are divided into parts.
+        # A rollout stores all its states, so large batches and long rollouts are divided into parts.
         count = max(1, CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2]))
         for first in range(0, len(starts), count):
             states: npt.NDArray[Any] = starts[None, first : first + count].astype(np.float32)
@@ -181,7 +181,7 @@ class SuccessTest:
         return total, stay
 
     def _board(self, circuit: Circuit, starts: Bits, large: Sequence[Bits]) -> dict[str, int]:
-        """Test a board at T and 4T steps, and on large grids at 4T."""
+        """Return the mismatches of a board after T and 4T steps, and on larger grids after 4T."""
         steps = self._config.task.steps
         return {
             "wrong": self.wrong(circuit, starts, steps)[0],
@@ -190,7 +190,7 @@ class SuccessTest:
         }
 
     def _asynchronous(self, circuit: Circuit, starts: Sequence[Bits], key: prng.Key) -> dict[str, Any]:
-        """Return the shares of wrong cells, and the cells that stay wrong, up to the first scale that is not right."""
+        """Return shares of wrong cells and the number of lasting mismatches, up to the first scale that fails."""
         measured: dict[str, Any] = {"wrong_shares": [], "stay_wrong": 0}
         for times, x in zip(SCALES, starts, strict=True):
             # A signal from the border crosses at most one cell per step: four times the side needs 4T steps, doubled
@@ -208,23 +208,23 @@ class SuccessTest:
         return measured
 
     def _draw(self, height: int, width: int, count: int = 0) -> Bits:
-        """Return random initial states of a stream that neither training nor evaluation uses."""
-        # The height is folded in, so that a large grid does not begin like a small one.
+        """Return random initial states from a stream that neither training nor evaluations use."""
+        # The height is folded in, so that large grids do not begin with the values of small grids.
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
         shape = (count or STARTS, height, width, self._config.model.channels)
         return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
-    """Return by size whether a circuit is right on grids of 2 and 4 times the sides, and a board on one more size.
+    """Return by size whether a circuit is right on grids of 2 and 4 times the sides; boards have one further size.
 
-    None means not proved. No size is returned if the task has no other, or if cells fire at random from one state.
+    None means not proved. Empty if the task has only one size, or if cells fire at random from one initial state.
     """
     task = config.task
     if not knows_larger_grids(task) or (config.train.asynchronous and not job.is_of_every_start(config)):
         return {}
-    # A board repeats every four cells from the top left, so that a circuit that grows it from another corner is only
-    # right if the sides are multiples of four. A line has one row on every grid.
+    # A board repeats every four cells from the top left. A circuit that grows it from another corner is only right if
+    # the sides are multiples of four, so one further size is tested. A line has one row on every grid.
     sizes = [(times * task.height if task.height > 1 else 1, times * task.width) for times in SCALES[1:]]
     if task.target == "checkerboard":
         sizes.append((task.height + (task.height > 1), task.width + 2))
@@ -233,7 +233,7 @@ def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | Non
 
 
 def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
-    """Return whether the circuit shows the target on a grid of this size; None if no proof is found for either."""
+    """Return whether the circuit is right on a grid of this size; None if neither answer is proved."""
     config = resized(config, height, width)
     target, start = job.fixed_target(config.task), job.start(config)
     if start is None:
@@ -243,21 +243,21 @@ def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) 
 
 
 def turned(probes: Bits) -> Bits:
-    """Return the grids with all turned and mirrored copies of the same shape."""
-    # A board has no up or down, so that its circuit must work on turned grids as well.
+    """Return the grids and their rotated and mirrored copies of the same shape."""
+    # A circuit for a board must also work on rotated and mirrored initial states.
     turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
     views = [*turns, *(np.flip(turn, axis=2) for turn in turns)]
     return np.concatenate([view for view in views if view.shape == probes.shape])
 
 
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
-    """Return the grids side by side, as grids of `high` x `wide` cells; grids that do not fill one are left out.
+    """Join grids side by side to larger grids of `high` x `wide` cells, without the grids that are left over.
 
-    If there are too few to fill one, they are repeated. The result is never smaller than one of the grids.
+    If there are too few grids to fill one larger grid, grids are repeated. A result is at least as large as a grid.
     """
     height, width = probes.shape[1:3]
     down, across = max(1, high // height), max(1, wide // width)
     count = max(1, len(probes) // (down * across))
-    # Sixteen initial states of 16x16 side by side are one of 64x64.
+    # Example: sixteen initial states of 16x16 cells become one of 64x64 cells.
     boards = np.resize(probes, (count, down, across, *probes.shape[1:]))
     return boards.swapaxes(2, 3).reshape(len(boards), down * height, across * width, -1)

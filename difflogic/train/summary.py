@@ -1,6 +1,6 @@
-"""Text of a run's result: the last lines of a command, the details of summary.txt, and advice for unsolved runs.
+"""Texts about results: the last lines of a command, the details in summary.txt, and advice for unsolved runs.
 
-A summary begins with the result. A command prints the lines before `Details:`.
+A summary begins with the result. Commands print the lines before `Details:`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
 DETAILS = "\nDetails:\n"
 RIGHT = {True: "right", False: "wrong", None: "not decided"}
 NEARLY = 0.05
-"""Maximum share of wrong cells for which `harden --search` is recommended."""
+"""Maximum share of wrong cells at which `harden --search` is recommended."""
 
 
 def brief(summary: str) -> str:
@@ -50,7 +50,7 @@ def of_run(
     config: Config, members: Sequence[Replica], engine: EngineInfo, epochs: int, seconds: float,
     best: ModelState | None, finishing: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """Return the summary of a run of automata, of one model or a population.
+    """Return the summary of a run of automata.
 
     Args:
         config: Configuration of the run.
@@ -59,7 +59,7 @@ def of_run(
         epochs: Number of epochs that this process trained.
         seconds: Time that these epochs took.
         best: Best model; None before the first evaluation.
-        finishing: Lines about the changes that the finishing passes made to `best`.
+        finishing: Lines about changes of `best` by the finishing passes.
     """
     lines, count = [_result(config, members, best)], len(members)
     if best is not None:
@@ -86,9 +86,9 @@ def of_run(
 
 
 def certainty(config: Config, circuit: Circuit, wrong: int | None) -> tuple[list[str], list[str]]:
-    """Return lines about the proof for all initial states of a board, and about sizes on which the circuit is right.
+    """Return a line about the proof for all initial states, and a line about the sizes on which the circuit is right.
 
-    Each list has one line, or is empty if nothing is proved or the task has only one size.
+    The first list is empty if nothing is proved, the second if the task has only one size.
     """
     netlist = lean(CellNetlist.of_run(circuit, config))
     return _initial_states(config, netlist), _sizes(config, netlist) if wrong == 0 else []
@@ -104,7 +104,7 @@ def of_agents(
         config: Configuration of the run.
         members: Agents after their last step.
         best: Best agent.
-        steps: Number of environment steps, or of rows of a table.
+        steps: Number of environment steps; for a classifier, rows seen.
         seconds: Time that these steps took.
         baselines: Scores of agents that do not learn; None if the run has not ended.
         netlist: Hard circuit of the best agent; None for an agent without one.
@@ -138,13 +138,13 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
         best: Summary of the best attempt.
         number: Number of the best attempt, from 1.
         attempts: The attempts in order.
-        until: End of training until solved: `solved` or `not solved within 60 s`; None for other training.
+        until: Result of training until solved, `solved` or `not solved within 60 s`; None for other training.
     """
     short, _, details = best.rstrip().partition(DETAILS)
     verdict, *lines = short.rstrip().splitlines()
     if until is not None:
         result = verdict.rpartition("olved: ")[2].rstrip(".")
-        # The success test may differ from the evaluation of the summary, as for asynchronous boards.
+        # The success test may differ from the evaluation in the summary, for example for asynchronous boards.
         but = ", but not in the success test" if until != "solved" and verdict.startswith("Solved: ") else ""
         but = "; the success test is passed" if until == "solved" and verdict.startswith("Not solved: ") else but
         verdict = f"{until.capitalize()}, attempt {number}: {result}{but}."
@@ -153,20 +153,20 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
 
 
 def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]:
-    """Return a heading and a line for each thing to try next; no lines if the run is solved or was interrupted.
+    """Return a heading and a line for each next step to try; empty if the run is solved or was interrupted.
 
     Args:
         run: The run.
         restarted: True if the run is the best of several attempts.
-        build: Command that makes a circuit for the task without training; None if no command can.
+        build: Command that makes a circuit for the task without training; None if there is no such command.
     """
     if run.solved or not run.complete or run.wrong is None:
         return []
-    # A search has no soft loss that could fall, and an attempt that was stopped early is not continued.
+    # A search has no soft loss that could fall, and attempts that were stopped early are not resumed.
     falls = run.path is not None and not run.config.search.begin and run.given_up is None
     falls = falls and len(run.metrics) < 2 * stalled.last_progress(run.metrics, run.config)
     steps, longer = [], 2 * run.config.train.epochs
-    # A search tests only on the evaluation grids, which are the held-out samples if the task has samples.
+    # A search optimises on the evaluation grids, which are the held-out samples if the task has samples.
     if run.config.task.target != "data" and run.path is not None and run.wrong <= NEARLY * run.member.job.values:
         effect = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
         steps.append(f"difflogic harden {quoted(run.path)} --search: {effect}")
@@ -188,7 +188,7 @@ def _gates(netlist: CellNetlist | FunctionNetlist) -> str:
 
 
 def _result(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
-    """Return a sentence on whether the best circuit is right on its evaluation grids."""
+    """Return a sentence about the best circuit on its evaluation grids."""
     grids, last, count = job.judges(config), last_evaluated(members[0].metrics), len(members)
     if best is None or last is None:
         return f"Not evaluated yet on {grids}."
@@ -203,7 +203,7 @@ def _result(config: Config, members: Sequence[Replica], best: ModelState | None)
 
 
 def _rates(members: Sequence[Replica]) -> list[str]:
-    """Return lines with the number of solved models, the epochs, and the models that were solved only for a time."""
+    """Return lines about solved models, their epochs, and models that were solved only temporarily."""
     if last_evaluated(members[0].metrics) is None:
         return []
     lines, count = [], len(members)
@@ -226,10 +226,10 @@ def _rates(members: Sequence[Replica]) -> list[str]:
 def _losses(config: Config, members: Sequence[Replica], best: ModelState | None) -> list[str]:
     lines, is_one = [], len(members) == 1
     soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
-    # The soft loss of an epoch before a search does not describe the circuit that the search found.
+    # The soft loss before a search does not describe the circuit that the search found.
     if soft and not 0 < config.search.begin < members[0].state.epoch:
         lines.append(line("Soft loss", _spread(soft, "{:.4f}")))
-    # For one model the best circuit is reported, for a population the last circuits are compared.
+    # A run of one model reports its best circuit; a population compares the last circuits.
     end = best.state.epoch if is_one and best is not None else None
     rows = [row for member in members if (row := last_evaluated(member.metrics[:end])) is not None]
     if rows:
@@ -244,15 +244,15 @@ def _losses(config: Config, members: Sequence[Replica], best: ModelState | None)
 
 
 def _spread(values: Sequence[float], form: str, best: Callable[[Sequence[float]], float] = min) -> str:
-    """Return a text with the value of one model, or the best and the median of several."""
+    """Return a text with the value of one model, or with the best value and the median of several models."""
     text = form.format(best(values))
     return text if len(values) == 1 else f"{text} at best, {form.format(statistics.median(values))} in the median"
 
 
 def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
-    """Return a line about what three-valued simulation proves for all initial states of a board."""
+    """Return a line about all initial states of a board if three-valued simulation proves something."""
     task = config.task
-    # Known values spread by one cell per step, so a proof on a large grid would delay the end of training by minutes.
+    # Known values spread one cell per step, so a proof on a large grid would delay the end of training by minutes.
     if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
         return []
     proof = prove_every_start(netlist, job.fixed_target(task), task.steps, seconds=None)
@@ -263,10 +263,10 @@ def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
 
 
 def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
-    """Return a line with other sizes of the grid and whether the circuit is right; no line if the task has one size."""
+    """Return a line with other grid sizes and whether the circuit is right; empty if the task has only one size."""
     task = config.task
     if task.target == "rule" and task.start == "boards" and task.steps == 1 and not config.train.asynchronous:
-        # A cell only reads its neighbourhood, and a 3x3 board is one, so all boards cover all neighbourhoods.
+        # A cell only reads its neighbourhood, which is a 3x3 board, so all boards cover all neighbourhoods.
         return [line("Other sizes", "all, since all 512 neighbourhoods are right")]
     if task.target == "picture" and task.start == "zeros":
         return [line("Other sizes", "none: the image is placed by the border of this one")]
@@ -293,13 +293,13 @@ def _result_of_agents(config: PolicyConfig, best: Member, count: int, has_ended:
 
 
 def _lower_bound(best: Member) -> float:
-    """Return the mean return less two standard errors."""
+    """Return the mean return minus two standard errors."""
     score = best.score
     return math.inf if score is None else score.mean - 2 * score.spread / math.sqrt(len(score.returns))
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:
-    """Return lines with options for training again from the beginning."""
+    """Return lines with options to change for training from the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed")

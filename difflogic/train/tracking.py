@@ -4,9 +4,9 @@
         Trainer(config, engine).run(out=folder, observer=observer)
 
 Each tracker receives the configuration, the losses, accuracies and unconverged gates of every row, and at the end the
-summary, the rollout, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small;
-TensorBoard itself, with its server, is only needed to view them. If a tracker fails, this is reported once, and
-training continues without it.
+summary, the rollout, the curves and the circuit. The small package tensorboardX writes the files of TensorBoard, which
+is only needed to view these files. If a tracker fails, a warning is reported once, and training continues without the
+tracker.
 """
 
 import dataclasses
@@ -32,16 +32,16 @@ FILES = (
     *("config.toml", "circuit.json", "summary.txt", "metrics.csv"),
     *("loss.png", "returns.png", "accuracy.png", "rollout.gif"),
 )
-"""Names of the files of a run folder that a tracker stores, if they exist."""
+"""Names of files that a tracker stores, if they exist in the run folder."""
 UNTRACKED = ("epoch", "skipped", "iteration", "steps")
 """Names of the fields of a row that are not tracked as curves."""
 
 
 class Tracker(ABC):
-    """Base of the three trackers."""
+    """Base class of the trackers."""
 
     errors: tuple[type[Exception], ...] = (OSError,)
-    """Errors that the tracker raises if its service cannot be reached."""
+    """Types of errors that the tracker raises if its service cannot be reached."""
 
     @abstractmethod
     def begin(self, name: str, config: Mapping[str, Any]) -> None:
@@ -49,7 +49,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
-        """Log the numbers of an epoch."""
+        """Log the values of an epoch."""
 
     @abstractmethod
     def save(self, file: Path) -> None:
@@ -82,7 +82,7 @@ class TensorBoard(Tracker):
 
             with Image.open(file) as image:
                 frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
-            # A recording would need another package, so its first and last frames are shown side by side.
+            # A recording would need another package, so the image shows its first and last frames side by side.
             shown = frames[0] if len(frames) == 1 else np.concatenate([frames[0], frames[-1]], axis=1)
             self._writer.add_image(file.stem, shown, dataformats="HWC")
         elif file.suffix == ".txt":
@@ -96,7 +96,7 @@ class MLflow(Tracker):
     """Tracker for the experiment `difflogic` in the store at `uri`: a server, or a local folder or database."""
 
     def __init__(self, uri: str) -> None:
-        # By default its client retries for minutes, while training waits.
+        # By default the client of MLflow retries for minutes, while training waits.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
         from mlflow.entities import Metric
@@ -127,7 +127,7 @@ class MLflow(Tracker):
 
 
 class WandB(Tracker):
-    """Tracker for a project of Weights & Biases, which `WANDB_MODE=offline` stores in the folder `wandb`."""
+    """Tracker for a project of Weights & Biases; with `WANDB_MODE=offline`, it writes to the folder `wandb`."""
 
     def __init__(self, project: str) -> None:
         import wandb
@@ -154,7 +154,7 @@ class WandB(Tracker):
 
 
 TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
-"""Trackers by the word before the colon of `--track`, which is also the name of the extra."""
+"""Trackers by the word before the colon of `--track`, which is also the extra with the packages."""
 
 
 def opened(place: str) -> Tracker:
@@ -169,7 +169,7 @@ def opened(place: str) -> Tracker:
 
 
 class Tracking(Observer):
-    """Observer that passes reports to trackers; for a population, the best and the median loss."""
+    """Observer that passes reports to trackers; for a population, it passes the best and the median loss."""
 
     def __init__(self, trackers: Mapping[str, Tracker], warn: Callable[[str], None]) -> None:
         self._trackers, self._warn = dict(trackers), warn
@@ -196,7 +196,7 @@ class Tracking(Observer):
         self._log(best.steps, {key: value for key, value in vars(best).items() if key not in UNTRACKED})
 
     def close(self) -> None:
-        """End the last run in the trackers, and save the files of its folder there."""
+        """Save the files of the last run's folder in the trackers, and end the run there."""
         if self._begun is None:
             return
         folder, self._begun = self._begun.path, None
@@ -220,7 +220,7 @@ class Tracking(Observer):
 
 @contextmanager
 def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
-    """Open an observer for values of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
+    """Yield an observer for values of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
     tracking = Tracking({place: opened(place) for place in places}, warn)
     try:
         yield tracking
@@ -229,7 +229,7 @@ def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterat
 
 
 class Several(Observer):
-    """Observer that passes all calls to several observers, with the `log_interval` of the first."""
+    """Observer that passes all calls to several observers, with the `log_interval` of the first observer."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers

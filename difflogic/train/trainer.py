@@ -3,7 +3,7 @@
     run = Trainer(presets.checkerboard(small=True), open_engine("auto")).run(epochs=100, out=Path("runs/first"))
     run.solved, run.metrics[-1].soft_loss, run.circuit
 
-With `population=64` it trains 64 seeds at once: `run` then describes the best model, `run.members` are all models.
+With `population=64` it trains 64 seeds in parallel: `run` describes the best model, and `run.members` are all models.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from difflogic.train.signals import StopSignals
 
 R = TypeVar("R", bound=EndedRun[Any])
 OF_A_RUN = ("population", "stop_when_solved", "init_from", "starts", "data", "decide")
-"""Names of the fields of a request that `Trainer.run` takes."""
+"""Names of the fields of a request that `Trainer.run` accepts."""
 OF_A_NEW_RUN = ("init_from", "starts", "data", "population")
-"""Names in `OF_A_RUN` that a resumed run does not take."""
+"""Names in `OF_A_RUN` that a resumed run does not accept."""
 
 
 class Trainer(Generic[R]):
-    """Trainer of one configuration, of automata or agents, on one device.
+    """Trainer of one configuration of automata or agents on one device.
 
     A custom task in Python is trained with its default configuration.
 
@@ -75,7 +75,7 @@ class Trainer(Generic[R]):
         if not isinstance(what, (Config, PolicyConfig, TrainRequest)):
             self._own = registered.given(what)
             what = self._own.config()
-        # If only a configuration is given, a resumed run is trained by its saved request.
+        # With only a configuration, a resumed run uses its saved request.
         self._is_bare = not isinstance(what, TrainRequest)
         self.request = what if isinstance(what, TrainRequest) else TrainRequest(config=what)
         if self.request.config is None:
@@ -94,7 +94,7 @@ class Trainer(Generic[R]):
         rules: Rules | None = None,
         **fields: Any,
     ) -> R:
-        """Train until a total number of epochs is done.
+        """Train until the run has a total number of epochs.
 
         Args:
             epochs: The total number of epochs, or of environment steps for agents, including those before `resume`.
@@ -112,7 +112,7 @@ class Trainer(Generic[R]):
             The run with its best circuit and its last state, even if it was interrupted.
 
         Raises:
-            UsageError: The arguments contradict each other, or (ConfigError) the configuration.
+            UsageError, ConfigError: The arguments contradict each other, or the configuration.
             CheckpointError, RunFolderError: A file cannot be read or written, or the folder is in use.
             DeviceError: The engine cannot do it.
         """
@@ -137,7 +137,7 @@ class Trainer(Generic[R]):
             opened = self._resumed(request, Path(resume), observer, rules)
         else:
             opened = self._new(request, None if out is None else Path(out), observer, rules)
-        # Signals are watched before the engine opens its model, which may take long, so that no Ctrl-C is lost.
+        # Signals are watched before the engine opens its model, since opening may take long and no Ctrl-C may be lost.
         with StopSignals() if observer.stop is None else nullcontext(observer.stop) as stop, opened as session:
             try:
                 session.train(stop)
@@ -152,7 +152,7 @@ class Trainer(Generic[R]):
     ) -> Iterator[Session[Any, R]]:
         if out is not None:
             folders.check_new(out)
-        # All errors of a request, including those of the device, are raised before the folder is made.
+        # All errors of a request, including errors of the device, are raised before the folder is created.
         with closing(self._fresh(request, observer, rules)) as session:
             if out is None:
                 yield session
@@ -190,8 +190,8 @@ class Trainer(Generic[R]):
     ) -> Iterator[Session[Any, R]]:
         config, (folder, file) = request.whole, RunFolder.reopen(path)
         with closing(folder), closing(self._continued(request, folder, file, path, observer, rules)) as session:
-            # Files change only after the engine has accepted the run. Now the named checkpoint becomes the run's last,
-            # and newer ones are deleted.
+            # Files change only after the engine has accepted the run. The named checkpoint becomes the last one of the
+            # run, and newer checkpoints are deleted.
             folder.promote(file)
             if isinstance(session, Automata) and session.best is None:
                 folder.drop_best()
@@ -200,7 +200,7 @@ class Trainer(Generic[R]):
             engines = [manifest.last_engine(earlier), self.placement.engine.info]
             before, now = (None if engine is None else describe_engine(engine) for engine in engines)
             if before not in (None, now):
-                # Two engines, or two drivers, round differently: the state is the same, but not what follows from it.
+                # Engines and drivers round differently: the state is the same, but later states may differ.
                 observer.noticed(
                     f"The run was on {before} and goes on on {now}: from the same state, but not with bit for bit the "
                     "same numbers."
