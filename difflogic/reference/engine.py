@@ -64,7 +64,7 @@ class ReferenceEngine:
         return ReferenceFunction(self.dtype, circuit, grid, steps, hard, every_state)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
-        """Return the soft loss alone, in a fraction of the time and memory of `loss_and_gradients`."""
+        """Return only the soft loss, in a fraction of the time and memory of `loss_and_gradients`."""
         return float(soft_losses(*self._work(circuit, batch)).sum(dtype=np.float64))
 
     def train_step(
@@ -87,7 +87,7 @@ class ReferenceEngine:
         return spec, logits, cells_last(checked.x), cells_last(checked.targets)
 
     def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
-        """Compute the loss and its flat gradients, and commit them to the control block."""
+        """Compute the loss and its gradients `[P, 16]`, and update the control block by `commit`."""
         done = soft_gradients(*self._work(circuit, batch), control)
         history = np.empty((1, 2), dtype=self.dtype)
         commit(done.loss_partials, control, history)

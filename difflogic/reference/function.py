@@ -55,11 +55,11 @@ class ReferenceFunction(CircuitFunction):
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
         spec = self._spec
-        if self.hard:  # what `forward` has left are the nodes of the hard circuit
+        if self.hard:  # the stored nodes are those of the hard circuit
             run_steps(spec, self._soft, self._start, self._nodes)
         d_states = d_y.swapaxes(1, 2)
         d_patches = self._rows(d_states[-1])
-        control = np.zeros(c.WORDS, dtype=np.uint32)  # its flag, that something is not finite, is for training
+        control = np.zeros(c.WORDS, dtype=np.uint32)  # only training reads its flag NONFINITE
         gradients = pull_back(spec, self._soft, self._logits, self._nodes, d_states[:-1], d_patches, control)
         if spec.layout.patch == 1:
             return gradients, d_patches[0].T
@@ -68,7 +68,7 @@ class ReferenceFunction(CircuitFunction):
         return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
-        """Return two rows of adjoints, the last state's in the row that the first backward step reads."""
+        """Return `d_patches` for `pull_back`, with the last state's adjoint in the array that the first step reads."""
         shape = self._shape
         if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]

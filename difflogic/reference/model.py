@@ -73,7 +73,7 @@ class ReferenceModel:
         self._step(done.gradients)
         if self._pool is not None and not self._job.config.pool.starts:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
-            with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
+            with np.errstate(over="ignore", invalid="ignore"):  # the values of a skipped epoch
                 sample_losses(shape, last, self._targets[-1], losses)
             resets = self._job.config.pool.reset
             write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
@@ -81,14 +81,14 @@ class ReferenceModel:
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _step(self, gradients: Array) -> None:
-        """Run a step of AdamW. Candidates have one number each, even if gates are input-wise."""
+        """Do a step of AdamW. Even if gates are input-wise, candidates have separate logits."""
         gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
         arrays = gradients, self._logits, self._mu, self._nu
         adamw(self._hyper, self._control, *(each[:gates] for each in arrays))
         adamw(plain, self._control, *(each[gates:] for each in arrays))
 
     def _draw_starts(self) -> None:
-        """Sample this epoch's initial states, from pool or samples if any, and targets that depend on them."""
+        """Sample this epoch's initial states, from the sample pool or data set if any, and set dependent targets."""
         shape, control, job = self._shape, self._control, self._job
         # With a pool, new initial states are stored: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
@@ -127,7 +127,7 @@ class ReferenceModel:
         return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:
-        """Return the initial states, `[B, H, W, C]`."""
+        """Return the initial states of the batch, `[B, H, W, C]`."""
         shape = self._shape
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
@@ -150,9 +150,9 @@ class ReferenceModel:
         return [judged]
 
     def _count_wrong(self, grids: Array, targets: Array, corners: Array | None, key: prng.Key) -> Array:
-        """Return `[groups, 2]`: the number of mismatches after a hard rollout, and the bits of the samples with any.
+        """Return `[groups, 2]`: the number of mismatches after a hard rollout, and a bit for each sample with any.
 
-        `targets [J, B, H, W, loss_channels]`.
+        `targets` are `[J, B, H, W, loss_channels]`.
         """
         shape, fire = self._shape, self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)

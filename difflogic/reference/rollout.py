@@ -1,4 +1,4 @@
-"""Complete rollouts from the single-step kernels."""
+"""Complete rollouts and backward passes, composed of the kernels of single steps."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -40,13 +40,13 @@ class RolloutSpec:
     corners: Array | None = None
     """Corners of damage squares `[D, B, 2]`, see `damage`; None without damage steps."""
     hardened: Parameters | None = None
-    """Parameters if some gates are hard or stuck in this epoch, see `harden`; None: those of the logits."""
+    """Parameters if some gates are hard or stuck in this epoch, see `harden`; None if they follow from the logits."""
     faults: Faults | None = None
     """Faults of states, see `faults`."""
 
     @property
     def squares(self) -> Array:
-        """Corners, for rollouts with damage."""
+        """Corners of the damage squares. Raises DataError if there are none."""
         if self.corners is None:
             raise DataError("This task damages its grids, and nothing says where: give corners.")
         return self.corners
@@ -127,7 +127,7 @@ class SoftPass:
 
 @np.errstate(over="ignore", invalid="ignore")
 def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
-    """Run back-propagation through time.
+    """Compute loss and gradients by back-propagation through time.
 
     Losses and gradients may be infinite or NaN, which `commit` handles, so NumPy's warnings are off.
     """
@@ -151,7 +151,7 @@ def pull_back(
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """Return the gradients `[P, 16]` for the last state's adjoint, in `d_patches[T % 2]`, and `d_judged`.
+    """Return the gradients `[P, 16]` for the last state's adjoint, in `d_patches[T % 2]`, and the adjoints `d_judged`.
 
     Steps use the two rows of `d_patches` alternately, so `d_patches[0]` ends as the initial state's adjoint.
     `nodes [T, N, cells]` are those of the forward pass.

@@ -1,1 +1,1 @@
-"""Kernels in NumPy, one file per shader, with the same stem."""
+"""Kernels in NumPy, one file per shader in `shaders/`, with the same stem."""

@@ -1,4 +1,4 @@
-"""Element-wise clip, then AdamW at the epoch's learning rate. Reference of `adamw.wgsl`.
+"""Clip gradients element by element, then update the logits by AdamW. Reference of `adamw.wgsl`.
 
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """
@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 def power(base: Any, exponent: int) -> Any:
-    """Compute `base ** exponent` by squaring in the base's own precision: the same bits as on the GPU."""
+    """Return `base ** exponent` by repeated squaring in the precision of `base`: the same bits as on the GPU."""
     result = type(base)(1)
     while exponent:
         if exponent & 1:
@@ -24,7 +24,7 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """Return the learning rate of an epoch, counted from 1, in precision `real`, between `lr` and `lr_end * lr`."""
+    """Return the learning rate of an epoch, between `lr` and `lr_end * lr`, as `real`; the first epoch is number 1."""
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))
@@ -33,15 +33,15 @@ def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any
 def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
     """Update logits, mu, nu `[G, 16]` in place, unless the control block flags a non-finite value.
 
-    For input-wise gates, only the first four of `mu` and `nu` are used, as moments of their four numbers.
+    For input-wise gates, only the first four columns of `mu` and `nu` are used: the moments of a gate's four numbers.
     """
     if control[c.NONFINITE]:
         return
     real = logits.dtype.type
     step = int(control[c.STEP])
     beta1, beta2 = real(hyper.beta1), real(hyper.beta2)
-    # A logit is a sum of numbers, so a number's gradient is that of all logits whose sum it is in, and a step on the
-    # numbers moves every logit by the same sums.
+    # The logits of an input-wise gate are sums of four numbers. So a number's gradient is a sum over logits, and a step
+    # of the numbers changes each logit by the same sums.
     sums = INPUT_WISE.astype(real) if hyper.input_wise else np.eye(logits.shape[1], dtype=real)
     clipped = np.clip(gradients @ sums, -real(hyper.clip), real(hyper.clip))
     mu, nu = mu[:, : sums.shape[1]], nu[:, : sums.shape[1]]

@@ -1,4 +1,4 @@
-"""logits -> probs -> coefficients, and the hard gate of every soft one. Reference of `coefficients.wgsl`."""
+"""Coefficients of soft gates, and the most probable function of each gate. Reference of `coefficients.wgsl`."""
 
 from typing import NamedTuple
 
@@ -10,13 +10,13 @@ from difflogic.engine.shape import Array
 
 def softmax(logits: Array) -> Array:
     """Return the softmax of logits `[..., 16]`."""
-    # Less the largest, so that the largest exponential is 1: none overflows, and the sum is at least 1.
+    # Minus the largest logit, so that the largest exponential is 1: none overflows, and the sum is at least 1.
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
 class Parameters(NamedTuple):
-    """Parameters of the gates in a pass."""
+    """Coefficients of the gates and shares of the candidates in a forward or backward pass."""
 
     coefficients: Array
     """Coefficients `c0, ca, cb, cab` of each gate, `[G, 4]`."""
@@ -27,7 +27,7 @@ class Parameters(NamedTuple):
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
     """Compute from logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
 
-    Ties go to the lowest id, as in the notebook.
+    Of equal logits, the one with the lowest id counts, as in the paper's notebook.
     """
     coefficients[:] = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     gate_ids[:] = logits.argmax(axis=-1)

@@ -1,4 +1,4 @@
-"""End of the gradient computation: decide whether the step counts. Reference of `commit.wgsl`."""
+"""End the gradient computation: decide whether the optimiser makes a step. Reference of `commit.wgsl`."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from difflogic.engine.shape import Array
 def commit(loss_partials: Array, control: Array, history: Array) -> None:
     """Write (loss, skipped) into `history [ring, 2]`, count the epoch, and advance both key chains.
 
-    A loss that is not finite sets the flag. A flagged epoch takes no optimiser step: `STEP` and all that AdamW updates
-    stay the same.
+    A loss that is not finite sets NONFINITE. If that is set, the optimiser makes no step: `STEP` and all that AdamW
+    updates stay the same.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         loss = loss_partials.sum()

@@ -1,4 +1,4 @@
-"""No adjoint reaches a zeroed cell. Reference of `d_damage.wgsl`."""
+"""Clear the adjoints of damaged cells. Reference of `d_damage.wgsl`."""
 
 from difflogic.core.wiring import PATCH
 from difflogic.engine.shape import Array, Shape
@@ -7,7 +7,7 @@ from difflogic.reference.kernels.grid import shifted
 
 
 def d_damage(shape: Shape, mark: int, corners: Array, d_patches: Array) -> None:
-    """Clear the adjoints of zeroed cells in `d_patches [9*C, cells]`; `corners [D, B, 2]`."""
+    """Clear the adjoints of damaged cells in `d_patches [9*C, cells]`; `corners [D, B, 2]`."""
     zeroed = squares(shape, corners[mark]).reshape(-1)
     # The adjoint at `f` of a patch belongs to the cell there, and the derivative of a constant is 0.
     for f in range(PATCH):

@@ -1,4 +1,4 @@
-"""The adjoint of a bit that flips changes its sign, none reaches a cell that is stuck. Reference of `d_faults.wgsl`."""
+"""Apply faults to adjoints: flips change the sign, stuck cells clear the adjoint. Reference of `d_faults.wgsl`."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from difflogic.reference.kernels.grid import shifted
 
 
 def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_patches: Array) -> None:
-    """Multiply the adjoints of faulty cells at step `mark` in `d_patches [9*C, cells]`."""
+    """Multiply adjoints of step `mark` in `d_patches [9*C, cells]`: by -1 for flipped bits, by 0 for stuck cells."""
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
     factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_patches.dtype)
     # Adjoints of a cell are stored at its neighbours, as in `d_damage`: each factor is shifted to them.

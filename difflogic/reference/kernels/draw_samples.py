@@ -1,4 +1,4 @@
-"""Sample a batch of a task in data: initial states and targets. Reference of `draw_samples.wgsl`."""
+"""Sample a batch from a data set: initial states and targets. Reference of `draw_samples.wgsl`."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def draw_samples(shape: Shape, control: Array, x: Array, y: Array, state: Array, targets: Array) -> None:
-    """Write the first channels of `state [C, cells]` from `x [N, H, W, C_in]`; the others stay the same.
+    """Copy `x [N, H, W, C_in]` to the first channels of `state [C, cells]`; the other channels stay the same.
 
     `targets [J, loss_channels, cells]` come from the codes `y [N, J, H, W, loss_channels]`. The epoch's data subkey
     selects the samples.

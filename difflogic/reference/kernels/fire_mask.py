@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> None:
-    """Sample `masks [T, H*W]` by the epoch's training subkey."""
+    """Sample `masks [T, H*W]` with the epoch's training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
     masks[:] = events.draw_masks(key, shape.steps, (shape.cells_per_grid,), fire_rate)[1]

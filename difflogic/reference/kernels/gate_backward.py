@@ -24,11 +24,11 @@ def gate_backward(
 ) -> None:
     """Compute `d_patches` of step `at` from `d_next [9*C, cells]` of step `at+1`, and add moments to `partials`.
 
-    For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
-    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, which get
-    `share_j * d_a`, their `sum d_a * candidate_j` follow, then those of b: `[I, 4 + 2k]`. `kept [N, cells]` are the
-    step's nodes, `values [slot_count, cells]` holds what instances send to the nodes they read. Without perception
-    `d_next` is `[outputs, cells]` and `d_patches` `[C, cells]`.
+    With the adjoint `d` of a gate, `d_a = d*(ca + cab*b)` and `d_b = d*(cb + cab*a)`. The moments of an instance are
+    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, each receives
+    `share_j * d_a`, and the sums `d_a * candidate_j` follow, then those of b: `partials [I, 4 + 2k]`. `kept [N, cells]`
+    are the step's nodes, `values [slot_count, cells]` the adjoints that instances pass to the nodes they read. Without
+    perception `d_next` is `[outputs, cells]` and `d_patches` `[C, cells]`.
     """
     d_state = gather(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
@@ -49,7 +49,7 @@ def gate_backward(
         d_a = d_level * a
         partials[span, :4] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
     d_patches[:] = sum_slots(values, layout.fanout[: layout.patch_nodes])
-    # The next state of a cell that did not fire is its own: its adjoint bypasses the gates, to the centre of its patch.
+    # A cell that did not fire keeps its state, so its adjoint bypasses the gates, to the centre of its own patch.
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
 
@@ -63,7 +63,7 @@ def _choose_backward(
     values: Array,
     partials: Array,
 ) -> None:
-    """Send the adjoints of inputs a and b to their candidates, and add the candidates' moments."""
+    """Pass the adjoints of inputs a and b to their candidates, and add the candidates' moments to `partials`."""
     of_gates = shares[layout.instance_gates[span]]
     for side, d_input in enumerate(adjoints):
         for candidate in range(layout.candidates):
@@ -73,7 +73,7 @@ def _choose_backward(
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:
-    """Return the adjoints `[n, cells]` of the nodes whose slots are `fanout [n, 2]`, summed in slot order."""
+    """Return the adjoints `[n, cells]` of nodes with the slots `fanout [n, 2]`: sums of their slots, in order."""
     starts = fanout[:, 0].astype(np.int64)
     degree = fanout[:, 1].astype(np.int64) - starts
     total = np.zeros((len(fanout), slots.shape[1]), dtype=slots.dtype)

@@ -21,10 +21,10 @@ def gate_forward(
     """Compute `state [C, cells] -> next_state [outputs, cells]`, and store all nodes in `values [N, cells]`.
 
     A gate is `c0 + ca*a + cb*b + cab*a*b`; with candidates, each input is `sum_j share_j * candidate_j`.
-    `masks [T, H*W]`: where 0, a cell keeps its old state.
+    A cell whose value in `masks [T, H*W]` is 0 keeps its old state.
     """
     write_patches(shape, state, values, layout.patch)
-    # A level at a time, over all cells: `a` and `b` are copies `[count, cells]` of the rows that its instances read.
+    # One level at a time, over all cells: `a` and `b` are copies `[count, cells]` of the rows that its instances read.
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = inputs(layout, span, parameters, values)

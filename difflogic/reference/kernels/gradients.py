@@ -1,4 +1,4 @@
-"""Moments of instances -> gradients of logits. Reference of `gradients.wgsl`."""
+"""Gradients of the logits from the moments of instances. Reference of `gradients.wgsl`."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def gradients(
     """Compute `d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[P, 16]`.
 
     For candidates, `d_w` are the moments themselves, `partials [I, 4 + 2k]`. The gradients of a gate that is stuck in
-    this epoch are 0. Sets the control block's flag if a gradient is not finite.
+    this epoch are 0. If a gradient is not finite, NONFINITE is set in the control block.
     """
     moments = np.zeros((layout.gates, partials.shape[1]), dtype=partials.dtype)
     # Instances of a gate, one per channel, are consecutive and share its logits: their moments are added.

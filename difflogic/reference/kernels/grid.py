@@ -1,4 +1,4 @@
-"""3x3 Moore patch of every cell, and the adjoint of extracting it. Reference of `common/grid.wgsl`."""
+"""3x3 Moore patch of every cell, and the adjoint of this operation. Reference of `common/grid.wgsl`."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from difflogic.engine.shape import Array, Shape
 
 
 def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
-    """Return each cell's value at patch position `f = 3*dy + dx` (`sign=-1`: at the opposite position).
+    """Return each cell's value at patch position `f = 3*dy + dx` (with `sign=-1`, at the opposite position).
 
-    `values`: `[..., cells]`. Outside the grid: 0, or wrapped when periodic.
+    `values` are `[..., cells]`. Cells outside the grid are 0 or, on a periodic grid, those of the other side.
     """
     dy, dx = sign * (f // 3 - 1), sign * (f % 3 - 1)
     grid = values.reshape(*values.shape[:-1], shape.batch, shape.height, shape.width)
@@ -30,7 +30,7 @@ def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) 
 
 
 def gather(shape: Shape, d_patches: Array, patch: int = PATCH) -> Array:
-    """Return `d_state [C, cells]` from `[9*C, cells]`: a cell is at `f` of the patch of the neighbour opposite `f`."""
+    """Return `d_state [C, cells]` from `d_patches [9*C, cells]`: a cell is at `f` in its opposite neighbour's patch."""
     if patch == 1:
         return d_patches
     d_state = np.zeros_like(d_patches[::PATCH])

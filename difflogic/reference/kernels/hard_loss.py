@@ -6,10 +6,10 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_loss(shape: Shape, mark: int, words: Array, hard_targets: Array, counts: Array) -> None:
-    """Add the mismatches of the `mark`-th evaluated step to `counts [groups, 2]`, with the bits of samples with any.
+    """Add the mismatches of evaluated step number `mark` to `counts [groups, 2]`: their number, and a bit per sample.
 
-    `words [C, groups*H*W]`, `hard_targets [J, loss_channels, groups*H*W, 2]` of values and of the bits that count;
-    `shape.batch` counts groups of 32 samples.
+    `words [C, groups*H*W]`, `hard_targets [J, loss_channels, groups*H*W, 2]` with values and a mask of those that
+    count; `shape.batch` counts groups of 32 samples. The bit is 1 for a sample with mismatches.
     """
     values, counted = np.moveaxis(hard_targets[mark % shape.targets], -1, 0)
     wrong = (words[: shape.loss_channels] ^ values) & counted

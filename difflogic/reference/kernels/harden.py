@@ -21,8 +21,8 @@ def harden(
 ) -> None:
     """Compute this epoch's `coefficients [G, 4]` from `logits [G, 16]`.
 
-    They are those of a constant if a gate is stuck, of the most probable gate if it is sampled to be hard, else of the
-    softmax. A hard gate has hard wires: so are `shares [G, 2, k]` of the logits `candidates`.
+    A stuck gate has the coefficients of a constant, a gate that is sampled to be hard those of its most probable
+    function, others those of the softmax. `shares [G, 2, k]` of `candidates` are one-hot for hard gates, else softmax.
     """
     key = prng.split(control[c.TRAIN_KEY])[1]
     hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))

@@ -11,13 +11,13 @@ from difflogic.engine.shape import Array, Shape
 def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_partials: Array, control: Array) -> None:
     """Compute each cell's `sum (y - target)^2`; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
 
-    Its adjoint is written to the centre of a cell's own patch, where the first backward step gathers it.
+    The adjoint of a cell is written to the centre of its patch, from which the first backward step gathers it.
     """
     difference = errors(shape, state, targets[-1])
     d_patches[:] = 0
     d_patches[CENTRE : PATCH * shape.loss_channels : PATCH] = 2 * difference
     loss_partials[:] = np.sum(difference**2, axis=0)
-    # The first kernel of the backward pass clears the flag, which values that are not finite set again.
+    # This is the first kernel of the backward pass, so it clears the flag; any value that is not finite sets it.
     control[c.NONFINITE] = 0
 
 

@@ -6,5 +6,5 @@ from difflogic.engine.shape import Array, Shape
 
 
 def same_start(shape: Shape, same: Array, state: Array) -> None:
-    """Copy `same [H*W, C]` into `state [C, cells]`."""
+    """Copy `same [H*W, C]` into each grid of `state [C, cells]`."""
     state[:] = np.tile(same.T, shape.batch)

@@ -7,9 +7,9 @@ from difflogic.reference.kernels.loss import errors
 
 
 def step_loss(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
-    """Compute the loss of `state [C, cells]`, the `mark`-th evaluated step, before it is damaged; see `loss`.
+    """Compute the loss of `state [C, cells]` after evaluated step number `mark`, before it is damaged; see `loss`.
 
-    `d_judged [J-1, loss_channels, cells]` receives its adjoint, `loss_partials [J, cells]` its loss.
+    `d_judged [J-1, loss_channels, cells]` receives the adjoint, `loss_partials [J, cells]` the loss.
     """
     difference = errors(shape, state, targets[mark % shape.targets])
     d_judged[mark] = 2 * difference

@@ -16,10 +16,10 @@ def write_back(
     places: Array,
     pool: Array,
 ) -> None:
-    """Write `state [C, cells]`, rounded, to the `places` in `pool [pool, H, W, C]`.
+    """Write `state [C, cells]`, rounded, to the indices `places` of `pool [pool, H, W, C]`.
 
-    The `resets` samples with the largest loss, the first on ties, are replaced by their `fresh` initial state. A
-    flagged epoch writes nothing.
+    The `resets` samples with the largest loss (of equal ones, the first) are replaced by their initial states in
+    `fresh`. If NONFINITE is set, nothing is written.
     """
     if control[c.NONFINITE]:
         return
