@@ -74,7 +74,7 @@ def patches(state: Any, periodic: bool) -> Any:
 
 
 def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, masks: Any = None) -> Any:
-    """Return the sum of squares over the loss channels after the last step."""
+    """Return the sum of squared errors over the loss channels after the last step."""
     return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
 
 

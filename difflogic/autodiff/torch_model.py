@@ -68,7 +68,7 @@ class Rollout:
 
 
 def gradients(circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does; not compiled."""
+    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does, without compilation."""
     logits = as_tensors(circuit, "cpu")
     masks = None if batch.masks is None else torch.tensor(batch.masks)
     channels = batch.loss_channels
