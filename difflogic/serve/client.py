@@ -112,7 +112,7 @@ class Client:
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
         """Queue exactly one job, even if an answer is lost; `data` is the table of a classifier."""
-        # All tries of this call have the same key: the server answers the second with the job of the first.
+        # All tries of this call have the same key: the server answers a second try with the job of the first.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
         if data is not None:

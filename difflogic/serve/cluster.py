@@ -179,7 +179,7 @@ class ClusterSupervisor(Supervisor):
             log_event("cluster", logging.ERROR, why=first_line(error))
 
     def _look(self) -> None:
-        """Ask new machines for their devices, and remove those that have left."""
+        """Ask new machines for their devices, and remove machines that have left."""
         # A head node that was started with --num-cpus 0 gets no workers.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         present = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}

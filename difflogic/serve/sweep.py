@@ -62,7 +62,7 @@ def sweep(
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
     Returns:
-        The sweep: its trials as a table, and the best one.
+        The sweep: its trials as a table, and the best trial.
 
     Raises:
         UsageError: The specification contradicts itself, or (ConfigError) a field is outside its limits.

@@ -34,7 +34,7 @@ from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
-"""Number added to the versions of records in a rebuilt store: its versions are later than any that clients know."""
+"""Number added to the versions of records in a rebuilt store: its versions are later than all that clients know."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
 """Columns in which the row of a running job differs from a row that is rebuilt from the job's record."""
 MOST_NAMED = 5
@@ -65,7 +65,7 @@ def provide(store: Path, rebuild: bool) -> None:
 
 
 def _rebuild(store: Path) -> None:
-    """Rebuild the database from the records in the folders, and move an existing one to lost+found."""
+    """Rebuild the database from the records in the folders, and move an existing database to lost+found."""
     on_disk = Folders.of(store)
     records = sorted((record for record, _ in on_disk.by_job.values()), key=lambda record: record.version)
     if newer := [record for record in records if record.schema > database.newest_version()]:
@@ -188,7 +188,7 @@ def _named(paths: Sequence[Path], on_disk: Folders) -> str:
 def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     """Repair differences between database and folders, within a transaction, so that no job is submitted meanwhile.
 
-    Raises StoreError before any change if the database is older than the folders, and OSError.
+    Raises OSError, and StoreError without any change if the database is older than the folders.
     """
     on_disk = Folders.of(store)
     _repair(store, connection, on_disk)

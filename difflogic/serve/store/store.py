@@ -200,7 +200,7 @@ class Store(Leases):
     def submit(
         self, owner: str, spec: JobSpec, idempotency_key: str | None = None, most: int | None = None
     ) -> tuple[JobRecord, bool]:
-        """Queue a new job, and return it and True; for a key that was used before, return its job and False.
+        """Queue a new job, and return it and True; for a key that was used before, return the key's job and False.
 
         `most` is the maximum number of the owner's waiting jobs. Raises ConflictError if the key was used for another
         specification, QueueFullError, DiskFullError.
