@@ -1,6 +1,6 @@
-"""Benchmarks: named cases that are verified and then timed, on all engines in turns within one run.
+"""Benchmarks of all engines: named cases are verified, then timed alternately on the engines within one run.
 
-`cases` names what can be measured, `contender` opens and verifies, `runner` times, `work` counts what was
-done, `profile` takes a train step apart and says what bounds it, `results` is the file and its comparison with
-another, `scaling` says how the cost grows.
+`cases` defines the cases, `contender` opens a case and verifies its results, `runner` times it, `work` counts its
+operations and bytes, `profile` splits a train step into its kernels and finds the bottleneck, `results` reads and
+compares results files, and `scaling` summarizes the growth of the cost with the work.
 """

@@ -43,13 +43,13 @@ TOLERANCE = 1e-4
 """Tolerance relative to the largest entry, for float32 sums of thousands of terms."""
 VERIFIED_ROWS = 16
 BATCH = 256
-"""Rows per gradient step of a network."""
+"""Batch size of a gradient step of a network."""
 BITS, CLASSES = 784, 10
-"""Inputs and classes of a logic gate network: images of 28x28 pixels, ten digits."""
+"""Numbers of inputs and of classes of a logic gate network, as for images of 28x28 pixels and ten digits."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
 """Functions that run a repetition, wait for it, and read its result."""
 SOFTWARE_FLOP = 2e10
-"""Operations above which a repetition takes many seconds on a software adapter."""
+"""Maximum number of operations of a case on a software adapter, which takes many seconds for more."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class ArrayCase:
 
     what: What
     size: int
-    """Rows and columns, entries, or the width of the layers."""
+    """Number of rows and of columns of a matrix, number of entries of a vector, or width of the layers."""
     layers: int = 0
-    """Layers of a logic gate network."""
+    """Number of layers of a logic gate network."""
     quick = once = False
 
     @property
     def asked(self) -> bool:
-        """True if the case is skipped unless it is named: a case of arrays."""
+        """True for cases of arrays, which run only if selected by name or group."""
         return self.group == "arrays"
 
     @property
@@ -78,7 +78,7 @@ class ArrayCase:
 
     @property
     def round_robin(self) -> str:
-        """Group of cases that are timed in turns: all sizes of one operation."""
+        """Name of the group of cases that are timed alternately: all sizes of one operation."""
         return f"{self.group}/{self.what}"
 
     @property
@@ -87,9 +87,9 @@ class ArrayCase:
 
     @property
     def flop(self) -> int:
-        """Number of additions and multiplications."""
+        """Number of additions and multiplications of a repetition."""
         if self.what == "network":
-            # Forward, and backward with respect to weights and to inputs: three products per layer.
+            # A layer takes three products: forward, and backward with respect to its weights and to its inputs.
             return 6 * BATCH * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
         if self.what == "logic":
             return FLOP_PER_EVALUATION * BATCH * self.layers * self.size
@@ -97,7 +97,7 @@ class ArrayCase:
 
     @property
     def traffic(self) -> int | None:
-        """Minimum number of bytes read and written; None for a network, whose arrays may stay in a cache."""
+        """Minimum number of bytes that are read and written; None for a network, whose arrays may stay in a cache."""
         entries = {"matmul": 3 * self.size**2, "add": 3 * self.size, "sum": self.size}
         return 4 * entries[self.what] if self.what in entries else None
 
@@ -106,7 +106,7 @@ class ArrayCase:
         return [BITS, *[self.size] * self.layers] if self.what == "logic" else [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
-        """Return the operands, which are always the same; for a network, its inputs and targets."""
+        """Return the operands, from a fixed seed; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
@@ -129,7 +129,7 @@ CASES = (
 
 @dataclass(kw_only=True)
 class ArrayContender(Timed):
-    """Verified case on a device."""
+    """Case of arrays or networks on a device, after its result was verified."""
 
     case: ArrayCase
     step: Callable[[], Any]
@@ -206,7 +206,7 @@ def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32)
 
 
 def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
-    """Return the first rows of the result, or the first loss."""
+    """Return the correct result: its first rows, or the first loss of a network."""
     if case.what == "logic":
         reference = Device("reference")
         return _learner(case, reference)(Tensor(a, reference), Tensor(b, reference)).numpy()
@@ -220,7 +220,7 @@ def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
 
 
 def torch_benches() -> list[Bench]:
-    """Return PyTorch on its devices, if it is installed."""
+    """Return PyTorch on each of its devices; an empty list if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return []
     import torch

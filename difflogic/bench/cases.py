@@ -25,24 +25,24 @@ UNITS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Case:
-    """Job and the part of it that is timed."""
+    """Benchmark case: a job, and the part of the job that is timed."""
 
     name: str
-    """Name, `GROUP/CASE`."""
+    """Name of the case, `GROUP/CASE`."""
     kind: Kind
     config: Config
     models: int = 1
     """Number of models trained together; times are per step of all of them."""
     every_engine: bool = True
-    """False if the case is skipped on the reference, which would take minutes."""
+    """False if the case is skipped on the reference engine, which would take minutes."""
     quick: bool = False
     """True if the case is part of --quick."""
     gpu_only: bool = False
-    """True if the case applies to GPUs alone."""
+    """True if the case applies only to GPUs."""
     once: bool = False
-    """True if a step takes minutes on software, where only the first step is timed, and only on request."""
+    """True for a case with steps of minutes on a software GPU, which runs on request and then times only the first."""
     asked: bool = False
-    """True if the case runs only when selected by name, by group or by `*`, since it takes minutes on software."""
+    """True if the case runs only if selected by name, by group or by `*`: it takes minutes on a software GPU."""
 
     @property
     def group(self) -> str:
@@ -50,7 +50,7 @@ class Case:
 
     @property
     def round_robin(self) -> str:
-        """Group of cases that are timed in turns: a curve, or all that is compared with the checkerboard."""
+        """Name of the group of cases that are timed alternately: a curve, or all train steps off the curves."""
         # The points of a curve are compared with each other, so they must be measured under the same conditions.
         if self.group in SCALING:
             return self.group
@@ -66,17 +66,17 @@ class Case:
 
     @property
     def evaluations(self) -> int:
-        """Gate evaluations of one repetition of all models."""
+        """Number of gate evaluations of one repetition of all models."""
         soft = 0 if self.kind == "hard" else self.work.soft_evaluations
         hard = self.work.hard_evaluations if self.kind in ("judged", "hard") else 0
         return self.models * (soft + hard)
 
 
 EXPERIMENTS = ("game-of-life", "checkerboard-async", "lizard", "colored-g")
-"""Presets, besides the checkerboards, whose train step is a case."""
+"""Names of presets with a case for their train step, besides the checkerboards."""
 
 SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
-"""Groups that are curves, with the quantity that grows; each point is four times the work of the previous one."""
+"""Growing quantity of each group that is a curve; each point is four times the work of the previous one."""
 
 
 def all_cases() -> tuple[Case | ArrayCase, ...]:
@@ -118,10 +118,10 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
 
 
 def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]:
-    """Return the cases whose name or group equals, or whose name matches, one of the patterns.
+    """Return the cases that match one of the patterns, each of which is a group or a pattern of names (fnmatch).
 
-    Without patterns, all cases (of --quick) except those that take minutes on software. Raises UsageError for a pattern
-    without a match.
+    Without patterns, return all cases (or those of --quick) except cases that take minutes on a software GPU. Raises
+    UsageError for a pattern without a match.
     """
     cases = all_cases()
     for pattern in patterns:
@@ -129,7 +129,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]
             raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
-    # Without --quick all but the two kinds that take minutes on software, with it the few quick ones.
+    # With --quick only the quick cases are selected, otherwise all cases that take no minutes on a software GPU.
     return tuple(case for case in cases if case.quick or not (quick or case.once or case.asked))
 
 

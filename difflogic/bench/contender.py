@@ -1,4 +1,4 @@
-"""Engine with the model of one case: opened, verified, and ready to be timed.
+"""Opening and verification of a case on an engine before it is timed.
 
 Only engines with correct results are timed: the first losses and the first evaluation must be right.
 """
@@ -24,7 +24,7 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.model import ReferenceModel
 
 LONG = 1.0
-"""Seconds of a repetition above which a single profile is taken."""
+"""Duration of a repetition, in seconds, from which a step is profiled once instead of three times."""
 AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
 """First soft loss of the authors' code, by name and seed of an unchanged preset."""
 AUTHORS_TOLERANCE = 2e-5
@@ -33,20 +33,20 @@ FIRST_LOSS_TOLERANCE = 1e-4
 """Relative tolerance of the reference's first loss: a driver's `exp` shifts the coefficients of all gates by some units
 in the last place, states pass through hundreds of gates, and on large grids the error does not average out."""
 LATER_LOSS_TOLERANCE = 1e-3
-"""Relative tolerance after steps by an engine's own gradients, since AdamW amplifies small ones."""
+"""Relative tolerance of later losses, which depend on an engine's gradients: AdamW amplifies errors of small ones."""
 LARGE = 4 << 20
-"""Values of one CA step above which the reference runs forward only: its train step takes minutes and gigabytes."""
+"""Maximum number of values of one CA step for which the reference trains; for more, it only computes the loss."""
 
 
 @dataclass(kw_only=True)
 class Contender(Timed):
-    """Engine on one case of circuits."""
+    """Model of a circuit case on an engine, after its results were verified."""
 
     case: Case
     model: Model
     first_loss: float
     first_s: float
-    """Seconds of the first train step, which may compile."""
+    """Duration of the first train step in seconds, which may include compilation."""
 
     def _repeat(self, count: int) -> None:
         _REPETITIONS[self.case.kind](self.model, count)
@@ -59,8 +59,8 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Profile a train step; None for the reference and for several groups. The model must be closed afterwards."""
-        # A GPU trains many models by one plan if they are not too many for it; on other engines models are separate.
+        """Profile a train step; None for the reference or models that train separately. Close the model afterwards."""
+        # A GPU trains all models by one plan if they fit into its memory. On other engines, models are separate.
         is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
 
@@ -79,8 +79,8 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
 
 
 def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) -> Contender:
-    """Train once or twice, and return the contender if the results are right."""
-    # Evaluations are exact, so a difference of a single value is an error and not rounding.
+    """Train for one or two epochs, and return the contender if the results are right. Raises WrongResultError."""
+    # Evaluations are exact, so that a difference is an error and not rounding.
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
@@ -108,7 +108,7 @@ def _train(model: Model, count: int) -> None:
 
 
 def _train_logged(model: Model, count: int) -> None:
-    """Train as a run that logs every epoch: each call returns its rows, and takes about a tenth of a second."""
+    """Train as a run that logs every epoch does: fetch the metrics of each call, which takes about 0.1 s."""
     while count > 0:
         together = min(count, model.epochs_per_call())
         model.train(together)
@@ -140,7 +140,7 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
     """Return the expected soft loss of the first epoch or the first two."""
     work = case.work
     if case.once:
-        # Not even a forward pass of the reference fits into memory here.
+        # For such cases, even a forward pass of the reference does not fit into memory.
         return [_first_loss_of_a_rollout(job, state, placement.open_engine("cpu"))]
     if work.nodes // case.config.task.steps > LARGE:
         subject = Subject.of(job, state)
@@ -158,7 +158,7 @@ def _first_losses(config: Config) -> tuple[float, ...]:
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
-    """Return the first loss of an engine, for huge grids on which the reference would need 13 GB."""
+    """Return the first loss by a rollout of `engine`, for huge grids on which the reference would need 13 GB."""
     subject, task = Subject.of(job, state), job.config.task
     last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
     return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))

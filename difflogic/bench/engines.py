@@ -13,7 +13,7 @@ from difflogic.system.processor import cores
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """Engine of another library, which is measured for comparison and has no circuits."""
+    """Library such as PyTorch that is measured for comparison, and that cannot run circuits."""
 
     info: EngineInfo
 
@@ -28,14 +28,14 @@ class Bench:
     dispatch_s: float = 0.0
     round_trip_s: float = 0.0
     timestamps: bool | None = None
-    """True if the device times its own kernels; None without a device."""
+    """True if the GPU can measure the times of its kernels; None without a GPU."""
     open_s: float = 0.0
     median_copy_bytes_per_s: float | None = None
-    """Median of the copy rate, of which the best is given above, if it was measured."""
+    """Median of the measured copy rates; `copy_bytes_per_s` is the best. None if it was not measured."""
 
     @property
     def is_card(self) -> bool:
-        """True if the engine runs on a card, which lowers its clock while idle."""
+        """True if the engine runs on a hardware GPU, which lowers its clock while idle."""
         is_ours = self.engine.info.engine == "gpu" and not self.engine.info.software
         return is_ours or self.name == "torch:cuda"
 
@@ -53,7 +53,7 @@ class Bench:
 
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
-    """Open the selected engines, or all that can be opened. Raises what `place` raises for a selected one."""
+    """Open the selected engines, by default all available ones. Raises what `open_engine` raises for selected ones."""
     if require_hardware and not any(name.startswith("gpu") for name in selectors):
         selectors = ("gpu", *selectors)
     if selectors:
@@ -63,7 +63,7 @@ def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> li
     for name in ("gpu", "cpu", "reference"):
         try:
             opened.append(_bench(name, placement.open_engine(name)))
-        # Not selected by name, so the others are measured without it.
+        # The engine was not selected by name, so that it can be left out.
         except DeviceError:
             continue
     return opened
@@ -76,7 +76,7 @@ def _bench(name: str, engine: Engine) -> Bench:
     from difflogic.gpu.engine import GpuEngine
     from difflogic.gpu.timing import measure_rates
 
-    # Rates of the very device that is measured: another device on the same adapter may have a slower link.
+    # The rates are those of the device that runs the cases: another device on the same adapter may have a slower link.
     device = cast(GpuEngine, engine).device
     rates = measure_rates(device)
     timestamps = TIMESTAMPS in device.handle.features

@@ -15,11 +15,11 @@ from difflogic.system.processor import cores, processor_name
 from difflogic.version import __version__
 
 COPIED_BYTES = 64 << 20
-"""Bytes copied per thread, much larger than any cache."""
+"""Number of bytes that each thread copies, many more than a cache has."""
 
 
 def stamp() -> dict[str, Any]:
-    """Return date, commit, machine and versions."""
+    """Return the date, the commit, the machine and the versions, for a results file."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],
@@ -39,11 +39,11 @@ def load() -> float | None:
 
 
 def copy_bytes_per_s(threads: int) -> float:
-    """Return the rate of a copy by several threads, the best of five; each byte counts twice, read and written."""
+    """Return the best rate of five copies by several threads; each byte counts twice, as read and as written."""
     pairs = [(np.zeros(COPIED_BYTES, dtype=np.uint8), np.ones(COPIED_BYTES, dtype=np.uint8)) for _ in range(threads)]
     seconds = []
     with ThreadPoolExecutor(threads) as pool:
-        # The best of five is the least disturbed by other processes.
+        # The best copy is the least disturbed by other processes.
         for _ in range(5):
             begin = time.perf_counter()
             list(pool.map(np.copyto, *zip(*pairs, strict=True)))

@@ -1,6 +1,6 @@
-"""Measure the memory of a case, beyond that of an idle interpreter, in a separate process.
+"""Measure the memory that a case takes in addition to an idle interpreter, in a child process.
 
-Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak in bytes.
+The child process, `python -m difflogic.bench.memory CASE ENGINE`, prints its peak memory in bytes.
 """
 
 import re
@@ -26,7 +26,7 @@ def own_peak_bytes() -> int | None:
 
 
 def peak_bytes(case: str, engine: str) -> int | None:
-    """Return the peak of opening the case, two train steps and an evaluation, minus that of an idle process."""
+    """Return the peak memory of opening a case, two train steps and an evaluation, minus that of an idle process."""
     # The memory of the interpreter and its imports does not depend on the engine.
     idle, peak = _child(), _child(case, engine)
     return None if idle is None or peak is None else peak - idle
@@ -55,7 +55,7 @@ def _work(name: str, engine: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the child: open, train, evaluate, and print the peak; without arguments, print that of doing nothing."""
+    """Print the peak memory of this process after opening, training and evaluating a case, if one is an argument."""
     if arguments:
         _work(*arguments)
     sys.stdout.write(f"{own_peak_bytes()}\n")

@@ -18,7 +18,7 @@ from difflogic.model.circuit import Circuit
 
 
 def memory_plans(adapter: str | None, config: Config, population: int, max_memory: int | None) -> list[dict[str, Any]]:
-    """Return bytes by strategy and buffer, and the strategy that would be used, for the largest group of a population.
+    """Return a row per strategy with its bytes per buffer, for the largest group; `chosen` marks the one to be used.
 
     Strategy `kept` stores every gate's value in the forward pass. Strategy `recomputed` stores states, or every 2nd,
     3rd, ... state, and recomputes each step. Raises LimitError if no strategy fits.
@@ -31,9 +31,9 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
 
 
 def sizes(config: Config) -> Job:
-    """Return a job whose grids take no memory, since only their shapes matter."""
+    """Return a job with grids of the right shapes that take no memory."""
     task = config.task
-    # `broadcast_to` makes an array of any shape from one number without memory for the rest.
+    # `broadcast_to` makes an array of any shape that only stores one number.
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
     wanted = np.broadcast_to(np.float32(0), (*sides, task.loss_channels)) if task.is_fixed else None

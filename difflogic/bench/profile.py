@@ -19,13 +19,13 @@ _KERNELS = {
     "pool": "sample_losses write_back",
 }
 PHASES = {kernel: phase for phase, kernels in _KERNELS.items() for kernel in kernels.split()}
-"""Phase of a train step of each kernel."""
+"""Phase of a train step by the name of a kernel."""
 
 HOST, GAPS, TRANSFER = "host", "gaps", "transfer"
-"""Phases outside the kernels."""
+"""Names of the phases outside the kernels."""
 
 UNKNOWN = "unknown"
-"""Phase of the remaining, unexplained time."""
+"""Name of the phase of the remaining, unexplained time."""
 
 ATTRIBUTED = 0.9
 """Share of the wall-clock time below which the report says that the profile is incomplete."""
@@ -44,11 +44,11 @@ class ProfilePart:
 
 @dataclass(frozen=True)
 class Profile:
-    """Mean seconds of one train step of all models together."""
+    """Profile of one train step of all models together: mean seconds in total and per part."""
 
     engine: str
     how: str
-    """Description of the clock that was used."""
+    """Description of the clock that measured the parts."""
     wall: float
     parts: tuple[ProfilePart, ...]
 
@@ -89,15 +89,15 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Profile a model that has trained at least once; it must be closed afterwards, as its metrics are lost."""
-    # Each engine is profiled by its own means, dispatches or compiled phases; the reference is not profiled.
+    """Profile a model that has trained at least once; close it afterwards, since profiling loses its metrics."""
+    # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     return _middle([how(model) for _ in range(rounds)])
 
 
 def _middle(profiles: list[Profile]) -> Profile:
     """Return the profile with the median wall-clock time."""
-    # Medians of the single parts would mix several steps, and their sum would be none of them.
+    # Medians of the parts would mix several steps, and their sum would be the time of no step.
     wall = statistics.median_low(each.wall for each in profiles)
     return next(each for each in profiles if each.wall == wall)
 
@@ -105,7 +105,7 @@ def _middle(profiles: list[Profile]) -> Profile:
 def _profile_gpu(model: Any) -> Profile:
     from difflogic.gpu.timing import Timer
 
-    # As many steps per submit as in training, so that the cost of submitting is the same.
+    # A submit contains as many steps as in training, so that the cost of submitting is the same.
     timer = Timer(model.device, model.train_step, repeat=model.epochs_per_call())
     times = timer.measure()
     timer.close()
@@ -114,7 +114,7 @@ def _profile_gpu(model: Any) -> Profile:
         for name, seconds in times.kernels.items()
     ]
     around = [ProfilePart("encode", HOST, 1, times.encode), ProfilePart("submit", HOST, 1, times.submit)]
-    # the device may begin while the host is still submitting
+    # The device may begin while the host is still submitting.
     waiting = max(0.0, times.wait - sum(part.seconds for part in kernels) - times.gaps)
     if times.timestamps:
         transfer = min(times.round_trip, waiting)
@@ -141,9 +141,9 @@ def _profile_cpu(model: Any) -> Profile:
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
     """Describe the largest part of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
 
-    `dispatch_s` is the time of an empty dispatch that waits for the one before, `transfer_s` that of reading metrics.
+    `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` that of reading metrics.
     """
-    # Every dispatch has such a gap before it, which counts as part of its kernel.
+    # Each dispatch is preceded by such a gap, which the profile counts as time of its kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
     seconds = {
         "host encode": profile.host_seconds,

@@ -45,7 +45,7 @@ class Results:
         return f"{engine} (software)" if kind.get("engine") == "gpu" and kind.get("software") else engine
 
     def lists(self, kind: str) -> bool:
-        """Return whether a case was not measured for a reason of this kind, such as `wrong` or `stopped`."""
+        """Return whether any case was skipped for a reason of this kind, such as `wrong` or `stopped`."""
         return any(each["kind"] == kind for each in self.skipped)
 
     def to_json(self) -> str:
@@ -53,7 +53,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Load a results file. Raises UsageError if it is not one of this version."""
+        """Load a results file. Raises UsageError if it is no results file of this version."""
         try:
             data = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
@@ -73,16 +73,16 @@ class Results:
 
 
 TIMES = ("median_ms", "min_ms", "max_ms")
-"""Fields of each case that a comparison reads, besides its work: positive numbers."""
+"""Names of the fields, positive numbers, that a comparison reads of each case in addition to its work."""
 
 
 def _work(line: Line) -> str:
-    """Return the name of the field with the work of a case: arrays have no gates."""
+    """Return the name of the field with the work of a case, which is not counted in gates for arrays."""
     return "flop" if "flop" in line else "gate_evaluations"
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """Describe what is wrong with the content of a results file; None if it has all that a comparison reads."""
+    """Describe the first error in the content of a results file; None if a comparison can read it."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -107,18 +107,18 @@ ENGINE = {"adapter": "adapter", "backend": "backend", "driver": "driver"}
 
 @dataclass(frozen=True)
 class Ratio:
-    """Case on an engine in both files."""
+    """Comparison of a case on an engine that both files contain."""
 
     case: str
     engine: str
     old_ms: float
     new_ms: float
     clear: bool
-    """True unless the two ranges, from the fastest round to the slowest, overlap."""
+    """True if the ranges of the old and the new times, from the fastest to the slowest round, do not overlap."""
 
     @property
     def ratio(self) -> float:
-        """Speedup of the new result."""
+        """Speedup: old time divided by new time."""
         return self.old_ms / self.new_ms
 
 
@@ -145,12 +145,12 @@ def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> Non
 
 
 def _ratio(old: Line, new: Line) -> Ratio:
-    # The case of this name may have changed between the versions.
+    # A case may have changed between two versions of the package.
     if (work := _work(old)) != _work(new) or old[work] != new[work]:
         raise UsageError(
             f"The files cannot be compared: {old['case']} is {old[work]} {work.replace('_', ' ')} in the first and "
             f"{new[_work(new)]} in the second."
         )
-    # Medians alone would report any drift of the machine as a change.
+    # A comparison of only the medians would report any drift of the machine as a change.
     clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]
     return Ratio(old["case"], old["engine"], old["median_ms"], new["median_ms"], clear)

@@ -1,4 +1,4 @@
-"""Growth of the cost with the work, as numbers and sentences."""
+"""Growth of the time with the size of a case, as numbers and sentences."""
 
 import itertools
 import re
@@ -19,11 +19,11 @@ class Curve:
     sizes: tuple[int, ...]
     ms: tuple[float, ...]
     growth: tuple[float, ...]
-    """Cost of each point relative to the previous one, by `ratio`: 4 is linear."""
+    """Time of each point relative to the previous one, by `ratio`: 4 is linear growth."""
 
 
 def conclusions(results: Results) -> Iterator[str]:
-    """Yield conclusions from several cases."""
+    """Yield sentences on growth, on sizes from which a GPU is faster, and on the cost of logging."""
     for curve in curves(results):
         growth = ", ".join(f"{each:.2f}" for each in curve.growth)
         yield f"4 times the {curve.axis} on {results.shown(curve.engine)} costs {growth} times as much"
@@ -34,16 +34,15 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def ratio(new: Line, old: Line) -> float:
-    """Return the median of the ratios of each round, in which both cases were measured one after the other."""
+    """Return the median, over all rounds, of the new time divided by the old time in the same round."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
-    # By rounds: if the machine was slow in one round, both cases were. An interrupted run leaves some cases without the
-    # last round.
+    # A machine that is slow in a round slows both cases. In an interrupted run, some cases lack the last round.
     return statistics.median(a / b for a, b in zip(after, before, strict=False))
 
 
 def logging_share(results: Results, engine: str) -> float | None:
-    """Return the relative speed of training that logs every epoch, or None if it was not measured."""
+    """Return the speed of training with logging of every epoch relative to normal training; None if not measured."""
     rows = {line["case"]: line for line in results.cases if line["engine"] == engine}
     try:
         return ratio(rows["train/checkerboard"], rows["logged/checkerboard"])
@@ -52,7 +51,7 @@ def logging_share(results: Results, engine: str) -> float | None:
 
 
 def curves(results: Results) -> list[Curve]:
-    """Return all curves of at least two points."""
+    """Return all curves that have at least two points."""
     series = {key: lines for key, lines in _series(results).items() if key[1][:-1] in SCALING and len(lines) > 1}
     return [_curve(prefix[:-1], engine, lines) for (engine, prefix), lines in series.items()]
 
@@ -75,7 +74,7 @@ def _curve(axis: str, engine: str, by_size: dict[int, Line]) -> Curve:
 
 
 def overtaking(results: Results) -> list[str]:
-    """Return a sentence for each GPU engine and each curve on which both it and the CPU engine were measured."""
+    """Return a sentence for each curve that was measured on a GPU engine and on the CPU engine."""
     series, sentences = _series(results), []
     for (engine, prefix), lines in series.items():
         others, what = series.get(("cpu", prefix), {}), prefix[:-1]
@@ -89,8 +88,8 @@ def overtaking(results: Results) -> list[str]:
 
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
-    """Return a sentence with the measured size from which the GPU is always faster."""
-    # The largest size at which it is slower counts, even if it is faster at smaller ones.
+    """Return the part of a sentence that states from which of the measured sizes on the GPU is faster."""
+    # The largest size at which the GPU is slower decides, even if the GPU is faster at smaller sizes.
     slower = max((index for index, each in enumerate(faster) if not each), default=-1)
     if slower == len(sizes) - 1:
         return f"does not overtake cpu up to {axis} {sizes[-1]}, the largest measured"

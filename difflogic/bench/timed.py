@@ -1,4 +1,4 @@
-"""Timing of repetitions in rounds, after their results are verified."""
+"""Timing of repetitions in rounds, for contenders with verified results."""
 
 import time
 from abc import ABC, abstractmethod
@@ -8,21 +8,21 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """Error for an engine with wrong results, which is not timed."""
+    """Error for wrong results of an engine, which is therefore not timed."""
 
 
 @dataclass(kw_only=True)
 class Timed(ABC):
-    """Engine on one case."""
+    """Contender: a case on an engine, with the times of its repetitions."""
 
     name: str
     """Selector of the engine."""
     per_round: int = 1
     """Number of repetitions in a round."""
     is_card: bool = False
-    """True if it runs on a card, whose clock is low after a pause."""
+    """True if the contender runs on a hardware GPU, which has a low clock after a pause."""
     seconds: list[float] = field(default_factory=list)
-    """Seconds of one repetition in each round."""
+    """Mean seconds of a repetition in each round."""
 
     @abstractmethod
     def _repeat(self, count: int) -> None:
@@ -34,20 +34,20 @@ class Timed(ABC):
 
     @property
     def once(self) -> bool:
-        """True if only the step that was timed on opening is measured."""
+        """True if the contender has no rounds, since its first step was timed when it was opened."""
         return False
 
     def repeat(self, count: int) -> float:
-        """Return the seconds per repetition over `count` completed repetitions."""
+        """Run `count` repetitions; return the mean seconds of a repetition."""
         begin = time.perf_counter()
         self._repeat(count)
         return (time.perf_counter() - begin) / count
 
     def warm_up(self, seconds: float) -> float:
-        """Warm up, choose the number of repetitions that last `seconds`, and return the expected time of a round."""
+        """Warm up, set `per_round` such that a round takes about `seconds`, and return the expected time of a round."""
         once = self.repeat(1)
         if once < seconds:
-            # The first repetition may still compile or fill caches, so the time is taken from a few more.
+            # The first repetition may include compilation or fill caches, so some more repetitions are timed.
             once = self.repeat(max(1, min(10, int(seconds / once))))
             if self.is_card:
                 self.repeat(int(seconds / once) + 1)

@@ -1,21 +1,21 @@
-"""Count the work of a case by rules that depend on circuit and grid alone, not on the engine.
+"""Count the work of a case by rules that depend only on the circuit and the grid, not on the engine.
 
-A *gate evaluation* is one gate for one cell and CA step, forward. Perception gates count once per channel.
-A train step's number is that of its forward pass, though the backward pass costs more.
+A *gate evaluation* computes one gate for one cell in one CA step. Perception gates count once per channel. Only gate
+evaluations of the forward pass of a train step count, although the backward pass costs more.
 
-*FLOP* of a soft gate evaluation in training, additions and multiplications one each:
+*FLOP* of a soft gate evaluation in training; an addition and a multiplication count as one each:
 
     forward   c0 + ca*a + cb*b + cab*a*b as three fused multiply-adds              6
     backward  d_a = d*(ca + cab*b), d_b = d*(cb + cab*a)                           6
               the four moments sum d, sum d*a, sum d*b, sum d*a*b                  7
               each input's adjoint added to those of its node's other readers      2
 
-Work that an engine repeats, such as a recomputed forward pass, counts once. Softmax and AdamW, once per gate and step,
-are excluded. Hard evaluation has no FLOP.
+Work that an engine repeats, such as a recomputed forward pass, counts once. Softmax and AdamW, which run once per gate
+and step, are excluded. Hard evaluation has no FLOP.
 
-*Traffic* is the number of bytes that must outlive a kernel, written once and read once: the states, the adjoints of
-the patches, and every node's value if the engine stores those for the backward pass. Values within a kernel are
-excluded, so a high share of the copy rate means memory-bound, and a low one does not mean slow.
+*Traffic* is the number of bytes that kernels pass to later kernels, each written once and read once: the states, the
+adjoints of the patches, and the value of every node if the engine stores these for the backward pass. Values within a
+kernel are excluded. So a rate of traffic near the copy rate shows a memory-bound step; a low rate shows nothing.
 """
 
 from dataclasses import dataclass
@@ -30,25 +30,25 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Work:
-    """Work of one model."""
+    """Numbers of operations and values of one model, by which its work is counted."""
 
     soft_evaluations: int
-    """Gate evaluations of the forward pass of one train step."""
+    """Number of gate evaluations in the forward pass of one train step."""
     hard_evaluations: int
-    """Gate evaluations of one hard evaluation, of all samples of evaluation grids and training batch."""
+    """Number of gate evaluations in one hard evaluation of the evaluation grids and the training batch."""
     states: int
-    """Number of values of all cells in all steps but the last."""
+    """Number of values of all channels in the initial states of all steps."""
     nodes: int
-    """Number of values of all gate instances and patch entries in all steps."""
+    """Number of values of all gates and patches in all steps."""
 
     @property
     def flop(self) -> int:
         return FLOP_PER_EVALUATION * self.soft_evaluations
 
     def traffic(self, keeps_nodes: bool) -> int:
-        """Return the bytes of one train step, as the module's docstring defines them."""
+        """Return the traffic of one train step in bytes, which the docstring of the module defines."""
         kept = self.nodes if keeps_nodes else 0
-        # a state is read once more in the backward pass by an engine that did not keep the nodes
+        # An engine that did not store the nodes reads each state once more in the backward pass.
         states = self.states * (2 if keeps_nodes else 3)
         return FLOAT * (states + 2 * PATCH * self.states + 2 * kept)
 
@@ -57,7 +57,7 @@ def work_of(config: Config) -> Work:
     """Return the work of a train step and a hard evaluation of a configuration."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
-    # Times the steps: a cell counts in each step.
+    # A cell counts once in each step.
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,
