@@ -47,7 +47,7 @@ def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
     """
     opened = _opened(path)
     if not opened.classes:
-        raise UsageError(f"{path} gives bits and names no classes: it has no accuracy.")
+        raise UsageError(f"{path} has no accuracy: its outputs are bits, not classes.")
     x, y = _held_out(path, opened.rows) if table is None else table.as_known(opened.features, opened.classes)
     kind = "given" if table is not None or opened.rows is None else opened.rows.config.final_rows
     decisions = opened.decide(x)

@@ -113,7 +113,7 @@ def _cells(path: Path, pixels: Bits, colors: int, threshold: float, invert: bool
         notices.append(f"{counted(dropped, 'faint cell')} of the image off: `threshold` is {threshold:g}.")
     if not bits.any():
         too = "light" if invert else "dark"
-        raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
+        raise DataError(f"{path} has no pixel that is on: all are transparent or too {too}.")
     return bits, notices
 
 

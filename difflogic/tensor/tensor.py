@@ -145,7 +145,7 @@ class Tensor:
         """Replace rows from `first` on, as `assign`. Raise ShapeError if they do not fit."""
         new = numbers("assign_rows", rows, self.dtype)
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
-            raise ShapeError(f"assign_rows needs rows as {self.shape} has them, not the shape {new.shape}.")
+            raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
         if first < 0 or first + len(new) > self.shape[0]:
             raise ShapeError(f"Rows {first} to {first + len(new) - 1} do not fit into {self.shape}.")
         self._arrays.assign_rows(first, self.data, new)

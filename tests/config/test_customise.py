@@ -204,7 +204,7 @@ def test_rule_beyond_the_neighbourhood_is_refused() -> None:
 
 def test_empty_initial_image_is_refused(tmp_path: Path) -> None:
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
-    with pytest.raises(UsageError, match="is transparent or too dark to count"):
+    with pytest.raises(UsageError, match="has no pixel that is on"):
         wished(presets.lizard(), start=str(tmp_path / "a.png"))
     assert np.array_equal(job.start(wished(presets.colored_g(), start="zeros")), np.zeros((16, 16, 64)))
 

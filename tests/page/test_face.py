@@ -184,7 +184,7 @@ def grey(side: int, level: int) -> Callable[[Path], Any]:
         ),
         ("words.txt", b"no picture", "words.txt\u2069 is not an image that can be read"),
         ("صورة.png", b"", "\u2068صورة.png\u2069 is not an image that can be read"),
-        ("night.png", grey(20, 0), "is transparent or too dark to count: expected some that are on."),
+        ("night.png", grey(20, 0), "has no pixel that is on: all are transparent or too dark."),
     ],
     ids=["too large", "SVG", "broken", "text", "Arabic and empty", "dark"],
 )

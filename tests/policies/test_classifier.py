@@ -363,7 +363,7 @@ def test_damaged_idx_file_is_refused(tmp_path, content, sentence):
 @pytest.mark.parametrize(("code", "dtype"), [(8, "u1"), (9, "i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")])
 def test_idx_values_of_every_type_are_read(tmp_path, code, dtype):
     (tmp_path / "images").write_bytes(idx(IMAGE, code=code, dtype=dtype)[0])
-    with pytest.raises(DataError, match="need the labels in a file next to it"):
+    with pytest.raises(DataError, match="put a file of labels next to it"):
         load_table(tmp_path / "images")
     (tmp_path / "labels").write_bytes(idx(np.arange(3))[0])
     assert load_table(tmp_path / "images").x.tolist() == IMAGE.reshape(3, 4).tolist()

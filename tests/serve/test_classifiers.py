@@ -59,7 +59,7 @@ def test_table_becomes_a_classifier(live: Live, files: dict[str, bytes], label: 
     [
         ({"data": CSV}, {"label": "color"}, "The file data.csv: there is no column 'color'"),
         ({"data": CSV + b"\n1,,in"}, {"label": "kind"}, "has no value in the column y"),
-        ({"data": IMAGES}, {"label": "label"}, "need the labels in a file"),
+        ({"data": IMAGES}, {"label": "label"}, "put a file of labels next to it"),
         ({"data": b"\0" * 99, "labels": LABELS}, {"label": "label"}, "Cannot read the IDX file"),
         ({"labels": LABELS}, {"label": "label"}, "needs its table as the file `data`"),
         ({"data": CSV, "target": CSV}, {"label": "kind"}, "no other file but `labels`"),

@@ -130,7 +130,7 @@ def test_a_long_chain() -> None:
         (lambda x: x.sum(1.5), "sum needs whole numbers, not 1.5"),
         (
             lambda x: x.assign_rows(0, [1.0, 2.0, 3.0]),
-            r"assign_rows needs rows as \(2, 3\) has them, not the shape \(3,\)",
+            r"assign_rows needs rows of the shape \(3,\), got the shape \(3,\)",
         ),
         (bool, r"A tensor of the shape \(2, 3\) is not one number"),
         (Tensor.item, r"A tensor of the shape \(2, 3\) is not one number"),

@@ -160,7 +160,7 @@ def report(
         taken = f"{mapped.luts} lookup tables and {mapped.flip_flops} flip-flops"
         # Each value of the state needs a register, since all values can be read. Loading a state needs lookup tables.
         if mapped.flip_flops < grid.values or not mapped.luts:
-            raise ToolError(f"{tools.YOSYS} gave {taken} for {grid.values} values, which cannot be.")
+            raise ToolError(f"{tools.YOSYS} reported {taken}, too few for {grid.values} values.")
         if mapped.fits:
             fmax, reason = _routed(row, device, folder, seconds, tell)
             return replace(mapped, fmax=fmax, no_fmax=reason)
@@ -206,9 +206,9 @@ def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) 
     try:
         fmax = min(float(clock["achieved"]) for clock in clocks.values())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ToolError(f"{program} gave a report without a clock.") from error
+        raise ToolError(f"{program} reported no clock.") from error
     if not 0 < fmax < 10_000:
-        raise ToolError(f"{program} gave a clock of {fmax:g} MHz, which cannot be.")
+        raise ToolError(f"{program} reported a clock of {fmax:g} MHz, expected one between 0 and 10,000 MHz.")
     return fmax, ""
 
 

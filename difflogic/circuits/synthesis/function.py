@@ -178,7 +178,7 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
         types = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result, _ in ends)
         raise CircuitError(
-            f"Two {one.kind}s are compared between the same {one.words.inputs} and {one.words.choices}, not between "
+            f"Two {one.kind}s can be compared if their {one.words.inputs} and {one.words.choices} are the same, got "
             f"{types}."
         )
     pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)

@@ -125,7 +125,7 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
         return request
     files: dict[str, Any] = dict(uploads)
     if "labels" in files:
-        raise UsageError("labels belong to a table of images: give `label` too.")
+        raise UsageError("A file of labels was given without `label`: give the name of the classes as `label`.")
     if "start_picture" in files:
         if request.start is not None:
             raise UsageError("start and start_picture are both given: give one of them.")
