@@ -75,14 +75,10 @@ def of_table(
     own: dict[str, Any] = {"table": table.fields() | split}
     if base is not None:
         return ClassifierConfig.from_dict(merged(base.to_dict(), own))
-    votes = -(-GATES // len(table.classes))
-    # Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows with a margin of few
-    # votes soon have no gradient, and similar new rows are misclassified.
-    temperature = votes**0.5 / 20
-    logic = {"bits": 7, "widths": [GATES, votes * len(table.classes)], "temperature": temperature}
+    last = -(-GATES // len(table.classes)) * len(table.classes)
     name = re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
-    own |= {"name": name, "steps": 1, "logic": logic | {"final_temperature": temperature}}
-    config = ClassifierConfig.from_dict({"kind": CLASSIFIER, "format": FORMAT, **own})
+    own |= {"kind": CLASSIFIER, "format": FORMAT, "name": name, "steps": 1, "logic": {"widths": [GATES, last]}}
+    config = ClassifierConfig.from_dict(own).with_(logic={"bits": 7, "widths": [GATES, last]})
     if population == 1:
         config = config.with_(table={"validation": 0.0})
     rows = config.table.pass_rows

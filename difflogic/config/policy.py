@@ -365,6 +365,18 @@ class ClassifierConfig(PolicyConfig):
 
     table: TableConfig = field("The rows that it learns", kw_only=True)
 
+    def with_(self, /, **sections: Any) -> Self:
+        """Return a changed configuration; new widths change the temperatures too, unless these are set.
+
+        Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows that are right by few
+        votes soon have no gradient, and such rows fail among new ones.
+        """
+        changed, logic = super().with_(**sections), plain(sections).get("logic", {})
+        if "widths" not in logic or not {"temperature", "final_temperature"}.isdisjoint(logic):
+            return changed
+        temperature = (changed.logic.widths[-1] // len(changed.table.classes)) ** 0.5 / 20
+        return changed.with_(logic={"temperature": temperature, "final_temperature": temperature})
+
 
 def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
     """Make a configuration of automata or of agents from plain data. Raises ConfigError."""

@@ -145,6 +145,16 @@ def test_default_number_of_rows_follows_the_table(rows: int, steps: int) -> None
     assert of_table(table, steps=4000).evaluation.interval == 200
 
 
+def test_new_widths_change_the_temperatures_unless_they_are_set() -> None:
+    config = of_table(LabelledTable.of(np.arange(40)[:, None], np.arange(40) % 4))
+    wide, own = config.with_(logic={"widths": [64, 1600]}), {"widths": [64, 1600], "temperature": 2.0}
+    assert (config.logic.temperature, wide.logic.temperature, wide.logic.final_temperature) == (1000**0.5 / 20, 1, 1)
+    assert config.with_(logic=own).logic.temperature == 2.0
+    assert config.with_(logic={"bits": 3}).logic.temperature == config.logic.temperature
+    with pytest.raises(ConfigError, match="1 to 64 layers"):
+        config.with_(logic={"widths": []})
+
+
 def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     function = trained / "function.json"
     x, labels = rows(30, 6)
