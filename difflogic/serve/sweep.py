@@ -72,7 +72,8 @@ def sweep(
     if not isinstance(what, Spec):
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
-        raise UsageError("A complete specification takes no other options: drop over and the others.")
+        extra = ", ".join([*(["over"] if over is not None else []), *how])
+        raise UsageError(f"A complete specification takes no other options: drop {extra}.")
     opening = opened(what, None if out is None else Path(out))
     return _run(opening, devices, workers, observer, stop)
 

@@ -14,12 +14,14 @@ import pytest
 
 from difflogic.cli import main as cli
 from difflogic.config.agent_presets import PRESETS
+from difflogic.runs import attempts
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.client import SERVER, TOKEN
 from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.sweep import sweep
 from difflogic.serve.worker.follow_ups import follow
 from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.serve.worker.sweeps import _course
 from difflogic.sweeps import Spec, Sweep, trial_rows
 from tests.serve.live import ANN, Live, serving
 from tests.serve.service import ended, reached, wait
@@ -189,3 +191,10 @@ def test_preview_has_the_cost_of_a_sweep(client: httpx.Client) -> None:
         assert swept["trials"] == 20
         assert swept["cost"]["evaluations"] == 20 * one["cost"]["evaluations"]
         assert swept["cost"]["memory"] == one["cost"]["memory"]
+
+
+def test_trial_with_a_damaged_folder_has_an_empty_course(tmp_path: Path) -> None:
+    """The sweep draws a failed trial too."""
+    (tmp_path / "00000").mkdir()
+    (tmp_path / "00000" / attempts.NAME).write_text("{")
+    assert _course(tmp_path / "00000") == {"curve": [], "image": None}

@@ -71,7 +71,7 @@ def job(store, spec) -> JobRecord:
         (
             {"status": "done", "progress": 1500, "hard_loss": 0},
             {
-                "remark": "Not solved: the best circuit is correct for the initial states of training, "
+                "remark": "Not solved: the best circuit is correct for the initial states of the evaluation, "
                 "but not for all new ones."
             },
         ),

@@ -146,7 +146,10 @@ class GateLayer(BaseModel):
     """Number of gates of each kind in a layer."""
 
     name: str
-    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A number for each kind.")]
+    counts: Annotated[
+        list[int],
+        Field(min_length=16, max_length=16, description="Number for each of `names`."),
+    ]
 
 
 class GateEntry(BaseModel):
@@ -193,10 +196,10 @@ PresetList = create_model("PresetList", __doc__="Presets that can be trained.", 
 class FieldReply(BaseModel):
     """Field of a configuration, or option of a request."""
 
-    path: Annotated[str, Field(description="Path of the field, as in `set` of a job (optimizer.lr), or option's name.")]
+    path: Annotated[str, Field(description="Path of the field, as in `set` of a job (optimizer.lr), or option name.")]
     section: Annotated[str, Field(description="Description of the field's section, or group of the option.")]
     kind: Literal["boolean", "integer", "number", "text", "list", "table"]
-    about: Annotated[str, Field(description="Meaning.")]
+    about: Annotated[str, Field(description="Meaning of the field or option.")]
     limits: Annotated[str | None, Field(description="Allowed values, in words.")]
     names: Annotated[list[str], Field(description="Allowed names; empty: any value in the limits.")]
     usual: Annotated[str | None, Field(description="Default of an option.")] = None

@@ -199,7 +199,7 @@ def _check_grid(request: TrainRequest) -> None:
     sides = [(task | (fields if isinstance(fields, dict) else {}))[name] for name in task]
     # Not `isinstance`, which accepts True. Other types are refused when the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
-        raise UsageError(f"The grid of an image has at most {MAX_CELLS} cells: give a smaller task.height, task.width.")
+        raise UsageError(f"An image has at most {MAX_CELLS} cells: give a smaller task.height or task.width.")
 
 
 def draws_samples(request: JobRequest) -> bool:

@@ -85,12 +85,13 @@ class Tokens:
 
     def owner(self, token: str) -> str | None:
         """Return the owner of a token, or None for an unknown token."""
-        sent, matches = digest(token), list[str]()
+        sent = digest(token)
+        match: str | None = None
         # All tokens are compared, without an early exit: the time must not reveal whose token was nearly right.
         for owner, known in self._current().items():
             if hmac.compare_digest(known.digest, sent):
-                matches.append(owner)
-        return matches[0] if matches else None
+                match = owner
+        return match
 
     def roles(self, owner: str) -> frozenset[str]:
         """Return the roles of an owner, or an empty set for an unknown owner."""

@@ -87,11 +87,11 @@ def _can_build(config: str) -> bool:
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
     """Return the description of a job with its turn in the queue, if the turn is known."""
-    outcome, state, results, progress = outcome_of(job), _state(job), list(_results(job)), ""
+    state, results, progress = _state(job), list(_results(job)), ""
     if job.kind in ON_DEVICES:
         progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"])
-    standing = _standing(job, state, progress, results)
-    return JobWords(outcome, state, progress, ", ".join(_pace(job)), standing, _remark(job), results, turn_words(turn))
+    standing, pace = _standing(job, state, progress, results), ", ".join(_pace(job))
+    return JobWords(outcome_of(job), state, progress, pace, standing, _remark(job), results, turn_words(turn))
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
@@ -138,7 +138,7 @@ def shortfall(job: JobRecord) -> str:
         least = (job.config or {})["evaluation"]["threshold"]
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
     if not job.hard_loss:
-        return "the best circuit is correct for the initial states of training, but not for all new ones"
+        return "the best circuit is correct for the initial states of the evaluation, but not for all new ones"
     return f"the best circuit has {_wrong_cells(job.hard_loss, job.compared)}"
 
 

@@ -31,7 +31,7 @@ def kind_of(folder: Path) -> str | None:
     for line in lines:
         # 36 35 98:0 /root /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda rw: after the dash come kind and source.
         fields, _, rest = line.partition(" - ")
-        point = Path(re.sub(r"\\([0-7]{3})", lambda digits: chr(int(digits[1], 8)), fields.split()[4]))
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields.split()[4]))
         # The folder is on the deepest mount point; of several mounts at one point, the last one counts.
         if len(point.parts) >= best and place.is_relative_to(point):
             best, kind = len(point.parts), rest.split()[0]

@@ -77,8 +77,9 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]
 
     queues: dict[tuple[str, int, frozenset[int]], _Queue] = {}
     for job in waiting:
-        key = job["owner"], job["trains"], takers(job["trains"], job["engine"], job["device"])
-        queues.setdefault(key, _Queue(job["owner"], key[2], bool(job["trains"]))).jobs.append(job)
+        takes = takers(job["trains"], job["engine"], job["device"])
+        queue = _Queue(job["owner"], takes, bool(job["trains"]))
+        queues.setdefault((job["owner"], job["trains"], takes), queue).jobs.append(job)
     return list(queues.values())
 
 

@@ -218,12 +218,12 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     gone = [job for job in rows if not (store / JOBS / job).is_dir()]
     _write_records(store, connection, on_disk, rows)
     count = len(back) + len(renamed)
-    actions = [f"{counted(count, 'folder')} got the place of the job again"] * bool(count)
-    actions += [f"{counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
+    actions = [f"{counted(count, 'folder')} moved back to the place of the job"] * bool(count)
+    actions += [f"{counted(len(runs), 'run')} moved back to the job that trained it"] * bool(runs)
     if gone:
         actions.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
     if moved := [*strangers, *aside]:
-        actions.append(f"what has no job went to {LOST}: {_named(moved, on_disk)}")
+        actions.append(f"files without a job moved to {LOST}: {_named(moved, on_disk)}")
     if actions:
         log_event(f"In {store}, {' and '.join(actions)}.", logging.WARNING)
 

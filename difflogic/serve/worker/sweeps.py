@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from difflogic.errors import RunFolderError
 from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL
 from difflogic.serve.store.files import SWEEP_PAGE
@@ -73,7 +74,9 @@ def result_of(done: Sweep) -> dict[str, Any]:
 
 def _course(trial: Path) -> dict[str, Any]:
     """Return the curve of wrong cells of a trial's last attempt, and the last image of its circuit."""
-    rows, image = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS)), None
+    rows, image = [], None
+    with suppress(RunFolderError):  # a trial may have failed because its folder is damaged
+        rows = json.loads(jsonl.thinned(open_run(trial) / JSONL, MOST_POINTS))
     with suppress(FileNotFoundError):  # agents have no state frames
         frame = json.loads(trial.with_suffix(FRAME).read_text(encoding="utf-8"))
         height, width, channels = shape = [frame[name] for name in ("height", "width", "visible")]

@@ -36,10 +36,10 @@ KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
 def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
     """List the workers with their devices and jobs."""
     running = {job.id for job in context.store.jobs(caller.sees, 10_000, status="running")}
-    devices = context.store.workers()
-    workers = [vars(worker) | {"job": worker.job if worker.job in running else None} for worker in devices]
+    workers = context.store.workers()
+    entries = [vars(worker) | {"job": worker.job if worker.job in running else None} for worker in workers]
     memory = {"memory": physical_memory(), "free_memory": free_memory()}
-    return reply({"devices": workers, "now": context.store.clock(), **memory})
+    return reply({"devices": entries, "now": context.store.clock(), **memory})
 
 
 @router.get("/presets", tags=["server"], response_model=PresetList, responses=errors(*ALWAYS))
@@ -142,7 +142,8 @@ def queue(
 ) -> Any:
     """List your waiting jobs, with their positions among all owners' jobs."""
     turns = [turn for turn in context.turns().values() if caller.sees in (None, turn.owner)]
-    shown = turns if ids is None else [turn for turn in turns if turn.id in ids.split(",")]
+    wanted = None if ids is None else set(ids.split(","))
+    shown = [turn for turn in turns if wanted is None or turn.id in wanted]
     return reply({"waiting": [{"id": turn.id, "turn": turn_words(turn)} for turn in shown]})
 
 

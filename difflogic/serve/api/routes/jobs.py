@@ -285,7 +285,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
     # A training has a circuit from its first checkpoint on; any other job when it is done.
     if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
-        raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: wait for its first result.")
+        raise ApiError(409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit.")
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
