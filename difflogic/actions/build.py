@@ -126,11 +126,14 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     if samples is not None and (known := _of_zoo(samples, config.model.periodic)) is not None:
         return _proved(known, config, samples)
-    why = f"a lookup circuit is for an image of at most {MOST_CELLS} cells, without damage, and with the steps to grow "
-    why += "from one cell or a border"
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
         why = "a rule is built for single steps in which all cells are updated"
-    elif samples is not None and (pairs := samples.single_steps()) is not None:
+    elif samples is None:
+        why = f"a lookup circuit is for an image of at most {MOST_CELLS} cells with eight neighbours, without damage, "
+        why += "and with the steps to grow from one cell or a border"
+    elif (pairs := samples.single_steps()) is None:
+        why = "samples must show each cell in full at its first step"
+    else:
         why = contradiction(pairs.x, pairs.y[:, 0], config.model.periodic, config.model.neighbourhood)
         why = why or "no simple rule explains all samples"
     raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")

@@ -227,14 +227,14 @@ def _cells_compared(
     alike = first.netlist.periodic == second.netlist.periodic
     # Checkers compare one cell with its neighbours as inputs, whatever the boundary is.
     border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
-    notes = "\n".join(filter(None, (each.told for each in pair)))
+    told = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(
         verdicts,
         {"same_boundary": alike},
         "compute the same next state from every neighbourhood",
         "inputs that are 1",
         () if alike else (border,),
-        notes,
+        told,
     )
 
 
@@ -244,7 +244,7 @@ def _of_verdicts(
     claim: str,
     ones: str,
     notes: tuple[str, ...] = (),
-    note: str = "",
+    told: str = "",
 ) -> Proved:
     equal = equality.together(verdicts)
     examples = [_counterexample(each.counterexample, ones) for each in verdicts if each.counterexample is not None]
@@ -255,9 +255,9 @@ def _of_verdicts(
     }
     report = {"equal": equal, **more, "verdicts": [asdict(verdict) for verdict in verdicts]}
     files: Files = {VERDICTS: json.dumps(report) + "\n"}
-    table = ResultTable(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
+    table = ResultTable(("checker", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     words = (*examples, *notes, sentences[equal])
-    return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=note, table=table)
+    return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=told, table=table)
 
 
 def _counterexample(example: Counterexample, label: str) -> str:

@@ -74,12 +74,17 @@ class ActionResult:
             UsageError: `folder` is None, and there is no run folder.
             RunFolderError: A file cannot be written.
         """
-        if (folder := self.folder if folder is None else Path(folder)) is None:
+        if folder is not None:
+            folder = Path(folder)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RunFolderError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
+        elif (folder := self.folder) is None:
             raise UsageError('This result belongs to no run folder: name a folder for its files, as in keep("out").')
         written = [folder / name for name in self.files]
         for path, content in zip(written, self.files.values(), strict=True):
             try:
-                folder.mkdir(parents=True, exist_ok=True)
                 files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
             except OSError as error:
                 raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error

@@ -6,12 +6,11 @@ from typing import Any
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.function import live_gates
-from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
+from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed, title_of
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
-from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
@@ -38,12 +37,18 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     member = restored(run, evaluation["members"].index(best) + 1)
     config, actor = member.config.require_episodes(), member.agent.actor
     files: Files = {RETURNS: curves(run)}
-    controller, simplified = None, None
+    controller, simplified, counts = None, None, []
     if isinstance(actor, LogicActor):
         files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")
         if not member.environments.spaces.continuous:
             controller = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
             simplified = synthesis.simplified(controller, on_pass)
+            counts = [
+                ("gates, the decision included", live_gates(controller)),
+                ("gates, simplified", live_gates(simplified.netlist)),
+                ("thresholds, as trained", controller.inputs),
+                ("thresholds, simplified", simplified.netlist.inputs),
+            ]
     files |= {f"files/{item}": (run / item).read_bytes() for item in ("config.toml", CSV)}
     if simplified is None:
         left_out = ["a controller: only gates that choose between discrete actions end as one."]
@@ -64,7 +69,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         headline=headline,
         facts=_facts(member),
         scores=_scores(evaluation),
-        counts=_counts(controller, simplified),
+        counts=counts,
         proof=""
         if simplified is None
         else f"{'Proved equal' if simplified.verdict.equal else 'NOT proved equal'}: {simplified.verdict.how}.",
@@ -88,17 +93,7 @@ def _facts(member: Member) -> str:
     )
 
 
-def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
-    agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in scored["members"]]
-    return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
-
-
-def _counts(controller: Controller | None, simplified: Simplified[Controller] | None) -> list[tuple[str, int]]:
-    if controller is None or simplified is None:
-        return []
-    return [
-        ("gates, the decision included", live_gates(controller)),
-        ("gates, simplified", live_gates(simplified.netlist)),
-        ("thresholds, as trained", controller.inputs),
-        ("thresholds, simplified", simplified.netlist.inputs),
-    ]
+def _scores(evaluation: dict[str, Any]) -> list[tuple[str, str]]:
+    members, baselines = evaluation["members"], evaluation["baselines"]
+    agents = [(f"seed {member['seed']}", f"{member['mean']:.1f} ± {member['spread']:.1f}") for member in members]
+    return agents + [(name, f"{value:.1f}") for name, value in baselines.items()]

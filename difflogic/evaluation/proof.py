@@ -177,7 +177,7 @@ def of_circuit(
         )
     # Only some tasks have a target on another grid.
     if size is not None and not knows_larger_grids(config.task):
-        raise UsageError(f"The image of {run} takes its place from the border of its grid: leave `size` out.")
+        raise UsageError(f"The position of the image of {run} depends on the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
 
@@ -195,8 +195,8 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
         or (samples.targets == IGNORED).any()
     ):
         raise UsageError(
-            f"A proof needs at most {MOST_SAMPLES} samples that are stored with the run, whose other channels begin as "
-            f"zeros, and whose cells are all compared once: `difflogic evaluate {trained.path}` tests others."
+            f"Samples can be proved if at most {MOST_SAMPLES} are stored with the run, their other channels begin as "
+            f"zeros, and all their cells are compared once: `difflogic evaluate {trained.path}` tests others."
         )
     netlist, scenario = CellNetlist.of_run(trained.circuit, config), Scenario.of(config)
     scenarios = [replace(scenario, start="picture", picture=text_picture.encode(start)) for start in samples.x]
@@ -231,7 +231,9 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
 
 def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
     if config.task.steps != 1 or config.train.asynchronous:
-        raise UsageError("A rule is proved if each step is one generation of all cells; this task has other steps.")
+        raise UsageError(
+            "A rule can be proved if a step of the task is one generation of all cells: train such a task."
+        )
     nothing = np.zeros((0, 0, 0), dtype=np.uint8)
     rule = config.task.rule.removesuffix(rules.grid(config.task.rule))
     return Claim("rule", netlist, Scenario.of(config), nothing, rule, run)
@@ -330,7 +332,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
         )
     if (start := scenario.grid(netlist.origin)) is None:
         raise CircuitError(
-            "A proof from one initial state needs a circuit that always begins with it, but this one begins at random."
+            "A proof from one initial state needs a circuit with one, but this circuit begins at random."
         )
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     right_from, saved, power = 0, start, 1

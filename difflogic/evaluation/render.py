@@ -239,7 +239,7 @@ def kind_of(path: Path, what: str) -> str:
     """Return the kind of image by the file's suffix. Raises UsageError for a suffix that does not fit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
-        raise UsageError(f"There is no image {what!r}: expected {', '.join(DRAWINGS)}.")
+        raise UsageError(f"There is no kind of image {what!r}: expected {', '.join(DRAWINGS)}.")
     expected = ", ".join(KINDS) if what == "rollout" else ".png"
     if kind is None or (what != "rollout" and kind != "png"):
         raise UsageError(f"The ending of {path} says what to write: for {what} expected {expected}.")

@@ -249,7 +249,7 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
         dark = math.log(counts[row, column]) > 0.6 * math.log(max(2, counts.max()))
         axes.text(column, row, str(counts[row, column]), ha="center", va="center", size=8, color="w" if dark else "k")
     axes.set_xticks(range(len(gates.NAMES)), gates.NAMES, rotation=35, ha="right", size=9)
-    unconverged = [f", {layer.undecided} undecided" if layer.undecided else "" for layer in layers]
+    unconverged = [f", {layer.undecided} unconverged" if layer.undecided else "" for layer in layers]
     names = [f"{layer.name}: {layer.gates} gates{more}" for layer, more in zip(layers, unconverged, strict=True)]
     axes.set_yticks(range(len(layers)), names, size=9)
     return _png(figure)

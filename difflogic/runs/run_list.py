@@ -179,7 +179,7 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
         epochs=int(record["config"]["steps"]),
         soft_loss=None,
         hard_loss=None,
-        solved=None if least is None else sum(scores_of_agent >= least for scores_of_agent in latest),
+        solved=None if least is None else sum(score >= least for score in latest),
         score=max(latest, default=None),
     )
 

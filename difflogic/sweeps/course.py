@@ -152,11 +152,11 @@ class Course:
 
     def go(self, stop: Stop) -> Sweep:
         """Train trials until all are over, or the sweep is stopped."""
-        chosen, waiting = 0, deque[Rung]()
+        number, waiting = 0, deque[Rung]()
         while stop.reason is None:
-            while len(waiting) < (self._ahead or 4 * self._workers.size) and chosen < self._spec.most:
-                waiting.append(self._begun(chosen, self._sampler.ask(chosen, self._ledger.values.get(chosen)), 0))
-                chosen += 1
+            while len(waiting) < (self._ahead or 4 * self._workers.size) and number < self._spec.most:
+                waiting.append(self._begun(number, self._sampler.ask(number, self._ledger.values.get(number)), 0))
+                number += 1
             if not waiting:
                 break
             # Wait for the first in order, even if a later one is done, since the order must always be the same.

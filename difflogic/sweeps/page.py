@@ -79,20 +79,20 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
     """Place numbers by size, and other values at equal distances."""
-    numbers = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
-    if numbers and all(type(value) in (int, float) for value in numbers):
+    if present and all(type(value) in (int, float) for value in present):
         scale = math.log if is_log else float
-        least, most = scale(min(numbers)), scale(max(numbers))
+        least, most = scale(min(present)), scale(max(present))
         span = most - least or 1.0
-        places = {str(value): bottom - (bottom - top) * 0.9 * (scale(value) - least) / span for value in numbers}
-        marks = dict.fromkeys((min(numbers), max(numbers)))
+        places = {str(value): bottom - (bottom - top) * 0.9 * (scale(value) - least) / span for value in present}
+        marks = dict.fromkeys((min(present), max(present)))
         ticks = [(places[str(value)], shown(value)) for value in marks]
     else:
-        words = list(dict.fromkeys(str(value) for value in sorted(numbers, key=str)))
+        words = list(dict.fromkeys(str(value) for value in sorted(present, key=str)))
         places = {word: top + (bottom - top) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
         ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
-    if len(numbers) < len(values):  # None is at the bottom
+    if len(present) < len(values):  # None is at the bottom
         places[str(None)] = HEIGHT - 10.0
         ticks.append((places[str(None)], NONE))
     return Column(name, x, ticks, places)

@@ -84,8 +84,9 @@ def write(sweep: Sweep) -> None:
 
 
 def _csv(rows: Sequence[Row]) -> bytes:
-    text, lines = io.StringIO(), [[*rows[0]], *([*row.values()] for row in rows)] if rows else []
-    csv.writer(text, lineterminator="\n").writerows(lines)  # None becomes an empty field
+    text = io.StringIO()
+    # The first row, a dict, is written as its keys. None becomes an empty field.
+    csv.writer(text, lineterminator="\n").writerows([*rows[:1], *(row.values() for row in rows)])
     return text.getvalue().encode()
 
 

@@ -104,7 +104,7 @@ def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
     # Paused agents are compared by their last evaluation, ended ones by new episodes.
     latest = [[row.score for row in member.metrics if row.score is not None][-1:] for member in run.members]
     ended = [member.score.mean for member in run.members if member.score is not None]
-    scores = ended if run.complete else [score for member in latest for score in member]
+    scores = ended if run.complete else [score for scores in latest for score in scores]
     return Outcome(
         status,
         len(run.members),

@@ -44,7 +44,7 @@ def test_run_is_simplified_and_proved(run: Path, said: Said) -> None:
     assert lines[-1].split("    ")[0] == "  difflogic export small.json --format c"
     lines = said("prove", run, "small.json", "--judge", "network", "--judge", "difflogic").out.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [
-        ["judge", "verdict"],
+        ["checker", "verdict"],
         ["network", "equal"],
         ["difflogic", "equal"],
     ]

@@ -185,7 +185,7 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
     zeros = keeper_config(
         2, {"target": "picture", "height": 3, "width": 3, "steps": 1, "start": "zeros", "picture": ("...",) * 3}
     )
-    with pytest.raises(UsageError, match="takes its place from the border of its grid"):
+    with pytest.raises(UsageError, match="depends on the border of its grid"):
         proved(kept_run(tmp_path / "zeros", zeros, keeper(2)), size=(9, 9))
     monkeypatch.setattr(proof.memory, "free_memory", lambda: 1000)
     with pytest.raises(LimitError, match="A proof on 16x16 cells takes"):
@@ -238,7 +238,7 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
         with pytest.raises(CircuitError, match=f"{file}: .*{message}"):
             proof_file.read(file)
     else:
-        with pytest.raises(CircuitError, match="needs a circuit that always begins with it"):
+        with pytest.raises(CircuitError, match="needs a circuit with one"):
             proof.decide(proof_file.read(file).claim)
 
 
@@ -266,5 +266,5 @@ def test_each_of_a_few_samples_is_proved(tmp_path: Path, lies: bool) -> None:
     drawn = config.with_(task={"start": "random"})
     other = kept_run(tmp_path / "other", drawn, Circuit.initial(drawn.model, 1), samples)
     (other / dataset.NAME).write_bytes(samples.encode())
-    with pytest.raises(UsageError, match=r"^A proof needs at most 64 samples"):
+    with pytest.raises(UsageError, match=r"^Samples can be proved if at most 64"):
         difflogic.prove(other)
