@@ -17,7 +17,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHECKED = (
     *("difflogic", "benchmarks", "bin/lib", "examples", "tests"),
-    *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "shaders/README.md", "shaders/tensor/README.md"),
     *(f"docs/{name}" for name in ("explanation", "how-to", "reference", "tutorial", "results/presets")),
 )
 """Folders and files that are checked if the command names none."""
@@ -100,8 +100,8 @@ def problems(path: Path) -> Iterator[str]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Return the line breaks of a match, so that lines keep their numbers."""
-    return "\n" * match[0].count("\n")
+    """Return a mark in place of a match, with its line breaks: words on both sides are no term, lines keep numbers."""
+    return "|" + "\n" * match[0].count("\n")
 
 
 def main(arguments: list[str]) -> int:
@@ -111,7 +111,7 @@ def main(arguments: list[str]) -> int:
     own = sorted(path for path in paths if "node_modules" not in path.parts)
     lines = [f"{path}:{problem}" for path in own for problem in problems(path)]
     print(*lines, sep="\n", end="\n" if lines else "")
-    return bool(lines)
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

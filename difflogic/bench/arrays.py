@@ -77,7 +77,7 @@ class ArrayCase:
         return f"{self.group}/" + (f"{self.layers}x{self.size}" if self.what == "logic" else f"{self.what}-{self.size}")
 
     @property
-    def round_robin(self) -> str:
+    def turn_group(self) -> str:
         """Name of the group of cases that are timed alternately: all sizes of one operation."""
         return f"{self.group}/{self.what}"
 
@@ -171,7 +171,7 @@ def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
     got, expected = read(step()), _expected(case, *values)
     worst = np.abs(got[:VERIFIED_ROWS] - expected).max() if got.ndim else abs(got - expected)
     if not worst <= TOLERANCE * np.abs(expected).max():
-        raise WrongResultError(f"{case.name} is off by {worst:.1e} where it should be {np.abs(expected).max():.1e}")
+        raise WrongResultError(f"{case.name} has an error of {worst:.1e}, values up to {np.abs(expected).max():.1e}")
     return ArrayContender(name=bench.name, case=case, step=step, wait=wait)
 
 

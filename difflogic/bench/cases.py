@@ -49,7 +49,7 @@ class Case:
         return self.name.partition("/")[0]
 
     @property
-    def round_robin(self) -> str:
+    def turn_group(self) -> str:
         """Name of the group of cases that are timed alternately: a curve, or all train steps off the curves."""
         # The points of a curve are compared with each other, so they must be measured under the same conditions.
         if self.group in SCALING:

@@ -84,7 +84,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) 
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
-            raise WrongResultError(f"the first hard loss is {got.hard_loss} where it should be {right.hard_loss}")
+            raise WrongResultError(f"the first hard loss is {got.hard_loss}, expected {right.hard_loss}")
     begin = time.perf_counter()
     model.train(1)
     losses = [metrics.soft_loss for metrics in model.fetch_metrics()[0]]
@@ -172,5 +172,5 @@ def complaint(case: Case, losses: list[float], expected: list[float]) -> str | N
         first = FIRST_LOSS_TOLERANCE if authors is None else AUTHORS_TOLERANCE
         tolerance = first if epoch == 1 else LATER_LOSS_TOLERANCE
         if not abs(loss - right) <= tolerance * right:
-            return f"the soft loss of epoch {epoch} is {loss:.6g} where it should be {right:.6g}"
+            return f"the soft loss of epoch {epoch} is {loss:.6g}, expected {right:.6g}"
     return None

@@ -64,8 +64,8 @@ def measure(
     begin, done = time.perf_counter(), 0
     try:
         # Only the cases of one group are in memory at a time.
-        for group in dict.fromkeys(case.round_robin for case in cases):
-            entries = [pair for pair in pairs if pair[0].round_robin == group]
+        for group in dict.fromkeys(case.turn_group for case in cases):
+            entries = [pair for pair in pairs if pair[0].turn_group == group]
             _measure_group(entries, effort, lines, skipped, log)
             done += len(entries)
             seconds_left = (time.perf_counter() - begin) / max(1, done) * (len(pairs) - done)

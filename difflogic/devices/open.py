@@ -156,7 +156,7 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
         raise errors[0]
     why = f"auto found no usable hardware GPU: {errors[0]}"
     if isinstance(errors[0], NoAdapterError):
-        why = "auto found no hardware GPU that can be used (difflogic doctor shows more)"
+        why = "auto found no hardware GPU that can be used (run difflogic doctor for details)"
     try:
         # By speed: the CPU engine, a software adapter, the reference.
         return Placement(_open_cpu(), why)

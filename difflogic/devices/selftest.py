@@ -103,7 +103,7 @@ def _checks(adapter: str) -> Iterator[Check]:
 
 
 def _check(name: str, passed: bool, what: str) -> Check:
-    return Check(name, passed, what if passed else f"not so: {what}; update the driver, or use another adapter")
+    return Check(name, passed, what if passed else f"failed: {what}; update the driver, or use another adapter")
 
 
 def _parity(engine: GpuEngine) -> Iterator[Check]:
@@ -144,10 +144,10 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
     # by bit, whatever the rounding of soft sums.
     (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
     if abs(loss - expected_loss) > 1e-5 * expected_loss:
-        return f"the soft loss is {loss:.6g} where it should be {expected_loss:.6g}"
+        return f"the soft loss is {loss:.6g}, expected {expected_loss:.6g}"
     if verdict != expected:
         return f"the hard circuit is evaluated as {verdict}, expected {expected}"
-    return "" if np.array_equal(pool, expected_pool) else "the sample pool is another"
+    return "" if np.array_equal(pool, expected_pool) else "the sample pool differs"
 
 
 def _job() -> Job:

@@ -268,7 +268,7 @@ class Tuner:
         if largest_difference(ours.loss_and_gradients(circuit, batch)[1], expected) > GRADIENT_TOLERANCE:
             raise DeviceError(
                 f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
-                "difflogic doctor shows more."
+                "run difflogic doctor for details."
             )
 
 

@@ -85,7 +85,7 @@ def test_what_takes_software_long_is_left_to_hardware(benches: list[Bench], monk
 def test_wrong_results_are_not_timed(benches: list[Bench], case: ArrayCase, monkeypatch: pytest.MonkeyPatch) -> None:
     right = arrays._expected
     monkeypatch.setattr(arrays, "_expected", lambda *given: right(*given) * 1.001)
-    with pytest.raises(WrongResultError, match=f"{case.name} is off by"):
+    with pytest.raises(WrongResultError, match=f"{case.name} has an error of"):
         open_array_contender(case, benches[1])
 
 

@@ -25,7 +25,7 @@ def test_what_takes_minutes_is_asked_for_by_name() -> None:
 def test_what_is_compared_takes_turns() -> None:
     groups: dict[str, set[str]] = {}
     for case in all_cases():
-        groups.setdefault(case.round_robin, set()).add(case.name)
+        groups.setdefault(case.turn_group, set()).add(case.name)
     assert groups["grid"] == {"grid/16", "grid/32", "grid/64"}
     assert {"train/checkerboard", "logged/checkerboard", "train/lizard"} <= groups["steps"]
     assert groups["huge/1024"] == {"huge/1024"}

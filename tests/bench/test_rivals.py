@@ -53,10 +53,10 @@ def test_torch(model: SmallModel) -> None:
     ("soft", "hard", "said"),
     [
         ([231.2665, 228.9], [FIRST_HARD_LOSS, 250], None),
-        ([231.3, 228.9], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 1 is 231.3 where it should be 231.266"),
-        ([231.266, 200.0], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is 200.0 where it should be 228.9"),
-        ([231.266, float("nan")], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is nan where it should be 228.9"),
-        ([231.266, 228.9], [255, 250], "the first hard loss is 255 where it should be 256"),
+        ([231.3, 228.9], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 1 is 231.3, expected 231.266"),
+        ([231.266, 200.0], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is 200.0, expected 228.9"),
+        ([231.266, float("nan")], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is nan, expected 228.9"),
+        ([231.266, 228.9], [255, 250], "the first hard loss is 255, expected 256"),
     ],
 )
 def test_complaints(soft: list[float], hard: list[int], said: str | None) -> None:

@@ -141,7 +141,7 @@ def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeyp
     monkeypatch.setattr(contender, "expected_losses", lambda *arguments: [1.0])
     results = measure(TINY[:1], benches[2:], EFFORT)
     assert (results.cases, results.lists("wrong")) == ([], True)
-    with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+ where it should be 1$"):
+    with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+, expected 1$"):
         open_contender(TINY[0], "reference", benches[2].engine)
 
 

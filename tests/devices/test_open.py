@@ -23,8 +23,8 @@ def test_auto_takes_hardware(adapters: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        ([], "no hardware GPU that can be used (difflogic doctor shows more)"),
-        ([SOFTWARE], "no hardware GPU that can be used (difflogic doctor shows more)"),
+        ([], "no hardware GPU that can be used (run difflogic doctor for details)"),
+        ([SOFTWARE], "no hardware GPU that can be used (run difflogic doctor for details)"),
         ([LimitError("Too small.")], "no usable hardware GPU: Too small."),
     ],
 )

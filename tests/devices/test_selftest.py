@@ -60,7 +60,7 @@ def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Workspace, "update", property(without_the_pool))
     check = outcome("training")
     assert not check.passed
-    assert check.detail.startswith("not so: the sample pool is another; update the driver")
+    assert check.detail.startswith("failed: the sample pool differs; update the driver")
 
 
 @pytest.mark.parametrize(

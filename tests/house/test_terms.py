@@ -52,6 +52,7 @@ def test_each_pattern_finds_a_term(pattern, use, tmp_path, capsys):
         ("a.py", '"""Return `picture` of film.gif, and `so many`, as `--from-film` has it."""\n'),
         ("a.py", "twin = 'a picture # of a film'\nOf = {'film': twin}\n"),
         ("a.py", '"""Howl, sob and bypass."""\n'),
+        ("a.py", '"""Every `seed` start."""\n'),
         ("a.md", "    film\n\n[It](film/picture) is at https://twins.org/film.\n"),
     ],
 )

@@ -150,7 +150,7 @@ HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_
     [
         ('"seed"', '"moon"', "one of random, seed, zeros, picture, got 'moon'"),
         ('"seed"', "3", "start must be text, got 3"),
-        ('"seed"', '"picture"', "has an initial image if and only if its start is"),
+        ('"seed"', '"picture"', "needs a `picture` if its `start` is"),
         ('"width": 5', '"width": 70000', "1 to 65536 cells on each side, got 70000x4"),
         ('"width": 5, ', "", "width must be a whole number of at least 1, got None"),
         ("0.6", "0", "above 0 and at most 1, got 0.0"),

@@ -163,7 +163,7 @@ def check_report(report: Report, window: str) -> None:
     """Raise ExportError for problems on the page, and ToolError for a wrong width."""
     if report["width"] != WINDOWS[window][0]:
         raise ToolError(f"chromium shows the page {report['width']} px wide, expected {WINDOWS[window][0]} px.")
-    problems = [*report["errors"], *(f"not so: {failure}" for failure in report["failures"]), *report["requests"]]
+    problems = [*report["errors"], *(f"failed: {failure}" for failure in report["failures"]), *report["requests"]]
     if problems:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
 
