@@ -70,7 +70,7 @@ def complaint(soft: list[float], hard: list[int], expected: list[float]) -> str 
     """Describe the error of the first two epochs' losses, or return None if they are right."""
     for epoch, (got, right, tolerance) in enumerate(zip(soft, expected, (2e-5, 1e-3), strict=True), start=1):
         if not abs(got - right) <= tolerance * right:
-            return f"the soft loss of epoch {epoch} is {got} where it should be {right}"
+            return f"the soft loss of epoch {epoch} is {got}, expected {right}"
     if hard[0] != FIRST_HARD_LOSS:
-        return f"the first hard loss is {hard[0]} where it should be {FIRST_HARD_LOSS}"
+        return f"the first hard loss is {hard[0]}, expected {FIRST_HARD_LOSS}"
     return None

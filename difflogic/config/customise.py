@@ -243,8 +243,8 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
             f"{path} is {width} cells wide and {height} high, but the grid is {columns} wide and {rows} high: "
             f"scale it down with `size` {columns}x{rows}, or give a larger grid."
         )
-    above, before = (rows - height) // 2, (columns - width) // 2
-    return np.pad(bits, ((above, rows - height - above), (before, columns - width - before), (0, 0)))
+    above, left = (rows - height) // 2, (columns - width) // 2
+    return np.pad(bits, ((above, rows - height - above), (left, columns - width - left), (0, 0)))
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:

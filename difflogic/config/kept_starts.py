@@ -27,7 +27,7 @@ def load(path: Path, config: Config) -> Grids:
     task = config.task
     if task.start != "random" or task.target == "rule":
         raise ConfigError(
-            f"`starts` needs a task with random initial states and one target, and that of {config.name} is another."
+            f"`starts` needs a task with random initial states and one target, which the task of {config.name} is not."
         )
     grid = (task.height, task.width, config.model.channels)
     array = bits_in(path, "starts", "[H, W, C]", "[N, H, W, C]")
@@ -65,7 +65,7 @@ def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> 
         )
     if config.pool.starts:
         raise ConfigError(
-            f"The configuration needs the initial states of a file, pool.starts, which {who} does not get: train it on "
+            f"The configuration needs the file of initial states of pool.starts, which {who} does not get: train it on "
             'your own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
         )
 

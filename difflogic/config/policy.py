@@ -73,13 +73,13 @@ class LogicConfig(Section, path="logic."):
     """`[logic]`: an actor of two-input gates, which reads thermometer bits and counts its output bits per action."""
 
     bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
-    spread: float = field("Factor of thresholds: Gaussian quantiles of random observations", POSITIVE, default=2.0)
+    spread: float = field("Factor of thresholds, Gaussian quantiles of random observations", POSITIVE, default=2.0)
     random_steps: int = field("Steps of a random policy that thresholds are found from", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
         "Rising rows of `bits` thresholds for each number of an observation; empty: found by random steps", default=()
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
-    candidates: int = field("As in [model]: candidates of a gate's inputs; 1: fixed", one_of(CANDIDATES), default=1)
+    candidates: int = field("Candidates for each input of a gate; 1: fixed wiring", one_of(CANDIDATES), default=1)
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
@@ -248,7 +248,7 @@ class PolicyConfig(Document):
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())
-    evaluation: IntervalConfig = field("Evaluations", default=IntervalConfig())
+    evaluation: IntervalConfig = field("When training is evaluated", default=IntervalConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
     kind, unit, algorithm = CLASSIFIER, "row", "supervised"
     """Value of the field `kind` in a file, unit of progress, and algorithm; AgentConfig overrides them."""
@@ -356,7 +356,7 @@ class AgentConfig(PolicyConfig):
     critic: DenseConfig = field("The dense network that estimates the value of a state", default=DenseConfig())
     ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
     sac: SACConfig = field("Soft actor-critic", default=SACConfig())
-    evaluation: EvaluationConfig = field("Evaluations", default=EvaluationConfig())
+    evaluation: EvaluationConfig = field("When and how agents are evaluated", default=EvaluationConfig())
 
 
 @section

@@ -107,8 +107,9 @@ def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
 
 
 def _installed() -> dict[str, EntryPoint]:
-    points = [point for point in entry_points(group=GROUP) if point.dist is not None]
-    return dict(sorted((f"{_normalised(point.dist.name)}:{point.name}", point) for point in points if point.dist))
+    points = [point for point in entry_points(group=GROUP) if point.dist]
+    found = {f"{_normalised(point.dist.name)}:{point.name}": point for point in points if point.dist}
+    return dict(sorted(found.items()))
 
 
 def _normalised(distribution: str) -> str:

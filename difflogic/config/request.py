@@ -195,7 +195,9 @@ class TrainRequest(Request):
     """
 
     preset: str | None = option("A preset of automata or agents", group="what")
-    config: Document | None = option("A configuration instead of a preset; its grid keeps its size", group="what")
+    config: Document | None = option(
+        "A configuration instead of a preset; its grid size stays for any target", group="what"
+    )
     set: Mapping[str, Any] = option(
         "Fields of the configuration by their paths, say optimizer.lr; they go before all else",
         default=Table(), group="what",
@@ -244,8 +246,8 @@ class TrainRequest(Request):
         metavar="M", of_trials=True,
     )  # fmt: skip
     stop_when_solved: int = option(
-        "Stop at the first evaluation at which this number of models have no wrong cell, or of agents reach the "
-        "threshold; 0: never", WHOLE, default=0, group="until", metavar="[N]", flag=1,
+        "Stop at the first evaluation at which this number of models have no wrong cell, or this number of "
+        "agents reach the threshold; 0: never", WHOLE, default=0, group="until", metavar="[N]", flag=1,
     )  # fmt: skip
     restarts: int | None = option(
         "Restart with different wiring when a run stalls, at most this number of times. All attempts share the epochs. "

@@ -44,8 +44,8 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
             f"got {width}x{height}."
         )
     # An image of 4 rows on a grid of 9 has two blank rows above and three below, so that its row 2 becomes row 4.
-    blank, above, before = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
-    inside = [blank * before + row + blank * (width - before - len(row)) for row in rows]
+    blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
+    inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
     return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
 
 

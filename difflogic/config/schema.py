@@ -182,7 +182,7 @@ class Config(Document):
         )
         require(
             data.samples > 1 or not data.held_out,
-            "A single sample cannot be held out: give more samples, or set data.held_out to 0.",
+            f"Samples are held out of at least 2, got {data.samples}: give more samples, or set data.held_out to 0.",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class PoolConfig(Section, path="pool."):
         WHOLE,
         default=0,
     )
-    reset: int = field("Samples of each batch, of the largest loss, that fresh starts replace", WHOLE, default=1)
+    reset: int = field("Samples of each batch, of the largest loss, that new initial states replace", WHOLE, default=1)
     starts: str = field(
         "The SHA-256 of initial grids that are every second one of a constant pool: `starts` sets it; empty: the pool "
         "stores last states",

@@ -48,8 +48,11 @@ class Within:
         parts = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
             # The largest unit that divides the time, at least twice: 60s, 5m and 48h, but 90s.
-            fits = ((3600.0, "h"), (60.0, "m"), (1.0, "s"))
-            size, unit = next(u for u in fits if u[1] == "s" or (self.seconds >= 2 * u[0] and not self.seconds % u[0]))
+            size, unit = next(
+                (size, unit)
+                for size, unit in ((3600.0, "h"), (60.0, "m"), (1.0, "s"))
+                if unit == "s" or (self.seconds >= 2 * size and not self.seconds % size)
+            )
             parts.insert(0, f"{self.seconds / size:.15g}{unit}")
         return " or ".join(parts)
 

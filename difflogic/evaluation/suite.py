@@ -50,7 +50,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
-    starts = f"{context.starts} fresh starts" if context.draws_starts else "its one start"
+    starts = f"{context.starts} fresh initial states" if context.draws_starts else "its one initial state"
     measure = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
     hard, soft = measure.values["wrong"] / measure.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}

@@ -55,7 +55,7 @@ LOOK = 10
 """Maximum number of epochs between evaluations in training until solved, since only evaluations find solutions."""
 RESULTS = (
     "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
-    "accuracy.png", "evaluation.json",
+    "evaluation.json",
 )  # fmt: skip
 """Files of the best attempt that are copied to the top of the folder."""
 

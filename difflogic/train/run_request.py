@@ -166,11 +166,11 @@ def hardening_request(
 
     If `search`, a search changes the hard circuit instead, without gradients. `others` are further request fields.
     """
-    best = chosen.load(run)
+    source = chosen.load(run)
     return TrainRequest(
-        config=hardening(best.config, search, epochs, eval_interval),
+        config=hardening(source.config, search, epochs, eval_interval),
         init_from=run,
-        data=best.data(),
+        data=source.data(),
         # At the first evaluation without mismatches, the remaining gates are set, which keeps the hard circuit.
         stop_when_solved=1,
         decide=not search,

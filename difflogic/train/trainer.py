@@ -197,13 +197,12 @@ class Trainer(Generic[R]):
                 folder.drop_best()
             folder.start_journal(session.seeds, session.journal(), session.columns)
             earlier = manifest.read(folder.path)
-            engines = [manifest.last_engine(earlier), self.placement.engine.info]
-            before, now = (None if engine is None else describe_engine(engine) for engine in engines)
-            if before not in (None, now):
+            before, now = manifest.last_engine(earlier), describe_engine(self.placement.engine.info)
+            if before is not None and describe_engine(before) != now:
                 # Engines and drivers round differently: the state is the same, but later states may differ.
                 observer.noticed(
-                    f"The run was on {before} and goes on on {now}: from the same state, but not with bit for bit the "
-                    "same numbers."
+                    f"The run was on {describe_engine(before)} and continues on {now} from the same state: its numbers "
+                    "will not be the same bit for bit."
                 )
             record = manifest.resume(earlier, config, session.info, self.placement.reason, session.epoch)
             folder.write(manifest.NAME, manifest.to_json(record))

@@ -41,7 +41,7 @@ def test_command_prints_a_table(run: Path, said: Said) -> None:
     out, errors = said("evaluate", run, "--quick")
     lines = out.splitlines()
     assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on cpu: ", lines[0])
-    assert "8 fresh starts, after T = 3 steps" in lines
+    assert "8 fresh initial states, after T = 3 steps" in lines
     assert any(line.startswith("robustness: 12x12, 2 asynchronous steps") for line in lines)
     assert re.match(r"  result: \d+ of 54$", lines[lines.index("active soft gates: neither A nor B") + 1])
     assert max(map(len, lines[1:])) <= 120, "a table of prose is told line by line in a pipe"
@@ -66,7 +66,7 @@ def test_read_only_run_is_evaluated_with_a_warning(run: Path, said: Said, as_jso
     out, errors = said("evaluate", run, "--quick", *options)
     warning = "Warning: the results are not saved in the run folder. Cannot write here/evaluation.json: "
     assert errors.splitlines()[-1].startswith(warning)
-    assert json.loads(out)["quick"] if as_json else "8 fresh starts" in out
+    assert json.loads(out)["quick"] if as_json else "8 fresh initial states" in out
     assert as_json or out.endswith("Written: report.html\n")
 
 

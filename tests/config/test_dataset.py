@@ -107,7 +107,7 @@ def test_missing_and_too_large_files_are_refused(tmp_path: Path, monkeypatch: py
         ),
         (
             TrainRequest(data=Dataset.of(X[:1], Y[:1]), set={"data": {"held_out": 0.5}}),
-            "A single sample cannot be held out: give more samples, or set data",
+            "Samples are held out of at least 2, got 1: give more samples, or set data",
         ),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),

@@ -173,7 +173,7 @@ class ServiceObserver(Observer):
             except OSError as error:
                 say(f"the state frame cannot be written: {error.strerror}")
 
-    def logged(self, row: Row, judged: Row | None) -> None:
+    def logged(self, row: Row, evaluated: Row | None) -> None:
         self._report(row.soft_loss, [row])
 
     def compared(self, standing: Standing) -> None:
