@@ -57,15 +57,16 @@ class _OfStore(Collector):
             jobs.add_metric([status], counts.get(status, 0))
         yield jobs
         yield GaugeMetricFamily(
-            "difflogic_queue_age_seconds", "Since the oldest job that waits was submitted; 0 where none does.",
+            "difflogic_queue_age_seconds", "Seconds since the oldest waiting job was submitted; 0 if none waits.",
             self._store.queue_age(),
         )  # fmt: skip
         disk = shutil.disk_usage(self._store.folder)
+        about = "Bytes of the file system that has the store."
         for name, size in (("free", disk.free), ("size", disk.total)):
-            yield GaugeMetricFamily(f"difflogic_disk_{name}_bytes", "Of the file system that has the store.", size)
-        labels = ["worker", "device"]
-        rates = GaugeMetricFamily("difflogic_worker_progress_per_second", "Of a worker's job.", labels=labels)
-        memory = GaugeMetricFamily("difflogic_worker_memory_bytes", "Of a worker's process.", labels=labels)
+            yield GaugeMetricFamily(f"difflogic_disk_{name}_bytes", about, size)
+        labels, about = ["worker", "device"], "Epochs, or steps, per second of a worker's job."
+        rates = GaugeMetricFamily("difflogic_worker_progress_per_second", about, labels=labels)
+        memory = GaugeMetricFamily("difflogic_worker_memory_bytes", "Memory of a worker's process.", labels=labels)
         for worker in self._store.workers():
             rates.add_metric([worker.name, worker.device], worker.progress_per_s or 0.0)
             if worker.memory is not None:

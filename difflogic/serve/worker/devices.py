@@ -15,7 +15,7 @@ GPU = "gpu"
 NONE = "none"
 """Value of `--workers` for no workers: jobs wait until the store is served with workers."""
 FOLLOW_UPS = "follow-ups"
-"""Device name of post-processing workers, which simplify, prove, export and evaluate."""
+"""Device name of post-processing workers, which build, simplify, prove, export and evaluate."""
 PATIENCE_S = 20.0
 """Maximum seconds for listing the GPUs."""
 

@@ -52,7 +52,7 @@ FOLLOW_UP_POLL_S = 0.5
 Ending = Literal["done", "failed"]
 NICE = 10
 """Niceness of a post-processing worker, whose priority is lower than that of trainings."""
-ABOUT = {FOLLOW_UPS: "simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
+ABOUT = {FOLLOW_UPS: "build, simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
 """Descriptions of workers without a device."""
 EXIT_DEVICE_UNUSABLE = 4
 """Exit status of a worker whose device cannot be used."""
