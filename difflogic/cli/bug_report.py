@@ -1,4 +1,4 @@
-"""Write bug reports, which describe a machine without private names."""
+"""Writer of bug reports, which describe the installation and the machine without private names."""
 
 import contextlib
 import getpass
@@ -19,11 +19,11 @@ PACKAGES = (
 SHOWN = ("DIFFLOGIC_", "NUMBA_")
 SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
 _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
-"""Pattern of the folders of an absolute path, without the path's last name."""
+"""Pattern of the folders in an absolute path, up to the last slash."""
 
 
 def lines() -> Iterator[str]:
-    """Yield versions, system, processor, environment and caches."""
+    """Yield lines about versions, system, processor, memory, environment and caches."""
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
     from difflogic.system.processor import cores, processor_name
@@ -49,7 +49,7 @@ def private() -> Callable[[str], str]:
         home = Path.home()
         names["~"].append(str(home))
         names["<user>"].append(home.name)
-    # A name of one letter is part of many words. Longest first: /home/ann is replaced before ann.
+    # Names of one letter occur in many texts by chance. Long names are replaced first: /home/ann before ann.
     words = [(word, name) for name, private in names.items() for word in private if len(word) > 1]
     words.sort(key=lambda pair: -len(pair[0]))
 
@@ -78,7 +78,7 @@ def _system() -> Iterator[str]:
 def _environment() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
         if name.startswith(SHOWN):
-            # A path may matter for a fault, but may contain the user's name.
+            # Whether a path is set may matter for a fault, but the path may contain the user's name.
             hidden = "set" if name in SECRET else "a path" if re.search(r"[/\\~]", value) else ""
             yield f"{name} is {hidden}" if hidden else f"{name}={value}"
 

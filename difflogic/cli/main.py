@@ -1,4 +1,4 @@
-"""Run the command line: find the subcommand, and print every expected failure as one sentence."""
+"""Entry point of the command line, which finds the subcommand and prints expected errors as one sentence."""
 
 import importlib
 import sys
@@ -55,10 +55,10 @@ GROUPS = {
         "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
     },
 }
-"""Commands by purpose: each click command as `module:function` of `cli.commands`, and its line of help."""
+"""Commands by purpose: for each name the click command, `module:function` in `cli.commands`, and a line of help."""
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
-"""Commands that end when the reader of their output is gone; other commands complete their work."""
+"""Commands that end when the reader of their output closes the pipe; other commands complete their work."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show an image.
 
   difflogic train checkerboard-small --until-solved   train a checkerboard
@@ -71,7 +71,7 @@ INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Group that imports a subcommand's module only to run it, so that help and version are quick."""
+    """Group that imports the module of a subcommand only to run it, so that help and version are quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # Click would import every command for its line of help.
+        # Click would import every command to get its line of help.
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
     streams.prepare()
     try:
-        # In its standalone mode click would end the process itself.
+        # In standalone mode, click would end the process itself.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
     # Commands that can save their state catch Ctrl-C themselves.
     except (KeyboardInterrupt, click.Abort):

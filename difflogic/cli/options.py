@@ -41,14 +41,14 @@ SECTIONS = {
     "The job": ("name", "priority", "tags", "watch"),
     "Files and output": ("out", "resume", "track", "log_interval", "as_json"),
 }  # fmt: skip
-"""Sections of the help of commands that train, with their options in order."""
+"""Sections in the help of commands that train, with their options in order."""
 
 
 class TrainingCommand(click.Command):
     """Command whose help groups the options by SECTIONS."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by the title of their section; other options, such as `--help`, are in the last."""
+        """Return the options by the title of their section; the last section also has all options without one."""
         rest = {option.name: option for option in self.get_params(ctx) if isinstance(option, click.Option)}
         groups = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
         groups[[*SECTIONS][-1]] += rest.values()
@@ -61,7 +61,7 @@ class TrainingCommand(click.Command):
 
 
 class _Path(click.Path):
-    """Click type of a path, or of a rule in its place."""
+    """Click type of a path, for which users may also write a rule."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
@@ -70,7 +70,7 @@ class _Path(click.Path):
 PATH = _Path(path_type=Path)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 GIVEN_OTHERWISE = ("preset", "config", "set")
-"""Options of a request that commands have as PRESET, `--config` and `--set`."""
+"""Options of a request that commands take as PRESET, `--config` and `--set`."""
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -89,7 +89,7 @@ FORCE = "difflogic.force"
 quick_option = click.option(
     "--quick", is_flag=True, help="Use fewer initial states, and shorten the two long tests to a tenth."
 )
-# It is eager, since the callbacks of output files read it, whatever the order on the command line.
+# The option is eager, since callbacks of output files read it, in any order on the command line.
 force_option = click.option(
     "--force",
     is_flag=True,
@@ -101,17 +101,17 @@ force_option = click.option(
 
 
 def forced() -> bool:
-    """Return whether the command was given `--force`."""
+    """Return whether the command line has `--force`."""
     return bool(click.get_current_context().meta[FORCE])
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """Return an output file, or refuse it before the command begins; this is a callback of options and arguments."""
+    """Return an output file, or reject it before the command begins; this is a callback of options and arguments."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
 def output_option(*names: str, required: bool = False, help: str) -> Callable[[Function], Function]:  # noqa: A002
-    """Return an option for an output file, by default `--out`; the command needs `force_option` too."""
+    """Return an option for an output file, by default `--out`. The command also needs `force_option`."""
     names = names or ("--out", "-o")
     return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
@@ -120,10 +120,10 @@ circuit_options = together(
     click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, else zero]."),
     click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the file's]."),
 )
-"""Options `--periodic/--zero` and `--visible`; None if the file decides."""
+"""Options `--periodic/--zero` and `--visible`; None means the file's own value."""
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
 json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
-"""Option `--json` of commands that print one document of several lines."""
+"""Option `--json` of commands that print a single document."""
 
 placement_option = click.option(
     "--placement",
@@ -148,7 +148,7 @@ table_options = together(
 
 
 def megabytes(text: str) -> int:
-    """Parse a positive number of MB as bytes: a type for click."""
+    """Parse a positive number of MB and return bytes; this is a type for click."""
     try:
         value = float(text)
     except ValueError:
@@ -159,7 +159,7 @@ def megabytes(text: str) -> int:
 
 
 def grid_size(text: str) -> tuple[int, int]:
-    """Parse WIDTHxHEIGHT in cells as `(height, width)`: a type for click."""
+    """Parse WIDTHxHEIGHT in cells and return `(height, width)`; this is a type for click."""
     width, height = _parser(Size)(text)
     return height, width
 
@@ -180,9 +180,9 @@ def options_of(
     without: Collection[str] = (),
     where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return the options that a request declares in these groups, except those in `without`, selected by `where`.
+    """Return the options that a request declares in `groups`, if `where` is true and the name is not in `without`.
 
-    Their default is None, that of a flag False, that of a list empty.
+    Defaults are None for values, False for flags and empty for lists.
     """
     declared = [option for option in options(request) if option.group in groups and option.name not in without]
     return together(*(_option(option) for option in declared if where(option)))
@@ -193,7 +193,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
     settings: dict[str, Any] = {"metavar": declared.metavar, "help": declared.words, "default": None}
     if kind is bool:
         settings |= {"is_flag": True, "default": declared.default}
-        # A flag that is not off by default has a `--no-` form too.
+        # A flag that is on by default also has a `--no-` form.
         name = name if declared.default is False else f"{name}/--no-{name}"
     elif kind is Table or typing.get_origin(kind) is tuple:
         settings |= {"multiple": True, "default": (), "help": declared.words[:-1] + ". May be repeated."}
@@ -209,7 +209,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
     return click.option("--" + name.replace("_", "-"), declared.name, **settings)
 
 
-# Click makes a new option for each command from these values.
+# These values are decorators, from which click makes a new option for each command.
 gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.")
 """Option `--gpu`, which `engine_selector` reads with `--engine`."""
 
@@ -248,7 +248,7 @@ recording_options = together(
         help="Use only the first N frames [all; of a pattern 50].",
     ),
 )
-"""Options of recordings. The names with `film` are older, and remain as aliases."""
+"""Options of recordings. The names with `film` are aliases from earlier versions."""
 
 target_options = together(
     options_of("target"),
@@ -304,7 +304,7 @@ train_options = together(
 
 
 def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
-    """Return how to choose the engine, by default `auto`. Raises UsageError if there is nothing to choose."""
+    """Return the value of `--placement`, by default `auto`. Raises UsageError if other options choose the engine."""
     if placement is not None and selector not in (None, "auto"):
         raise UsageError(f"--placement is for --engine auto, but --engine {selector} was given: give one of them.")
     if placement is not None and resume:
@@ -313,14 +313,14 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
-    """Return the selector of an engine, or None. Raises UsageError if the two options differ."""
+    """Return the selector of `--engine` or `--gpu`, or None. Raises UsageError if the options contradict each other."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)
 
 
 def take_engine(options: dict[str, Any]) -> Engine | None:
-    """Remove `engine_options` from a command's options, and return the engine that they select, or None."""
+    """Remove `engine_options` from a command's options, and return the selected engine, or None."""
     from difflogic.devices import open as placement
 
     selector = engine_selector(options.pop("engine"), options.pop("gpu"))
@@ -331,25 +331,25 @@ def take_engine(options: dict[str, Any]) -> Engine | None:
 
 
 def show_choice(sentence: str) -> None:
-    """Print on standard error which circuit of a run is used; the sentence is empty for a file that is not a run."""
+    """Print a sentence about the chosen circuit of a run on standard error; it is empty if there is no choice."""
     if sentence:
         echo(sentence, err=True)
 
 
 @contextmanager
 def service(command: str) -> Iterator[None]:
-    """Import the extra `serve` in this context. Raises MissingPackagesError if it is not installed."""
+    """Raise MissingPackagesError if an import in this context needs the extra `serve`, which is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
-        # A missing module of difflogic itself is a fault of the installation, which no extra repairs.
+        # If a module of difflogic itself is missing, the installation is damaged and no extra helps.
         if (error.name or "").partition(".")[0] == "difflogic":
             raise
         raise MissingPackagesError.of(f"`difflogic {command}`", "serve", error.name) from error
 
 
 def client(command: str) -> Client:
-    """Return a client of the server in the environment. Raises UsageError, MissingPackagesError."""
+    """Return a client for the server that the environment names. Raises UsageError, MissingPackagesError."""
     with service(command):
         from difflogic.serve.client import Client
 

@@ -1,4 +1,4 @@
-"""Build requests for training from a command's options and arguments."""
+"""Conversion of a command's options and arguments to requests for training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 AnyRequest = TypeVar("AnyRequest", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
-"""Options of commands other than `train` that messages name."""
+"""Options of commands other than `train` that messages may name."""
 OF_AGENTS = ("algorithm", "policy", "steps")
 """Options that automata do not have."""
 OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FIELDS)
@@ -39,7 +39,7 @@ _WRITTEN = {
     "film_rule": "--recording-rule",
     "film_frames": "--frames",
 }
-"""Names of options and arguments that differ from the names of their fields."""
+"""Names of options and arguments for fields with a different name."""
 
 
 def written(name: str) -> str:
@@ -48,7 +48,7 @@ def written(name: str) -> str:
 
 
 def in_options(sentence: str) -> str:
-    """Replace the fields of a request in a sentence by options: `until_solved` is --until-solved."""
+    """Replace fields in backticks in a sentence by options: `until_solved` becomes --until-solved."""
     of_requests = [option.name for part in (TrainRequest, SweepRequest) for option in options(part)]
     names = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
     return re.sub("`([a-z_]+)`", lambda match: written(match[1]) if match[1] in names else match[0], sentence)
@@ -57,7 +57,7 @@ def in_options(sentence: str) -> str:
 def requested(
     kind: type[AnyRequest], given: Mapping[str, Any], config: Config | None = None, **others: Any
 ) -> AnyRequest:
-    """Return the request of a command's options; `config` replaces PRESET or `--config`, and `others` the options."""
+    """Return the request for a command's options; `config` replaces PRESET and `--config`, `others` replace options."""
     fields, samples = request_fields(given, kind), given.get("from_recording") or given.get("data")
     if samples is not None:
         fields["data"] = _samples(given, samples)
@@ -76,7 +76,7 @@ def requested(
 
 
 def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
-    """Return the options of a command that belong to a request, or to a part of a request."""
+    """Return those of a command's options that `part`, a class of requests, declares and that are set."""
     declared = {option.name: option for option in options(part)}
     return {name: int(value) if declared[name].kind is int else value for name, value in given.items()
             if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip
@@ -98,7 +98,7 @@ def _samples(given: Mapping[str, Any], file: Path) -> Dataset:
 
 
 def axes(over: Sequence[str]) -> dict[str, str]:
-    """Return the fields of `--over` with their values. Raises UsageError."""
+    """Return the values of each field from `--over FIELD=VALUES`. Raises UsageError."""
     values: dict[str, str] = {}
     for axis in over:
         path, equals, text = axis.partition("=")
@@ -115,10 +115,10 @@ def axes(over: Sequence[str]) -> dict[str, str]:
 def agents(
     given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
 ) -> PolicyConfig | None:
-    """Return the changed configuration of agents that PRESET or `--config` names, or None for automata.
+    """Return the configuration of agents for PRESET or `--config`, changed by options, or None for automata.
 
-    `environment` is trained if PRESET is the name of an environment. Raises UsageError for options of the other kind,
-    ConfigError.
+    `environment` is the configuration if PRESET names an environment. Raises ConfigError, or UsageError for options
+    that are for automata only, or for agents only.
     """
     from difflogic.config import agent_presets, document, policy
 
@@ -137,13 +137,13 @@ def agents(
 
 
 def changes(configured: Configured[Any]) -> str:
-    """Describe what a new target or initial state changed in the configuration, and how images were converted."""
+    """Describe the fields that a new target or initial state changed, and the conversion of images."""
     differences, notices = list(_differences(configured)), map(in_options, configured.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(differences)}"] if differences else []), *notices])
 
 
 def limit(configured: Configured[TrainRequest]) -> str:
-    """Describe the limit of a training that stops at the first solution; return "" for others."""
+    """Describe the limit of epochs if training stops at the first solution; return "" otherwise."""
     from difflogic.train.run_request import resolved
 
     request, _ = resolved(configured.request, configured.config)
@@ -182,7 +182,7 @@ def _changed_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of `--set`, nested like fields; the last value of a field counts. Raises UsageError."""
+    """Return the values of `--set` as nested fields; the last value of a field counts. Raises UsageError."""
     from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 

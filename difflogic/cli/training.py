@@ -1,4 +1,4 @@
-"""Train on this machine, for all commands that train: build the request, open the engine, report the end."""
+"""Training on this machine, for all commands that train: build the request, open the engine, report the end."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 FAILED = 1
 SIGNAL_BASE = 128
-"""Exit code of a process that signal N ended, minus N."""
+"""Offset of exit codes: a process that signal N ended has the exit code SIGNAL_BASE + N."""
 WITH_RESUME = (
     "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
     "stop_when_solved", "within", "log_interval", "track", "as_json",
 )  # fmt: skip
-"""Options that a resumed run may have."""
+"""Options that are allowed with `--resume`."""
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
-    """Train with `train_options`, or continue the run of `--resume`; return the exit code.
+    """Train with the values of `train_options`, or continue the run of `--resume`; return the exit code.
 
-    With `takes_environments` PRESET may be any environment. Raises what `start` raises.
+    If `takes_environments`, PRESET may be any environment. Raises what `start` raises.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
@@ -43,7 +43,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
             return start(requested(TrainRequest, others, engine=selector), options)
         fields = request_fields(others) | {"preset": None, "config": config, "engine": selector, "table": table}
         return start(TrainRequest(**fields), options)
-    # Other options are refused if they differ from click's values of options that are not given.
+    # Other options are rejected if their value is not the default of click.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
         names = ", ".join(map(written, given))
         raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
@@ -56,7 +56,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
 def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
     """Train a request, or continue the run in the folder `resume`; return the exit code.
 
-    `options` choose the devices and the reports. Raises what `Trainer.run` raises, and UsageError.
+    `options` select the devices and the reports. Raises UsageError, and what `Trainer.run` raises.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -76,7 +76,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
             command = f"difflogic build {quoted(samples)}"
             advice = f"Without training, {command} finds their rule in seconds if a simple one exists."
         sentences = [] if as_json else list(filter(None, (changes(configured), advice, limit(configured))))
-    # The engine is opened first, so that a machine without a GPU leaves no empty run folder behind.
+    # The engine is opened first, so that no empty run folder is left on a machine without a GPU.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
     for sentence in sentences:
         echo(sentence)
@@ -99,7 +99,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 def policy(
     options: Mapping[str, Any], takes_environments: bool = False
 ) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
-    """Return the configuration of agents or a classifier, or None for automata, its table, and all other options.
+    """Return the configuration of agents or a classifier or None, the classifier's table or None, and other options.
 
     Raises DataError, UsageError.
     """
@@ -119,7 +119,7 @@ def policy(
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    """Return the table whose `--label` is learned, with the rows of `--test`, or None. Raises DataError, UsageError."""
+    """Return the table of `--data`, `--label` and `--test`, or None for others. Raises DataError, UsageError."""
     from difflogic.config import table
 
     label, file, test = (options.get(name) for name in ("label", "data", "test"))
@@ -134,7 +134,7 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """Return the selected engine, or the engine that `--placement` chooses; a resumed run stays on its engine.
+    """Return the selected engine, or the choice of `--placement`; a resumed run stays on its engine by default.
 
     Raises UsageError if options contradict each other.
     """
@@ -155,7 +155,7 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
     if selector is None and resume is not None:
         return opening.place_again(earlier, only_hardware, trusted=True)
     if isinstance(config := request.whole, PolicyConfig):
-        # Networks this small train faster on the CPU.
+        # Networks of agents are small and train faster on the CPU.
         selector = "cpu" if selector in (None, "auto") and not only_hardware else selector
         return opening.place(selector or "auto", only_hardware, trusted=True)
     # A resumed run stays on its engine, since another engine may round sums differently.

@@ -1,4 +1,4 @@
-"""Read the arguments PRESET or RUN, which name a training that a command examines."""
+"""Arguments PRESET or RUN, which name a training that a command examines."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ work_options = together(
     set_option,
     click.option("--batch", type=int, help="Samples per epoch [as configured]."),
 )
-"""Argument PRESET or RUN, and options `--config`, `--set` and `--batch`, which `work` reads."""
+"""Argument PRESET or RUN and the options `--config`, `--set` and `--batch`, which `work` reads."""
 
 
 class Examined(NamedTuple):
-    """Configuration to examine, with the model and the data of a run."""
+    """Configuration to examine; for a run, with its model and data."""
 
     config: Config
     model: ModelState | None = None
@@ -35,14 +35,14 @@ class Examined(NamedTuple):
 
 
 def is_asked(options: Mapping[str, Any]) -> bool:
-    """Return whether any of `work_options` was given."""
+    """Return whether the command line has any of `work_options`."""
     return any(options[name] not in (None, ()) for name in ("name", "config_file", "assignments", "batch"))
 
 
 def work(options: Mapping[str, Any]) -> Examined:
     """Return the training that `work_options` select: a preset, a run, a file or, by default, the checkerboard.
 
-    Raises UsageError, ConfigError; for a run that cannot be read RunFolderError, CheckpointError, DataError.
+    Raises UsageError, ConfigError; RunFolderError, CheckpointError, DataError for a run that cannot be read.
     """
     from difflogic.config import presets
     from difflogic.config.customise import configure
@@ -53,7 +53,7 @@ def work(options: Mapping[str, Any]) -> Examined:
         return _of_run(Path(name), options)
     if name is None and options["config_file"] is None:
         name = "checkerboard"
-    # Measurements and memory plans are those of the paper's training, which does not change with recipes.
+    # Measurements and memory plans use the recipe `paper`, so that they do not depend on other recipes.
     return Examined(configure(requested(TrainRequest, {**options, "preset": name}, recipe="paper")).config)
 
 

@@ -1,1 +1,1 @@
-"""One file per subcommand, loaded when it is called."""
+"""Subcommands, each in a module that is only imported when the subcommand runs."""

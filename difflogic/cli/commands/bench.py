@@ -108,14 +108,14 @@ def _measure(
     if is_asked(options):
         if patterns:
             raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
-        # The reference is slow, and only measured if it is named. The process that measures memory needs a named case.
+        # The reference is slow and only measured if the user names it. Measuring memory needs a case of --list.
         config = work(options).config
         selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
         effort = replace(effort, memory=False)
     else:
         selected = cases.select(patterns, quick)
     effort = replace(effort, rounds=rounds or effort.rounds)
-    # A program that asks for JSON does not need the progress on standard error.
+    # With --json there is no progress on standard error.
     report = (lambda text: None) if as_json else sinks.working
     report("opening the engines and measuring how fast their memory is copied")
     benches = open_benches(engines, require_hardware)
@@ -189,7 +189,7 @@ def _show(results: Results) -> None:
     for line in results.cases:
         if "limiter" in line:
             echo(f"{line['case']} on {results.shown(line['engine'])} is limited by: {line['limiter']}")
-    # Parts are matched by name, so that the same kernel of two engines is in one row.
+    # Rows combine kernels of the same name in different engines.
     if kernels := [line for line in results.cases if line["case"].startswith("train/") and "profile" in line]:
         echo("")
         table.show(
@@ -216,7 +216,7 @@ _COLUMNS = (
     *(("% of copy rate", "share_of_copy_rate", 100), ("dispatches", "dispatches", 1)),
     *(("% transfer", "transfer_share", 100), ("memory MB", "peak_mb", 1), ("on device MB", "device_mb", 1)),
 )
-"""Columns of the results: header, field of a line, and factor."""
+"""Columns of the table of results: header, field of a result, and factor."""
 
 
 def _engine_line(name: str, engine: Line) -> str:
@@ -248,7 +248,7 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
 
     times = [{part["name"]: part["ms"] for part in line["profile"]["parts"]} for line in lines]
     order = {phase: place for place, phase in enumerate(PHASES)}
-    # In the order of a train step, then parts without a phase.
+    # Kernels follow the order of a train step; parts without a phase come last.
     names = sorted(
         dict.fromkeys(name for parts in times for name in parts), key=lambda name: order.get(name, len(order))
     )

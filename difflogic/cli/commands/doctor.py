@@ -28,7 +28,7 @@ SHOWN_LIMITS = (
     *("max-compute-invocations-per-workgroup", "max-storage-buffers-per-shader-stage"),
     *("max-compute-workgroup-storage-size", "max-storage-buffer-binding-size", "max-buffer-size"),
 )
-"""Limits of an adapter that decide how large a grid or a population may be."""
+"""Limits of an adapter that bound the size of a grid or a population."""
 SHOWN_FEATURES = ("timestamp-query", "shader-f16")
 PASSED = "All tests passed: the GPU engine can be used."
 NOT_PASSED = "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until they pass."
@@ -65,13 +65,13 @@ def command(
         return 0
     if report and (as_json or only_list):
         raise UsageError("--report is a text to paste, --json a document, --list a list: give one of them.")
-    # In a report every line passes through a filter that removes names and folders.
+    # For a report, a filter removes names and folders from every line.
     private = bug_report.private() if report else str
     return _examine(adapter, only_list, report, None if as_json else lambda text: echo(private(text)))
 
 
 def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable[[str], None] | None) -> int:
-    """List the devices and test the adapters; `write` is None if the output is one JSON document."""
+    """List the devices, test the adapters and return the exit code; `write` is None for output as one JSON document."""
     from difflogic.devices import selftest
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER
@@ -86,13 +86,13 @@ def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable
         show("\n" + "\n".join(_lines(device)))
         checks: list[Check] = []
         if device.adapter is not None and not only_list:
-            # By index, since two equal cards have the same name.
+            # The adapter is selected by index, since two equal cards have the same name.
             checks += selftest.self_test(str(device.adapter.index))
             selftest.keep(device.adapter, checks)
         results.append((device, checks))
         for check in checks:
             show(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
-    # Without an adapter the GPU engine cannot be used.
+    # If no adapter was tested, the GPU engine cannot be used.
     healthy = any(checks for _, checks in results) and all(check.passed for _, checks in results for check in checks)
     if write is None:
         document = {"versions": versions, "devices": [_described(*result) for result in results]}
@@ -122,7 +122,7 @@ def _lines(device: Device) -> list[str]:
 def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
     plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
     if device.adapter is not None:
-        # The handle is an object of wgpu, which JSON cannot hold.
+        # The handle is an object of wgpu, which JSON cannot represent.
         names = [field.name for field in dataclasses.fields(device.adapter) if field.name != "handle"]
         plain |= {name: getattr(device.adapter, name) for name in names}
     return plain | ({"checks": [dataclasses.asdict(check) for check in checks]} if checks else {})

@@ -43,7 +43,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
         try:
             check_links(run)
             exhibit = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, report)
-        # A run that cannot be shown does not prevent the others.
+        # A run that cannot be shown does not prevent pages of other runs.
         except DifflogicError as error:
             echo(f"{run}: left out. {error}", err=True)
             continue

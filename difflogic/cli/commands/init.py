@@ -36,17 +36,17 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     from difflogic.config.text import commented
     from difflogic.train import run_request
 
-    # The file describes the training that the same options of `train` would begin.
+    # The file configures the training that `train` would begin with the same options.
     config_of_agents, sentence, task, restart_option = agents(options, name), "", None, ""
     config: Document | None = config_of_agents
     if config is None:
         configured = configure(requested(TrainRequest, options, preset=name))
         config, sentence = configured.config, changes(configured)
-        # Restarts belong to the recipe, and are not in the file.
+        # Restarts follow from the recipe and have no field in the file, so the printed command has an option.
         restarts = run_request.resolved(configured.request, configured.config)[0].restarts
         restart_option = f" --restarts {restarts}" if restarts else ""
         if configured.config.plugin.name:
-            # Without the hash, samples follow the settings, also when these are changed.
+            # Without the hash, the samples are drawn again when the settings change.
             config = configured.config.with_(data={"sha256": ""})
             task = registered.task_of(configured.config.plugin).task
     out = out or Output(inside(Path(f"{name.rpartition(':')[2]}.toml"), Path()), forced())

@@ -23,7 +23,7 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
 
 
 def _steering(action: str, state: str, about: str) -> click.Command:
-    """Return the command that requests an action of jobs; `state` describes a job that was not running."""
+    """Return a command that applies an action to jobs; `state` describes the result for a job that was not running."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
@@ -34,7 +34,7 @@ def _steering(action: str, state: str, about: str) -> click.Command:
 
 
 def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
-    """Request an action of jobs, and print the state of each; a running job saves first."""
+    """Apply an action to jobs and print the state of each job; a running job stops after its next checkpoint."""
     with client("jobs") as server:
         for job in jobs:
             wanted = server.steer(job, action)["wanted"]
@@ -42,7 +42,7 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
-    """Return the command that changes the field of a job which the argument `value` names."""
+    """Return a command that sets a field of a job to the value of the click argument `value`."""
 
     @_command(action, about, example)
     @job_argument
@@ -55,7 +55,7 @@ def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, 
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return the command that queues a job based on another job; without `options` it has those of the request."""
+    """Return a command that queues a job based on another job; by default its options are those of the request."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -81,7 +81,7 @@ class Clone(Request):
 
 
 def _tagging(action: str, change: Callable[[list[str], str], list[str]], result: str, about: str) -> click.Command:
-    """Return the command that changes the tags of jobs."""
+    """Return a command that changes the tags of jobs by `change(tags, tag)`."""
 
     @_command(action, about, '"for the paper" abcdefghijklmnop')
     @click.argument("tag")
@@ -104,7 +104,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
     Example: difflogic jobs delete abcdefghijklmnop
     """
     with client("jobs") as server:
-        # All jobs are looked up first, so that a misspelled id deletes nothing.
+        # All jobs are read before any is deleted, so that a misspelled id deletes nothing.
         names = [server.job(job)["name"] for job in jobs]
         if not yes and not click.confirm(f"Delete {', '.join(names)} and all files?", err=True):
             raise UsageError("Nothing was deleted: confirm it, or give --yes.")
@@ -134,6 +134,6 @@ ACTIONS = (
     _making("build", " --watch"),
     _making("prove", " --watch"),
     _making("export", " --format c --format svg --watch"),
-    # Unlike on the page, the test is complete by default.
+    # Unlike the page, the command runs the complete test by default.
     _making("evaluate", " --quick --watch", quick_option),
 )

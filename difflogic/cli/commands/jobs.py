@@ -65,7 +65,7 @@ def submit(**options: Any) -> int:
 
 
 def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:
-    """Return the request of the options, with the job's place in the queue. Raises UsageError, ConfigError."""
+    """Return the request that options describe, with name, priority and tags. Raises UsageError, ConfigError."""
     sweep = request.request_fields(options, SweepRequest)
     if options["name"] is None and options["target"] is not None:  # the page uses the same name
         others["name"] = options["target"].stem[:100]
@@ -81,10 +81,10 @@ def _automata(options: dict[str, Any]) -> JobRequest:
     from difflogic.config.customise import configure, recipe_of
     from difflogic.train import reach, run_request
 
-    # Files are on this machine, and errors in them are reported before anything is sent.
+    # Files are read on this machine, so that errors in files are reported before anything is sent.
     job_request = _request(options)
     if job_request.sweep is not None:
-        # Recipe and fields belong to the sweep, which applies them to each trial.
+        # The sweep applies the recipe and the fields to each trial.
         configured = configure(replace(job_request, set=Table(), recipe="paper"))
         return replace(job_request.configured(configured.config), set=job_request.set, recipe=recipe_of(job_request))
     configured = configure(job_request)
@@ -115,7 +115,7 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     if ctx.invoked_subcommand is not None:
         return
     with client("jobs") as server:
-        # The server sends pages of at most 200 jobs.
+        # The server sends the list in pages of at most 200 jobs.
         jobs = list(itertools.islice(server.jobs(**filters, sort=sort, limit=min(limit, 200)), limit))
     if as_json:
         for job in jobs:

@@ -35,7 +35,7 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     from difflogic.config.customise import configure
     from difflogic.config.request import TrainRequest
 
-    # The table is computed from the configurations, so that it is never out of date.
+    # The table is computed from the configurations, so it is always up to date.
     if name in agent_presets.PRESETS:
         config: Document = agent_presets.PRESETS[name]
         lines = [f"{TITLES.get(header, header):<14}  {text}" for header, text in _agents(name).items()]
@@ -67,7 +67,7 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
 TITLES = {"gates": "soft gates"}
-"""Titles of columns that differ from their names: gates are counted before training, when no gate is dead."""
+"""Titles of columns that differ from the names of their fields. Gates are counted before training, so none is dead."""
 HEADERS = ("preset", "what it learns", "grid", *(TITLES.get(name, name) for name in SIZES), "evaluations", "cost")
 
 
@@ -80,7 +80,7 @@ def _agents(name: str) -> dict[str, Any]:
 
 
 def _of_tasks() -> list[dict[str, Any]]:
-    """Return the rows of tasks in Python; report those that cannot be used, and leave them out."""
+    """Return the rows of tasks in Python, and report the tasks that cannot be used."""
     from difflogic.config import registered
     from difflogic.config.own_task import FEW
 
@@ -109,7 +109,7 @@ def _row(name: str, about: str, config: Config) -> dict[str, Any]:
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """Return the maximum number of restarts of a preset by each recipe."""
+    """Return the maximum number of restarts of a preset for each recipe."""
     from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest

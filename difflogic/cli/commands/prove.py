@@ -66,7 +66,7 @@ def command(
     """
     from difflogic.actions import prove as actions
 
-    # Options of the other kind of proof are refused, and not silently ignored.
+    # Options for the other kind of proof are rejected, not silently ignored.
     judges, of_two = options["judges"], {name: options.pop(name) for name in ("periodic", "visible")}
     if one is not None and other is not None:
         of_run = {"--every-start": options["every_start"], "--size": options["size"], "--check": check, "--out": out}
@@ -93,7 +93,7 @@ def command(
 
 
 def _write(result: ActionResult, out: Output) -> list[Path]:
-    """Write the proof to `out`, and a counterexample to files next to `out` whose names begin with its stem."""
+    """Write the proof to `out`, and a counterexample to files next to `out`; return the paths."""
     proof, *others = result.files.items()
     out.write(str(proof[1]).encode())
     stem, paths = Path(proof[0]).stem, [out.path]

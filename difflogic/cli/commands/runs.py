@@ -20,7 +20,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
     "name": lambda entry: str(entry.path),
     "date": lambda entry: entry.started,
     "epochs": lambda entry: entry.epoch,
-    # None cannot be compared with a number: runs without a loss come last.
+    # Runs without a loss come last, since None cannot be compared with numbers.
     "soft": lambda entry: (entry.soft_loss is None, entry.soft_loss),
     "hard": lambda entry: (entry.hard_loss is None, entry.hard_loss),
     "size": lambda entry: entry.size,
@@ -47,7 +47,7 @@ def command(folder: Path, sort: str, reverse: bool, as_json: bool, **filters: An
 
     runs = [read(path) for path in find(folder)]
     entries = [run for run in runs if isinstance(run, Entry) and _is_selected(run, **filters)]
-    # Users may miss a folder that looks like a run and cannot be read.
+    # Users may miss a run that cannot be read, so such folders are listed with the reason.
     broken = [run for run in runs if not isinstance(run, Entry)]
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:

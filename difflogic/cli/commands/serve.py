@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def environment(text: str) -> str:
-    """Parse the name of an environment that Gymnasium itself registers, as a click type."""
+    """Parse the name of an environment that Gymnasium itself registers; this is a type for click."""
     if ":" in text:
         raise click.BadParameter(f"{text!r} would import a module: expected an environment of gymnasium itself.")
     from difflogic.policies.environments import threshold
@@ -35,7 +35,7 @@ def environment(text: str) -> str:
 
 
 def tasks(text: str) -> frozenset[str]:
-    """Check names of installed tasks in Python: a type for click."""
+    """Parse a list of names of installed tasks in Python; this is a type for click."""
     from difflogic.config import registered
 
     return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
@@ -49,7 +49,7 @@ def _allow(_context: click.Context, _option: click.Parameter, is_given: bool) ->
 
 
 def network(text: str) -> str:
-    """Parse an IP address or network: a type for click."""
+    """Parse an IP address or network; this is a type for click."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
@@ -57,9 +57,9 @@ def network(text: str) -> str:
 
 
 def root_path(text: str) -> str:
-    """Check a prefix of all paths, and remove its last slash: a type for click."""
+    """Parse a prefix of all paths, and remove its last slash; this is a type for click."""
     path = text.rstrip("/")
-    # It must differ from the server's own paths.
+    # The prefix must differ from paths of the server.
     reserved = ("api", "static", "docs", "openapi.json", "metrics")
     if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in reserved):
         raise click.BadParameter(f"{text!r} is not a free path of letters, digits, dots, - and _, say /difflogic.")
@@ -169,7 +169,7 @@ def serve(
         from difflogic.serve.worker import devices as worker_devices
         from difflogic.serve.worker.supervisor import Supervisor
 
-    # Before the folder is created, a misspelled device and an invalid certificate are refused.
+    # Misspelled devices and invalid certificates are rejected before the folder is created.
     settings = _settings(options)
     ray = connected(workers, "A worker on a Ray cluster")
     devices = worker_devices.parse(workers) if ray is None else [worker_devices.FOLLOW_UPS]
@@ -177,15 +177,15 @@ def serve(
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens, token_path = _tokens(folder, settings, token_file)
-    # Before any worker is started, so that an address in use leaves nothing to clean up.
+    # The socket is opened before any worker starts, so that there is nothing to clean up if the address is in use.
     socket = listen(settings.host, settings.port)
     port = socket.getsockname()[1]
-    # A browser does not send the part behind the #: the token is in no log, not even in a proxy's.
+    # Browsers do not send the part after the #, so no log of a server or proxy contains the token.
     link = f"{settings.address(port)}/" + ("" if token_path is None else f"#token={token_path.read_text().strip()}")
     app = create_app(store, tokens, settings)
     server, most = Server(app, lambda: echo(f"Serving {folder} at {link}")), options["memory"]
     cluster = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
-    # Left in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
+    # These contexts end in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
     with (
         socket,
         log.redirected(log_file),
@@ -217,7 +217,7 @@ def _settings(options: dict[str, Any]) -> ServeSettings:
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[Tokens, Path | None]:
-    """Return the tokens that are configured, or else one for this machine only, with the file that holds it."""
+    """Return the configured tokens; or else a generated token for this machine only, and the file with the token."""
     from difflogic.serve.api import tokens
 
     if file is not None:

@@ -47,7 +47,7 @@ def command(run: Path, as_json: bool) -> int:
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
     if manifest.is_policy(manifest.read(chosen.run_folder(run))):
         return _show_agents(entry, as_json)
-    # With restarts the folder holds several runs, and commands use the best one.
+    # With restarts the folder contains several runs, and commands use the best run.
     best, attempts = chosen.load(run), _attempts(run)
     saved, record = checkpoint.read(best.path), manifest.read(best.path)
     rows = read_rows(best.path, saved.seeds)

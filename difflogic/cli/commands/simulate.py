@@ -76,7 +76,7 @@ def command(circuit: Path, steps: int, start: str | None, out: Output | None, as
     show_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    # A rule may state its grid. The grid that a run was trained on is ignored: simulations use larger ones.
+    # A rule may name its grid. The grid on which a run was trained is ignored, since simulations use larger grids.
     rule_size = None if source.config is None else rules.bounds(source.config.task.rule)[2]
     if scenario is not None and source.kind == "a rule":
         rule_size = scenario.height, scenario.width
@@ -84,11 +84,11 @@ def command(circuit: Path, steps: int, start: str | None, out: Output | None, as
     spec, live, every = _spec(source, size, options["fire_rate"], options["seed"]), options["live"], options["every"]
     engine, repetition = options["engine"], Repetition.of(options["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
-    # Before anything is allocated, since a size of a million cells a side is a typing error.
+    # The size is checked before anything is allocated: a side of a million cells is probably a typing error.
     engines.check_fits(spec, free_memory(), engine, recording.held_bytes if recording else 0)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
-    # The loop reads the signal of Ctrl-C between two calls, so that the state of a complete step is written.
+    # The loop tests for Ctrl-C between two calls, so that the state after a complete step is written.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None, repetition)
@@ -98,7 +98,7 @@ def command(circuit: Path, steps: int, start: str | None, out: Output | None, as
 
 
 def _spec(source: LoadedCircuit, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> SimulationSpec:
-    """Return the circuit on its grid, without gates that cost time and change nothing."""
+    """Return the circuit on its grid, without gates that cost time and have no effect."""
     from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
     from difflogic.engine.simulation import SimulationSpec

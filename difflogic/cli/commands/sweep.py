@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from difflogic.sweeps import Spec
 
 WITH_RESUME = ("resume", "trials", "devices", "workers", "as_json")
-"""Options that a resumed sweep may have."""
+"""Options that are allowed with `--resume`."""
 
 
 def _workers(text: str) -> int | str:

@@ -48,7 +48,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         echo(report if as_json else f"Deleted {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options).config
-    # A kernel that computes wrong results may be the fastest.
+    # A kernel that computes wrong results may be the fastest, so tuning needs a working adapter.
     selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
 

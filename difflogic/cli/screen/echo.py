@@ -1,4 +1,4 @@
-"""Print text, escaped since it may come from other people's files and servers; no other module prints."""
+"""The only functions that print text. They escape it, since it may come from other people's files and servers."""
 
 from __future__ import annotations
 

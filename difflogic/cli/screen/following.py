@@ -1,4 +1,4 @@
-"""Report jobs on a server as if they were trained on this machine."""
+"""Reports about jobs on a server, in the form of a training on this machine."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -23,13 +23,13 @@ from difflogic.train import summary
 from difflogic.train.observer import Beginning, Standing
 
 DETACHED = 130
-"""Exit code if Ctrl-C stops the reports."""
+"""Exit code if Ctrl-C ends the reports."""
 BEFORE = 10
-"""Number of lines on earlier epochs to show first."""
+"""Number of lines about earlier epochs that are shown first."""
 
 
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
-    """Follow a job until it ends, and return the exit code. Raises ServiceError if it failed."""
+    """Report a job until it ends, and return the exit code. Raises ServiceError if the job failed."""
     record = client.job(job)
     try:
         if as_json:
@@ -74,7 +74,7 @@ class _Follower:
         self._evaluated: dict[int, Row] = {}
 
     def follow(self, job: JobJson) -> int:
-        """Follow the job until it ends, and return the exit code."""
+        """Report the job until it ends, and return the exit code."""
         # Only the last lines of earlier epochs are shown, including one with an evaluation.
         after = max(0, job["progress"] - self._back(job))
         self._lost_tries = job["lost_tries"]
@@ -96,29 +96,29 @@ class _Follower:
         self._reporter.noticed(f"The connection to {self._client.server} is lost ({reason}): trying again.")
 
     def _show_job(self, job: JobJson) -> None:
-        # A status is not enough: a job that is queued again may be taken before the next poll.
+        # The status alone does not show a lost worker: another worker may take the job before the next poll.
         if job["lost_tries"] > self._lost_tries:
             self._lost_tries = job["lost_tries"]
             self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
-                # An event does not have the place in the queue, which changes with the jobs before it.
+                # Events do not have the place in the queue, which depends on other jobs.
                 turn = self._client.job(job["id"])["words"]["turn"] if self._status == "queued" else None
                 self._sink.write(f"Job {job['id']} ({job['name']}) is {turn or self._status}.")
-        # An event has all fields of the job: only changes are printed.
+        # An event has all fields of the job, so only changes are printed.
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
         if job["status"] != "done":  # a job that is done shows them after the summary
             self._show_ended_attempts(job)
         if job["attempt"] != self._attempt:
-            # A job that ends becomes its best attempt, and the server sends that attempt's rows once more. They are
+            # A job that ends becomes its best attempt, and the server sends that attempt's rows again. Such rows are
             # skipped, unless the reports have only begun.
             self._was_shown = self._attempt > 0 and job["status"] in ENDED
             self._attempt, self._began = job["attempt"], self._was_shown
             self._evaluated.clear()
-        # A job has a device once a worker has taken it; a post-processing job has no configuration.
+        # A job has no device until a worker takes it, and a post-processing job has no configuration.
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
             self._begin(job)
@@ -134,7 +134,7 @@ class _Follower:
         self._reporter.began(Beginning(config, info, f"job {job['id']}", None, *progress))
 
     def _show_ended_attempts(self, job: JobJson) -> None:
-        """Show each ended attempt once, although the job lists all attempts each time."""
+        """Show each ended attempt once, although every event lists all attempts."""
         for attempt in (Attempt(**values) for values in (job["result"] or {}).get("attempts", ())):
             if not attempt.is_open and attempt.number not in self._ended:
                 self._ended.add(attempt.number)
@@ -143,14 +143,14 @@ class _Follower:
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         if self._was_shown:
             return
-        # A population has a row for each model in an epoch.
+        # A population has one row per model and epoch.
         for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
             members = list(values)
             self._reporter.advanced(epoch)
             parsed = [Row.from_dict(member) for member in members]
-            # Most epochs have no evaluation: their lines repeat the last one.
+            # Most epochs have no evaluation, so their lines repeat the last evaluation.
             self._evaluated |= {index: row for index, row in enumerate(parsed) if row.accuracy is not None}
-            # The lines of a training on this machine: every n-th, all with an evaluation, and the last.
+            # As for training on this machine, every n-th epoch, evaluated epochs and the last epoch are shown.
             if epoch % self._log_interval == 0 or parsed[0].hard_loss is not None or epoch == job["goal"]:
                 evaluated = tuple(map(self._evaluated.get, range(len(parsed))))
                 if len(parsed) == 1:
@@ -165,7 +165,7 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
-        # A training writes a summary; the result of a post-processing job is in its words.
+        # A training has a summary file; a post-processing job has its result in `words`.
         text, words = self._client.text(job["id"], "summary.txt"), job["words"]
         lines = [self._title, *summary.brief(text).split("\n")] if text else list(words["results"])
         if words["outcome"] is not None:
@@ -207,11 +207,11 @@ class _SweepFollower(_Follower):
             self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
-        """Ignore `rows`, which the server sends only at the end, for the best trial."""
+        """Ignore rows, which the server sends only for the best trial at the end."""
 
 
 def _code(job: JobJson) -> int:
-    """Return the exit code of a job that is done: 1 if it has `until_solved` and is not solved."""
+    """Return the exit code for a completed job: 1 if its request has `until_solved` and it is not solved."""
     return int(_request(job).until_solved and job["words"]["outcome"] == "unsolved")
 
 

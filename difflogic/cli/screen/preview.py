@@ -1,4 +1,4 @@
-"""Show the target before training, as the circuit sees it."""
+"""Preview of the target before training, as the circuit sees it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Preview:
         yield Text(visible(self._headline()))
         if not self._is_fixed:
             return
-        # An image whose lines are wrapped cannot be recognized.
+        # An image with wrapped lines would be unreadable.
         if self._config.task.width > console.width:
             yield Text("(wider than this terminal: see target.png in the run folder)")
         elif console.options.ascii_only:
@@ -84,6 +84,6 @@ def compare(best: Replica) -> Table:
 
 
 def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
-    """Return colours `[H, W, 3]` with an even number of rows, in which cells that are off are dark grey."""
+    """Return colours `[H, W, 3]` with an even number of rows; cells that are off become dark grey."""
     shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
     return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))

@@ -1,4 +1,4 @@
-"""Print the result of an action: its title, its table and its sentences, or its report in JSON."""
+"""Printer of the result of an action: title, table and sentences, or a report in JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = 80
 
 
 def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
-    """Print a result, then write its files, and print their names; return the exit code."""
+    """Print a result, write its files by `write`, print their paths, and return the exit code."""
     if result.told:
         echo(result.told, err=True)
     if as_json:
@@ -40,10 +40,10 @@ def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return lines with commands, in which `path` replaces `{0}`, and the purpose of each command."""
+    """Return lines of suggested commands, in which `path` replaces `{0}`, with the purpose of each command."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
-    # With a long path the reasons are left out, since a command on one line is easy to copy.
+    # With a long path the purposes are left out, since a command on a single line is easy to copy.
     is_narrow = any(width + 6 + len(why) > COLUMNS for _, why in rows)
     lines = [f"  {command}" if is_narrow else f"  {command:{width}}    {why}" for command, why in rows]
     return ["Next:", *lines] if lines else []

@@ -1,4 +1,4 @@
-"""Report a simulation as events, and draw its grid in half blocks."""
+"""Reports of a simulation as events, and a drawing of its grid in half blocks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 FRAMES_PER_S = 20
 REPORT_S = 0.5
-"""Seconds between reports in JSON."""
+"""Minimum number of seconds between two reports in JSON."""
 OFF = 48
-"""Brightness of a cell that is off, which is visible on a black terminal."""
+"""Brightness of a cell that is off, so that it is visible on a black terminal."""
 SHAPES = " ▄▀█"
-"""Half blocks, indexed by two bits: the upper cell, then the lower one."""
+"""Half blocks, indexed by two bits: the upper cell, then the lower cell."""
 
 
 class SimulationReporter:
@@ -87,14 +87,14 @@ class SimulationReporter:
     def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
         if time.monotonic() >= self._next:
-            # A small grid makes thousands of steps a second, so the clock decides when to report.
+            # A simulation of a small grid has thousands of steps per second, so reports follow the clock.
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
     def ended(
         self, progress: SimulationProgress, simulation: Simulation, stopped: Signals | None, period: int | None = None
     ) -> None:
-        """Report the last state; `period` is the number of steps after which it repeats, or None if it does not."""
+        """Report the last state; `period` is the number of steps after which it repeats, or None if unknown."""
         planes = simulation.planes()
         alive = population(planes)
         text = [
@@ -117,7 +117,7 @@ class SimulationReporter:
 
 
 class GridScreen(Lines):
-    """Sink of lines, with the grid below them, two pixels in a character."""
+    """Sink that prints lines, and below these the grid with two cells per character."""
 
     def __init__(self) -> None:
         from rich.live import Live
@@ -135,13 +135,13 @@ class GridScreen(Lines):
         echo_above(self._live.console, text)
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Draw the grid, and make the simulation wait, so that there are at most `FRAMES_PER_S` frames a second."""
+        """Draw the grid, and make the simulation wait, so that there are at most `FRAMES_PER_S` frames per second."""
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
 
         spec, size, console = simulation.spec, self._live.console.size, self._live.console
-        # A half block is two pixels high; two lines are for the text and the cursor.
+        # A half block shows two rows of cells; two lines of the screen are for the text and the cursor.
         most = ((1 if console.options.ascii_only else 2) * max(1, size.height - 2), size.width)
         image = picture(simulation.planes(), spec.width, spec.netlist.visible, most, spec.netlist.palette)
         if spec.height == 1:
@@ -171,7 +171,7 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
 
 
 def blocks(image: Picture, console: Console) -> Text:
-    """Draw an image as a console allows: in coloured half blocks, in half blocks, or with a `#` for a cell."""
+    """Draw an image as the console allows: in coloured half blocks, in half blocks, or with `#` for a cell."""
     from rich.text import Text
 
     is_plain = console.options.ascii_only
@@ -188,7 +188,7 @@ def half_blocks(image: Picture) -> Text:
     from rich.text import Text
 
     colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)
-    # A dark row fills the lower half of the last line.
+    # A dark row completes the last line of half blocks.
     if len(colours) % 2:
         colours = np.concatenate([colours, np.zeros_like(colours[:1])])
     text = Text(no_wrap=True)

@@ -1,4 +1,4 @@
-"""Show events as lines, as a progress bar with the last line, or as JSON.
+"""Sinks, which show events as lines, as a progress bar with the last line, or as JSON.
 
 A long command describes each event once, in machine-readable fields and in text, and passes the event to a sink:
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport
 
 IMAGE_S = 2.0
-"""Seconds between two images on a terminal, since one costs a rollout."""
+"""Minimum number of seconds between two images on a terminal, since an image costs a rollout."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Event of a command, with machine-readable fields and human-readable text."""
+    """Event that a command reports, with machine-readable fields and human-readable text."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Fields in JSON, in addition to the name."""
+    """Fields of the event in JSON, in addition to its name."""
     text: Sequence[object] = ()
-    """Lines of text, or drawings of rich, which are printed as text outside a terminal."""
+    """Lines of text, or renderables of rich, which are printed as text outside a terminal."""
     is_warning: bool = False
     """True if the text is printed on standard error."""
     brief: str = ""
-    """Text of a progress bar that replaces the lines; if it is empty, the lines are printed above the bar."""
+    """Text in the progress bar, which replaces `text`; if it is empty, `text` is printed above the bar."""
 
 
 class Lines:
@@ -63,17 +63,17 @@ class Lines:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress and the text of the speed; a sink of lines shows neither."""
+        """Show the progress and the speed; a sink of lines shows neither."""
 
     def show_image(self, draw: Callable[[], RenderableType]) -> None:
         """Replace the last image, if the terminal has colours; a sink of lines shows no images."""
 
     def finish(self) -> None:
-        """Release the screen at the end."""
+        """Release the screen after the last event."""
 
 
 class Bar(Lines):
-    """Sink of lines, and below them a bar with the number of completed units, the speed, and the time left."""
+    """Sink that prints lines, and below these a bar with the completed units, the speed, and the remaining time."""
 
     def __init__(self, unit: str) -> None:
         from rich import progress
@@ -95,7 +95,7 @@ class Bar(Lines):
             progress.MofNCompleteColumn(),
             progress.BarColumn(bar_width=20),
             progress.TextColumn("{task.fields[brief]}"),
-            # rich's own column of speed cannot show cell updates.
+            # The column for speed in rich cannot show cell updates.
             progress.TextColumn("{task.fields[speed]}"),
             progress.TimeRemainingColumn(),
             progress.TextColumn("left"),
@@ -118,8 +118,8 @@ class Bar(Lines):
         echo_above(self._bar.console, text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress, which restarts with another attempt."""
-        # A bar cannot go back, and its speed would be the mean of both attempts.
+        """Show the progress; if `done` falls, another attempt has begun and the bar restarts."""
+        # A new bar is needed, since the speed would be the mean of both attempts.
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -142,15 +142,15 @@ class JsonLines(Lines):
     """Sink of JSON objects, one per line for each event."""
 
     def show(self, event: Event) -> None:
-        # JSON has no NaN: events have null instead.
+        # JSON has no NaN, so events must have None for such values.
         echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """Return a sink for JSON, or on a terminal a bar that counts a `unit`, such as epochs, or else a sink of lines."""
+    """Return a sink for JSON, or on a terminal a bar that counts `unit`, such as epochs, or else a sink of lines."""
     if as_json:
         return JsonLines()
-    # A bar redraws its line, which would fill a file with escape codes.
+    # A bar redraws its line, so in a file it would leave many escape codes.
     return Bar(unit) if sys.stdout.isatty() else Lines()
 
 

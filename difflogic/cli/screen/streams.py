@@ -1,4 +1,4 @@
-"""Prepare the standard streams of a command: they take any character, and need not be read to the end.
+"""Standard streams of a command, which accept any character and need not be read to the end.
 
 In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training continues.
 """
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 UNREAD = (errno.EPIPE, errno.EIO, errno.ENOSPC)
-"""Errors of writes to a pipe without a reader, to a closed terminal, and to a file on a full disk."""
+"""Error codes of writes to a pipe without a reader, to a closed terminal, and to a file on a full disk."""
 
 
 class StandardStream(io.FileIO):
-    """Standard output or error."""
+    """Raw stream of standard output or standard error."""
 
     is_optional = False
-    """True if text without a reader is dropped, because the command does more than print."""
+    """True if text without a reader is discarded, since the command has more to do than print."""
     has_failed = False
-    """True if an error was raised; later ones are ignored, since the interpreter writes the rest again at its end."""
+    """True if an error was raised; later errors are ignored, since the interpreter flushes the rest at exit."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -33,10 +33,10 @@ class StandardStream(io.FileIO):
 
 
 def prepare() -> None:
-    """Open closed streams (`>&-`) on the null device, and make names in any alphabet printable."""
+    """Open closed streams (`>&-`) on the null device, and let the others print names in any alphabet."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        # After `difflogic train >&-` descriptor 1 is free, and the next opened file would receive the output.
+        # After `difflogic train >&-`, descriptor 1 is free, and the next opened file would receive the output.
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's

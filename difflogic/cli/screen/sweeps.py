@@ -1,4 +1,4 @@
-"""Report a sweep as events, in fields and in text, to any sink."""
+"""Reporter of a sweep, which sends events with fields and text to a sink."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class SweepReporter(SweepObserver):
         self._sink.show(Event("notice", {"text": text}, [text], is_warning=True))
 
     def finished(self, done: Sweep) -> None:
-        """Report the end, once the tables are written."""
+        """Report the end of a sweep after its tables have been written."""
         best, missing = done.best, done.spec.most - len(done.trials)
         failed = sum(trial.status == "failed" for trial in done.trials)
         lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]

@@ -1,6 +1,6 @@
-"""Print tables: drawn on a terminal, line by line if it is too narrow, in plain columns if the output is piped.
+"""Printer of tables: framed on a terminal, line by line on a narrow terminal, in plain columns for a pipe.
 
-Wide columns of prose are printed line by line in a pipe too. Nothing is cut: only prose is wrapped, between words.
+Wide columns of prose are also printed line by line in a pipe. No text is cut: only prose is wrapped, between words.
 """
 
 import sys
@@ -16,13 +16,13 @@ from difflogic.system.words import visible
 Row = Sequence[str]
 
 PIPED = 120
-"""Maximum number of characters of a piped line with columns of prose."""
+"""Maximum number of characters in a piped line with columns of prose."""
 NARROWEST = 24
-"""Minimum number of characters of a column of prose; on a narrower terminal the table is printed line by line."""
+"""Minimum width of a column of prose in characters; a table that does not fit is printed line by line."""
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
-    """Print a table; the first column and columns without digits are left-aligned, or with `texts` all columns."""
+    """Print a table; the first column and columns without digits are left-aligned; with `texts`, all columns are."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]
@@ -42,7 +42,7 @@ def loss_cells(soft: float | None, hard: int | None, solved: int | None, models:
 
 
 def solved_cell(solved: int | None, models: int) -> str:
-    """Return the number of solved models as text; empty if it is unknown."""
+    """Return the number of solved models as text; "" if the number is unknown."""
     return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
@@ -69,14 +69,14 @@ def _fitted(headers: Row, rows: Sequence[Row], are_left: Sequence[bool], title: 
 
 
 def _lines(headers: Row, rows: Sequence[Row], title: str, width: int) -> Iterator[str]:
-    """Yield the lines of a table on a narrow terminal: each row's first cell, and below it the others with headers."""
+    """Yield a table line by line: the first cell of each row, and below it the other cells with their headers."""
     if title:
         yield title
     for first, *rest in rows:
         yield click.style(first, bold=True)
         facts = [f"{name}: {text}" if name else text for name, text in zip(headers[1:], rest, strict=True) if text]
         for is_prose, group in groupby(facts, _is_prose):  # each fact in prose has its own line
-            # NULs in place of spaces keep a fact such as `epochs: 3/500` on one line.
+            # NULs in place of spaces keep a pair such as `epochs: 3/500` on one line.
             for text in group if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in group)]:
                 wrapped = textwrap.wrap(text, max(1, width - 4), break_long_words=False, break_on_hyphens=False)
                 yield from (f"  {line}".replace("\0", " ") for line in wrapped)

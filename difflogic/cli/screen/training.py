@@ -1,4 +1,4 @@
-"""Report a training as events with fields and a text, to any sink."""
+"""Reporter of a training, which sends events with fields and text to a sink."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NEXT = (
 class TrainingReporter(Observer):
     """Observer that reports a training to a sink.
 
-    The events are attempt, begin, placed, epoch, notice, checkpoint and end; for agents iteration and evaluation too.
+    The events are attempt, begin, placed, epoch, notice, checkpoint and end; for agents also iteration and evaluation.
     """
 
     def __init__(self, sink: Lines, log_interval: int = Observer.log_interval) -> None:
@@ -153,7 +153,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("checkpoint", {"epoch": epoch}))
 
     def ended(self, trained: Trained) -> None:
-        """Report the end of a training, whose folder is complete."""
+        """Report the end of a training after its folder is complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
         build, advice = command_for(run), list[str]()
@@ -179,7 +179,7 @@ class TrainingReporter(Observer):
             "next_steps": advice,
             "summary": trained.summary,
         }
-        # The bar ends first, so that the summary is printed below the lines.
+        # The bar ends first, so that the summary is printed below all lines.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
 
@@ -211,7 +211,7 @@ def _accuracy(row: Row, evaluated: Row | None) -> str:
 
 
 def _when(epoch: int, evaluated: Row | None) -> str:
-    """Return the epoch of an evaluation as text, if it is not `epoch`."""
+    """Return the epoch of an evaluation as text, or "" if it is `epoch`."""
     return "" if evaluated is None or evaluated.epoch == epoch else f" at epoch {evaluated.epoch}"
 
 
@@ -222,7 +222,7 @@ def _hard_fields(evaluated: Row | None) -> dict[str, float | None]:
 
 
 def _number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN."""
+    """Return a number for JSON, which has no NaN: None for NaN."""
     return None if math.isnan(value) else value
 
 
@@ -251,14 +251,14 @@ def _unit(config: Config | PolicyConfig) -> str:
 
 
 def interrupter(run: Run | AgentRun) -> str:
-    """Return the name of the signal that interrupted a run, or the reason of the program that did."""
+    """Return the name of the signal that interrupted a run, or the reason that a program gave."""
     return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
 
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
     """Return advice on how to continue an interrupted run in the folder `path`."""
     done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
-    # If the signal came during the last epochs, the run is complete.
+    # If the signal arrived during the last epochs, the run is complete.
     if run.complete and done >= total:
         return f"{interrupter(run)} came after the last {unit}: the run is complete."
     return (
