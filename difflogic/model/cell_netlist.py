@@ -1,8 +1,8 @@
-"""Hard circuits of a cell: gates from the cell's 3x3 patch to its next state.
+"""Hard circuits of a cell, which compute its next state from its 3x3 patch.
 
-Inputs are `in[channel][patch]` at `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
-bottom-right). Outputs are the next state, one per channel. A perception gate is listed once per channel, since each is
-a gate of its own in hardware. The file format is circuit.json: `difflogic.model.netlist_json`.
+Input `in[channel][patch]` has the number `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
+bottom-right). Outputs are the next state, one per channel. A perception gate is listed once per channel, since hardware
+has a separate gate for each channel. The file format is circuit.json: `difflogic.model.netlist_json`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class CellNetlist(Netlist):
     origin: tuple[int, ...]
     """Number of each channel in the original circuit: `0, 1, ...` unless some channels were removed."""
     scenario: Scenario | None = None
-    """Grid, initial state and steps of its training, if known."""
+    """Grid, initial state and steps of the circuit's training; None if unknown."""
     neighbourhood: str = "moore"
-    """Key of `wiring.NEIGHBOURHOODS`; the gates read no other cells of a patch."""
+    """Key of `wiring.NEIGHBOURHOODS`: the cells of a patch that gates may read."""
     colours: tuple[tuple[int, int, int], ...] = ()
-    """Red, green and blue of each state, where a state is the visible channels as a number; empty if not specified."""
+    """Red, green and blue of each state, a number whose bits are the visible channels; empty if not specified."""
 
     kind, buses = "cell", ("patch", "result")
     __repr__ = brief
@@ -82,7 +82,7 @@ class CellNetlist(Netlist):
             outputs: The bit that becomes the next value of each channel, ints `[C]`.
             visible: Number of channels that are shown, the first ones; None for all.
             origin: Number of each channel in the original circuit; None for `0, 1, ...`.
-            scenario: Grid, initial state and steps of its training, if known.
+            scenario: Grid, initial state and steps of the circuit's training; None if unknown.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
             colours: Red, green and blue of each state, 0 to 255.
 
@@ -90,7 +90,7 @@ class CellNetlist(Netlist):
             The netlist.
 
         Raises:
-            CircuitError: A number is out of range, or a gate reads one that comes later.
+            CircuitError: A number is out of range, or a gate reads a later gate.
         """
         netlist = cls(
             channels=channels,
@@ -144,12 +144,12 @@ class CellNetlist(Netlist):
     def from_circuit(
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
-        """Discretise a circuit: each gate becomes its function with the largest logit, the first if several are equal.
+        """Discretise a circuit: each gate becomes its function with the largest logit (of equal logits, the first).
 
         Args:
             circuit: Soft gates and their wiring.
             visible: Number of channels that are shown, the first ones; None for all.
-            scenario: Grid, initial state and steps of its training, if known.
+            scenario: Grid, initial state and steps of the circuit's training; None if unknown.
 
         Returns:
             A netlist with all gates of the circuit.
@@ -176,15 +176,15 @@ class CellNetlist(Netlist):
 
     @classmethod
     def of_run(cls, circuit: Circuit, config: Config) -> CellNetlist:
-        """Discretise the circuit of a run, with the task's loss channels as visible channels and its scenario."""
+        """Discretise the circuit of a run; the task's loss channels are the visible channels."""
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
         """Run the netlist; every cell is updated in each step.
 
         Args:
-            x: Initial states of 0 and 1, `[B, H, W, C]`, or one of them, `[H, W, C]`. With one channel, its axis may be
-                omitted.
+            x: Initial states of 0 and 1, `[B, H, W, C]`, or one state, `[H, W, C]`. The last axis may be omitted if the
+                netlist has one channel.
             steps: Number of steps, T.
 
         Returns:
@@ -206,7 +206,7 @@ class CellNetlist(Netlist):
     def steps(self, state: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Iterator[Bits]:
         """Yield the states, uint8 `[B, H, W, C]`, after 1, 2, ... steps.
 
-        A cell takes its new state if `fires`, `[T, H, W, 1]` or `[T, B, H, W, 1]`, is not 0; None for always.
+        A cell takes its new state if `fires`, `[T, H, W, 1]` or `[T, B, H, W, 1]`, is not 0, or if `fires` is None.
         """
         # Every cell is a sample: B grids of H x W cells are B*H*W samples, 64 per word.
         shape = state.shape[:3]
@@ -217,7 +217,7 @@ class CellNetlist(Netlist):
             yield state
 
     def after(self, grid: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Bits:
-        """Return the state `[H, W, C]` of one grid after a number of steps, which may be 0."""
+        """Return the state `[H, W, C]` of one grid after `steps` steps; `steps` may be 0."""
         for [state] in self.steps(grid[None], steps, fires):
             grid = state
         return grid

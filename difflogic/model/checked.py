@@ -11,7 +11,7 @@ from difflogic.errors import CircuitError
 
 Array = npt.NDArray[Any]
 WIRES = "wires"
-"""Key of the logits of candidates, next to the keys of the networks."""
+"""Key of the candidates' logits, in dictionaries of logits with one key per network."""
 
 
 def network(
@@ -24,14 +24,14 @@ def network(
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return the logits and the wires `[..., out, *tail]` of one network as checked arrays.
 
-    The network has `n_in` inputs and `n_out` outputs; None allows any number of outputs. Raise CircuitError if a shape,
-    type or value is wrong.
+    The network has `n_in` inputs and `n_out` outputs, or any number of outputs if `n_out` is None. Raise CircuitError
+    if a shape, type or value is wrong.
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(
             f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
         )
-    # Each layer reads the outputs of the previous one, so that the widths follow from the logits.
+    # Each layer reads the outputs of the previous layer, so the logits determine the number of its inputs.
     layers, connections = [], []
     kernels = None
     for index, (layer, pair) in enumerate(zip(logits, wires, strict=True)):
@@ -47,7 +47,7 @@ def network(
 
 
 def wire_logits(logits: Mapping[str, Sequence[npt.ArrayLike]]) -> Array | None:
-    """Return the logits of candidates, `[G, 2, k]`, of a circuit; None if wiring is fixed. Raise CircuitError."""
+    """Return the candidates' logits, `[G, 2, k]`, or None if wiring is fixed. Raise CircuitError if they are wrong."""
     if WIRES not in logits:
         return None
     [array] = (_array("The logits of wires", values) for values in logits[WIRES])
@@ -80,7 +80,7 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
         raise CircuitError(
             f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
         )
-    # One NaN would spread to every cell in a few steps, and its origin could not be found any more.
+    # One NaN would spread to every cell in a few steps, which would hide its origin.
     if not np.isfinite(array).all():
         raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
     return array

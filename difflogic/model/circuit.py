@@ -1,12 +1,12 @@
 """Soft circuits: the logits and wires of a perception and an update network.
 
-In a CA step of a cell, each of K perception kernels maps the 3x3 patch of each channel to S values; a kernel has its
-own logits, and shares them over the channels. The update network reads `[centre: C values] ++ [out[k,c,s] at C + (c*S +
-s)*K + k]`, and its output is the next state of the cell. Source: the authors' notebook, `run_perceive` and
-`run_update`.
+In a CA step of a cell, each of K perception kernels maps the 3x3 patch of each channel to S values. A kernel uses the
+same logits for all channels. The update network reads the C values of the cell itself, then the results of perception:
+`out[k,c,s]` is input `C + (c*S + s)*K + k`. Its output is the next state of the cell. Source: the authors' notebook,
+`run_perceive` and `run_update`.
 
 A circuit without perception is *feed-forward*: its update network reads only the C values of the cell itself, and its
-outputs are the gates of the last layer. It is a layer of a network, a classifier or a policy, and no automaton.
+outputs are the gates of the last layer. Such a circuit is a layer of a network, a classifier or a policy.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from difflogic.model.framed import in_frame
 NETWORKS = ("perceive", "update")
 
 NOISE_STREAM = 0x6E6F6973
-"""`fold_in` data of the noise in initial logits ("nois")."""
+"""Constant ("nois") for the `fold_in` of the key of the noise in initial logits."""
 
 WIRE_SHARE = 0.88
-"""Initial probability of a wire's first candidate, that of the fixed wiring; the logits of the others are 0."""
+"""Initial probability of a wire's first candidate, the wire of the fixed wiring; other candidates have the logit 0."""
 FIXED = 1e6
-"""Logit of a gate or candidate that is not learned; negative for one that is never chosen.
+"""Logit of a gate function or candidate that is always chosen; `-FIXED` is the logit of one that is never chosen.
 
 Weight decay reduces this logit in each epoch, but never by enough to matter."""
 
@@ -50,10 +50,10 @@ ArraysByNetwork = dict[str, list[Array]]
 class Circuit:
     """Soft gates and their wiring, the input of every engine; training changes the logits.
 
-    `perceive[l]` are the float logits of layer l of the K perception kernels, `[K, out, 16]`, and `update[l]` those of
-    the update network, `[out, 16]`. `perceive_wires[l]`, int `[K, 2, out]`, and `update_wires[l]`, int `[2, out]`, are
-    the indices of the inputs. With k candidates, wires have an additional last axis, `[..., out, k]`, and `wire_logits`
-    choose among them. `from_arrays`, `initial` and `feed_forward` make checked circuits.
+    `perceive[l]`, float `[K, out, 16]`, are the logits of layer l of the K perception kernels. `update[l]`, float
+    `[out, 16]`, are the logits of layer l of the update network. `perceive_wires[l]`, int `[K, 2, out]`, and
+    `update_wires[l]`, int `[2, out]`, are the indices of the inputs. With k candidates, wires have an additional last
+    axis, `[..., out, k]`. `from_arrays`, `initial` and `feed_forward` make checked circuits.
 
         >>> config = difflogic.presets.checkerboard(small=True)
         >>> circuit = difflogic.Circuit.initial(config.model, seed=23)
@@ -70,7 +70,7 @@ class Circuit:
     neighbourhood: str = "moore"
     """Key of `wiring.NEIGHBOURHOODS`: the cells of a patch that the first layer of perception may read."""
     wire_logits: Array | None = None
-    """Float `[G, 2, k]`, gates in the order of `flat_logits`; None if wiring is fixed."""
+    """Logits of the candidates, float `[G, 2, k]`, gates in the order of `flat_logits`; None if wiring is fixed."""
 
     @classmethod
     def from_arrays(
@@ -86,8 +86,8 @@ class Circuit:
         Args:
             logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. Two empty lists
                 for `perceive` make a feed-forward circuit. With candidates also `"wires": [[G, 2, k]]`.
-            wires: Likewise, ints `[2, out]` (shared by all perception kernels) or `[K, 2, out]`; with candidates
-                `[2, out, k]` or `[K, 2, out, k]`.
+            wires: Indices of inputs by network and layer, ints `[2, out]` (shared by all perception kernels) or
+                `[K, 2, out]`; with candidates `[2, out, k]` or `[K, 2, out, k]`.
             channels: Number of channels of a cell, C.
             periodic: True for a torus.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
@@ -117,7 +117,7 @@ class Circuit:
         return circuit.within(neighbourhood)
 
     def within(self, neighbourhood: str) -> Circuit:
-        """Return the circuit with this neighbourhood. Raise CircuitError if it reads cells outside it."""
+        """Return the circuit with another neighbourhood. Raise CircuitError if the circuit reads other cells."""
         wiring.check_within(neighbourhood, np.unique(self.perceive_wires[0]).tolist() if self.perceive else ())
         return replace(self, neighbourhood=neighbourhood)
 
@@ -128,10 +128,10 @@ class Circuit:
         seed: int,
         initial: InitialConfig = PAPER_START,
     ) -> Circuit:
-        """Make the circuit that training begins with: every gate passes on its first input, with random wiring.
+        """Make the initial circuit of a training: every gate passes on its first input, and the wiring is random.
 
-        The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, first the update
-        network, then perception.
+        The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, where `sub` samples
+        first the update network, then perception.
 
         Args:
             model: Layers, kernels, channels and wiring schemes.
@@ -141,7 +141,7 @@ class Circuit:
         Returns:
             The circuit.
         """
-        # The same splits in the same order as in the notebook, so that a seed gives the same circuit.
+        # Split keys in the same order as the notebook, so that a seed gives the same circuit.
         _, sub = prng.split(prng.key_from_seed(seed))
         key, update_key = prng.split(sub)
         key, perceive_key = prng.split(key)
@@ -175,7 +175,7 @@ class Circuit:
     ) -> Circuit:
         """Make a circuit without perception, for example as a layer of your own network.
 
-        Each input of a layer is read about equally often.
+        The inputs of a layer are read about equally often.
 
             >>> difflogic.Circuit.feed_forward([28, 32, 32], seed=0).outputs
             32
@@ -190,7 +190,7 @@ class Circuit:
             The circuit.
 
         Raises:
-            CircuitError: There are fewer than two widths, a width is below 1, or `candidates` is not a listed number.
+            CircuitError: There are fewer than two widths, a width is below 1, or `candidates` is another number.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -205,7 +205,7 @@ class Circuit:
         return circuit.with_candidates(candidates, seed)._with_noise(initial, seed)
 
     def with_candidates(self, count: int, seed: int) -> Circuit:
-        """Return the circuit with `count` candidates for each wire: the wire itself, then random ones by the seed."""
+        """Return the circuit with `count` candidates for each wire: the wire itself, then random wires from `seed`."""
         if count == 1:
             return self
         if count not in wiring.CANDIDATES:
@@ -237,9 +237,9 @@ class Circuit:
     def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
         logits, sums = self.gate_logits, np.eye(gates.GATE_COUNT, dtype=np.float32)
         if input_wise:
-            # For a gate that begins as A with logit 6, the four numbers are -6, -6, 6 and 6, so that the logit of A is
-            # 12, and that of a gate with another output in one row is 6 lower. The factor 1/2 keeps the deviation of
-            # noise.
+            # For a gate that begins as A with logit 6, the four numbers are -6, -6, 6 and 6. Then the logit of A is 12,
+            # and the logit of a function that differs from A in one row is 6. The factor 1/2 preserves the standard
+            # deviation of noise.
             sums = (gates.INPUT_WISE @ gates.INPUT_WISE.T / 2).astype(np.float32)
             logits = 4 * logits @ sums
         if initial.noise:
@@ -282,7 +282,7 @@ class Circuit:
 
     @property
     def gates(self) -> int:
-        """Number of soft gates, G; the gates of a kernel count once, although all channels use them."""
+        """Number of soft gates, G; a gate of a kernel counts once, although all channels use it."""
         return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
 
     @property
@@ -292,7 +292,7 @@ class Circuit:
 
     @property
     def parameters(self) -> int:
-        """Number of rows of `flat_logits`, P: the gates, and with k candidates another `2 * k * G / 16`, rounded up."""
+        """Number of rows of `flat_logits`, P: one per gate, and with k candidates `2 * k * G / 16`, rounded up."""
         return self.gates + (0 if self.wire_logits is None else wiring.rows(self.wire_logits).shape[0])
 
     @cached_property
@@ -318,7 +318,7 @@ class Circuit:
 
     @property
     def wires(self) -> ArraysByNetwork:
-        """Wires in the form that `from_arrays` expects; those of perception are `[K, 2, out]`."""
+        """Wires in the form that `from_arrays` expects, for perception `[K, 2, out]`."""
         return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
 
     def flat_logits(self) -> Array:
@@ -360,24 +360,24 @@ class Circuit:
 
 def _start(logit: float) -> Array:
     """Return the initial logits of a gate, `[16]`."""
-    # With a logit of 10 and fifteen zeros the probability is 0.9993: the circuit begins as wires, through which
-    # gradients pass almost unchanged at any depth.
+    # With a logit of 10 and fifteen zeros the probability is 0.9993: all gates begin as wires, through which gradients
+    # pass almost unchanged at any depth.
     start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
     start[gates.PASS_THROUGH] = logit
     return start
 
 
 def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
-    """Return the initial logits of the update network; layers narrower than the first begin with lower ones."""
+    """Return the initial logits of the update network, which are lower in layers narrower than the first."""
     wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
 def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
-    """Change an update network in place to pass on these channels of a cell, by a fixed gate per channel and layer.
+    """Make an update network copy `channels` of a cell to the next state, with a fixed gate per channel and layer.
 
-    `logits[l]` are float `[out, 16]`, `wires[l]` int `[2, out]`. The k-th channel in the list uses the k-th gate from
-    the end; in the last layer it uses the gate of the channel itself.
+    Changes `logits[l]`, float `[out, 16]`, and `wires[l]`, int `[2, out]`, in place. The k-th channel in the list uses
+    the k-th gate from the end, except in the last layer, where it uses the gate of the channel itself.
     """
     # With fixed channels 1 and 2 of 8, and layers of 32, 32 and 8 gates:
     #     channel 1 -> gate 31 -> gate 31 -> gate 1        channel 2 -> gate 30 -> gate 30 -> gate 2
@@ -386,13 +386,13 @@ def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Arra
         for layer, pair in zip(logits, wires, strict=True):
             gate = channel if layer is logits[-1] else len(layer) - 1 - number
             pair[:, gate], read = read, gate
-            # The probability of any other function is exp(-FIXED), which is 0 in float32, and so are the gradients of
-            # the logits: no engine changes them, and none needs a special case.
+            # The probability of any other function is exp(-FIXED), 0 in float32. So the gradients of the logits are
+            # 0 too: training does not change the logits, without a special case in any engine.
             layer[gate, gates.PASS_THROUGH] = FIXED
 
 
 def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:
-    """Sample the wires of a network's layers, one subkey each; the first layer reads only the inputs `among`."""
+    """Sample the wires of a network, with one subkey per layer; the first layer reads only the inputs `among`."""
     layers: list[Array] = []
     for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
         key, sub = prng.split(key)

@@ -1,14 +1,14 @@
 """Share values between the rows of a grid: a cell reuses what the cells above it have computed.
 
-The cells of a column are computed from top to bottom. Two gates that are the same function of inputs one row apart
-become one node: only the lower one is computed, and the upper one is its value of the previous row. So an input is
-loaded once instead of three times.
+The cells of a column are computed from top to bottom. Two gates that compute the same function of inputs one row apart
+become one node: only the lower gate is computed, and the upper gate is the node's value in the previous row. So an
+input is loaded once instead of three times.
 
 For example, `g = in[0] XOR in[2]` and `h = in[6] XOR in[8]` are one node: `h` is its current value, and `g` its value
 two rows before, delay 2. Gates of few inputs are compared by their truth tables, others by their structure.
 
-Life may add up its eight neighbours in any order, so that any three may enter an adder. If a circuit is symmetric in
-some inputs, they are permuted to share as much as possible.
+If the order of some inputs does not matter, as for the eight neighbours that Life adds up, the inputs are permuted to
+share as many values as possible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, read_i
 
 AND, A_AND_NOT_B, NOT_A_AND_B, XOR, OR = 1, 2, 4, 6, 7
 MOST_SYMMETRIC = 12
-"""Maximum number of inputs of a circuit whose symmetries are found, by its complete truth table."""
+"""Maximum number of inputs for the search for symmetries, which needs the complete truth table."""
 MOST_TRIED_GATES = 60
 """Maximum number of gates of a circuit whose symmetric inputs are permuted."""
 STARTS, SWAPS = 4, 150
@@ -58,10 +58,10 @@ class Ref(NamedTuple):
 
 
 class ColumnNode(NamedTuple):
-    """Gate of two earlier nodes; if `gate` is 0, the input of `channel` in the lowest row and column `dx`.
+    """Gate of two earlier nodes, or, if `gate` is 0, the input of `channel` in the lowest row and column `dx`.
 
-    If `channel` is -1 too, the node is the constant 0. Every node is 0 if all inputs are 0. Therefore no node is the
-    inverse of another.
+    If `gate` is 0 and `channel` is -1, the node is the constant 0. Every node is 0 if all inputs are 0. Therefore no
+    node is the inverse of another.
     """
 
     gate: int
@@ -72,7 +72,7 @@ class ColumnNode(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Function of cells that are `delay` rows above."""
+    """Function of cells, and the number of rows, `delay`, by which its cells are shifted upward."""
 
     function: Function
     delay: int
@@ -87,7 +87,7 @@ class ColumnProgram(NamedTuple):
     def computed(self, carried: Container[int] | None = None) -> list[list[int]]:
         """Return the delays at which each node is read, ascending.
 
-        A node in `carried` (None for all) is computed only at the first of its delays, any other at each of them.
+        A node in `carried` (None for all nodes) is computed only at its first delay, other nodes at all their delays.
         """
         reads: list[set[int]] = [set() for _ in self.nodes]
         for output in self.outputs:
@@ -103,8 +103,8 @@ class ColumnProgram(NamedTuple):
     def carried(self) -> set[int]:
         """Return the nodes whose values stay in registers from row to row.
 
-        If there are too few registers for all nodes, the cells of the middle column are loaded again: that costs no
-        more than spilling them, while a left or right neighbour takes two loads and a shift.
+        If there are too few registers for all nodes, the cells of the middle column are loaded again in each row, which
+        costs no more than spilling them. (Loading a left or right neighbour takes two loads and a shift.)
         """
         everything = set(range(len(self.nodes)))
         if len(_carried(self.computed(everything), everything)) <= MOST_CARRIED:
@@ -129,11 +129,11 @@ class ColumnLoop(NamedTuple):
     row: list[Value]
     """Values that are computed in each row."""
     carried: list[Value]
-    """Values from the previous row: `(node, delay)` is the value `(node, delay - 1)` of that row."""
+    """Values from the previous row: `(node, delay)` is the previous row's value `(node, delay - 1)`."""
 
 
 def column_loop(program: ColumnProgram) -> ColumnLoop:
-    """Schedule every value as late as possible, so that few values wait in registers for their readers."""
+    """Schedule a program as a loop, with every value as late as possible, so that few values occupy registers."""
     nodes = program.carried()
     delays = program.computed(nodes)
     carried = _carried(delays, nodes)
@@ -143,7 +143,7 @@ def column_loop(program: ColumnProgram) -> ColumnLoop:
 
 
 def _carried(delays: list[list[int]], nodes: Container[int]) -> list[Value]:
-    """Return the values of these nodes that a row takes from the row above it."""
+    """Return the values of `nodes` that a row takes from the row above it."""
     return [
         (number, delay)
         for number, read in enumerate(delays)
@@ -153,7 +153,7 @@ def _carried(delays: list[list[int]], nodes: Container[int]) -> list[Value]:
 
 
 def _in_order(program: ColumnProgram, targets: Sequence[Value], available: Container[Value]) -> list[Value]:
-    """Return the targets and the values that they depend on, in topological order, without those available."""
+    """Return the targets and the values that they depend on, in topological order, without `available` values."""
     order: dict[Value, None] = {}
     waiting = list(reversed(targets))
     while waiting:
@@ -171,7 +171,7 @@ def _in_order(program: ColumnProgram, targets: Sequence[Value], available: Conta
 
 
 def column_program(netlist: CellNetlist) -> ColumnProgram:
-    """Share the values of a circuit between rows, with symmetric inputs in the best order that was found."""
+    """Share the values of a circuit between rows; a search chooses the order of symmetric inputs."""
     gates = lines(netlist)
     best = _shared(netlist, gates, {})
     if len(gates) > MOST_TRIED_GATES:
@@ -201,7 +201,7 @@ def _improved(
 
 
 def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
-    """Return groups of at least two inputs whose order changes no output; none if the circuit reads too many inputs."""
+    """Return groups of two or more inputs whose order changes no output; [] if there are too many inputs to search."""
     inputs = read_inputs(netlist)
     if len(inputs) > MOST_SYMMETRIC:
         return []
@@ -264,7 +264,7 @@ class _Table:
         return Ref(ref.node, ref.delay, True) if inverted else ref
 
     def _node(self, gate: int, a: Ref, b: Ref) -> Ref:
-        """Return the node of an AND, `a` AND NOT `b`, XOR or OR; an existing one if there is an equal one."""
+        """Return the node of an AND, `a` AND NOT `b`, XOR or OR; reuse an existing equal node."""
         if a == b:
             return a if gate & 1 else Ref(0)
         if 0 in (a.node, b.node):
@@ -275,8 +275,8 @@ class _Table:
             function, above = placed
             if function in self._numbers:
                 return Ref(self._numbers[function], above)
-            # A gate may read lower rows than it depends on, as in `x AND (y XOR y)`: then it is identified by its
-            # inputs.
+            # A gate may read lower rows than it depends on, as in `x AND (y XOR y)`: such a gate is identified by its
+            # inputs instead of its function.
             if above <= lowest:
                 node = ColumnNode(gate, a.earlier(-above), b.earlier(-above))
                 return Ref(self._number(function, node, function), above)
@@ -293,7 +293,7 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """Return a gate of two functions with delays as a function of cells; None if it reads too many cells."""
+    """Return what a gate of two delayed functions computes, as a function of cells; None if it reads too many."""
     if x is None or y is None:
         return None
     own = [
@@ -313,9 +313,9 @@ def _function(gate: int, x: Function | None, before_x: int, y: Function | None, 
 def _joined(
     gate: int, x: int, of_a: tuple[int, ...], y: int, of_b: tuple[int, ...], count: int
 ) -> tuple[tuple[int, ...], int]:
-    """Combine two functions of some of `count` variables by a gate: return the variables it depends on, and its table.
+    """Combine two functions of `count` variables by a gate: return the variables of the result, and its truth table.
 
-    Bit `m` of a table is the value where variable `i` is bit `i` of `m`.
+    Bit `m` of a table is the value if variable `i` is bit `i` of `m`.
     """
 
     def value(table: int, variables: Sequence[int], row: int) -> int:

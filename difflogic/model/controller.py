@@ -19,7 +19,7 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_./:-]{0,100}")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controller(FunctionNetlist):
-    """Hard circuit that chooses an agent's action at each observation; `from_gates` makes a checked one."""
+    """Hard circuit that chooses an agent's action at each observation; `from_gates` makes a checked controller."""
 
     environment: str = ""
     """Gymnasium id of the environment that the controller was trained in, such as `CartPole-v1`."""
@@ -41,10 +41,10 @@ class Controller(FunctionNetlist):
         environment_version: str = "",
         memory: int = 0,
     ) -> Controller:
-        """Make a checked controller from the gates of `difflogic.model.decision`. Raise CircuitError.
+        """Make a checked controller from gates of `difflogic.model.decision`. Raise CircuitError if they do not fit.
 
-        Actions and the dimensions of an observation are numbered unless they are named. The `memory` bits are the last
-        dimensions of the thermometer, and the outputs after those of the action.
+        Actions and observations have default names such as `action0` unless they are named. The `memory` bits are the
+        last dimensions of the thermometer, and the outputs that follow the action's bits.
         """
         names = numbered("observation", observations or thermometer.dimensions - memory)
         return cls(

@@ -1,14 +1,14 @@
 """Build the decision of a policy from gates: count the output bits of each action, and compare the counts.
 
 Bits are counted as in a multiplier: adders reduce the bits of one weight to one bit, with carries of twice the weight.
-Most adders take a bit and two pairs, with eight gates instead of the ten of two full adders: a pair is one of two bits
-and the XOR of both, which an adder needs anyway. Five bits take eleven gates:
+Most adders add a bit and two pairs with eight gates, while two full adders take ten. A pair stores two bits as the
+first bit and the XOR of the two bits, which an adder computes in any case. Five bits take eleven gates:
 
     weight 1: a b c d e     double(a, pair(b, c), pair(d, e)) = bit 0, a pair of weight 2
     weight 2: the pair      its XOR is bit 1, its AND is bit 2
 
-The actions are compared in order, each with the best so far; only a larger count replaces it, so that the first of
-equal ones is chosen. Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnikov, Kulikov and
+Each action's count is compared with the best count so far, which only a larger count replaces. So the first of several
+equal counts is chosen. Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnikov, Kulikov and
 Yaroslavtsev, *New upper bounds on the Boolean circuit complexity of symmetric functions* (2010).
 """
 
@@ -23,14 +23,14 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.errors import CircuitError
 
 Layer = tuple[npt.ArrayLike, npt.ArrayLike]
-"""Wires int `[k, n]` into the previous layer, and gate ids `[n]` if k is 2, or truth tables of k inputs `[n, 2**k]`.
+"""Wires into the previous layer, int `[k, n]`, and truth tables `[n, 2**k]`, or, if k is 2, gate ids `[n]`.
 
 The first wire is the most significant bit of the index in a truth table.
 """
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as in a netlist."""
 Pair = tuple[int, int]
-"""Pair of bits a and b, stored as (a, a XOR b)."""
+"""Two bits a and b, stored as (a, a XOR b)."""
 
 _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 
@@ -38,7 +38,7 @@ _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
     """Build all gates from the input bits to the bits of the chosen action's number, the lowest first.
 
-    The actions share the bits of the last layer in equal groups; without actions these bits are the outputs. The last
+    The bits of the last layer form equal groups, one per action; if `actions` is 0, they are the outputs. The last
     `memory` bits are in no group; they follow the bits of the action. Raise CircuitError if groups cannot be equal.
     """
     circuit = _Circuit(inputs)
@@ -89,7 +89,7 @@ class _Circuit:
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def table(self, entries: Sequence[int], bits: list[int], cache: dict[tuple[int, ...], int]) -> int:
-        """Return the bit of a truth table by Shannon expansion; `cache` holds the bits of its cofactors so far."""
+        """Build a truth table by Shannon expansion and return its bit; `cache` maps cofactors to existing bits."""
         key, half = tuple(entries), len(entries) // 2
         if key not in cache:
             low, high, rest = key[:half], key[half:], bits[1:]
@@ -106,12 +106,12 @@ class _Circuit:
         return cache[key]
 
     def count(self, bits: list[int]) -> list[int]:
-        """Return the number of ones as bits, the lowest first."""
+        """Return the number of ones in `bits` as bits, the lowest first."""
         number, singles, pairs = list[int](), list(bits), list[Pair]()
         while len(number) < len(bits).bit_length():  # higher carries are always 0
             carries, carried_pairs = list[int](), list[Pair]()
             while len(singles) + 2 * len(pairs) > 1:
-                # Sums go to the end of the list, and some pairs are used alone, so that adders form no long chain.
+                # Append sums to the end of the list, and split some pairs, so that adders form no long chain.
                 if len(singles) < max(1, isqrt(len(pairs))):
                     a, either = pairs.pop(0)
                     singles.append(either)
@@ -143,16 +143,16 @@ class _Circuit:
 
     def double(self, bit: int, first: Pair, other: Pair) -> tuple[int, Pair]:
         """Return the sum of a bit and two pairs, and the pair of their carries (modified double full adder)."""
-        # The carry of the first pair is `half`, inverted unless its bits differ or `first` and `bit` do: `inverts`.
-        # That of the second pair is `half` if its bits differ, else either of them: so both carries differ if `inverts`
-        # does from `half` against the second pair.
+        # The carry of `bit` and the first pair is `half` if the three bits are equal, else NOT `half` (`inverts`). The
+        # carry of `half` and the second pair is `half` if the bits of the pair differ, else its first bit: `against` is
+        # 1 if this carry is not `half`. So the two carries differ if `inverts` and `against` differ.
         half = self.gate(_XOR, bit, first[1])
         inverts = self.gate(_OR, first[1], self.gate(_XOR, first[0], bit))
         against = self.gate(_A_AND_NOT_B, self.gate(_XOR, half, other[0]), other[1])
         return self.gate(_XOR, half, other[1]), (self.gate(_XOR, half, inverts), self.gate(_XOR, inverts, against))
 
     def first_largest(self, numbers: list[list[int]]) -> list[int]:
-        """Return the index of the largest number, the first of equal ones, as bits."""
+        """Return the index of the largest number as bits; of equal numbers, the first."""
         best, place = numbers[0], list[int]()
         for index, number in enumerate(numbers[1:], 1):
             differs = [self.gate(_XOR, a, b) for a, b in zip(number[1:], best[1:], strict=True)]
@@ -170,15 +170,15 @@ class _Circuit:
         return place
 
     def larger(self, number: list[int], other: list[int], differs: list[int]) -> int:
-        """Return whether a number is larger than another one; `differs` are the XORs of all bits but the lowest."""
-        # From the lowest bit: if the bits differ, that of the first number decides, else the result of the lower bits.
+        """Return a bit: is `number` larger than `other`? `differs` are the XORs of all their bits but the lowest."""
+        # From the lowest bit up: if two bits differ, the bit of `number` decides, else the result of the lower bits.
         result = self.gate(_A_AND_NOT_B, number[0], other[0])
         for bit, either in zip(number[1:], differs, strict=True):
             result = self.gate(_XOR, result, self.gate(_AND, either, self.gate(_XOR, bit, result)))
         return result
 
     def chosen(self, condition: int, yes: int, no: int | None) -> int:
-        """Return the constant `yes` if the condition holds, else the bit `no`, or 0 if `no` is None."""
+        """Return a bit that is the constant `yes` if `condition` is 1, else the bit `no`, or 0 if `no` is None."""
         if no is None:
             return self.gate(_AND, condition, condition) if yes else self.gate(_FALSE, condition, condition)
         return self.gate(_OR, condition, no) if yes else self.gate(_NOT_A_AND_B, condition, no)

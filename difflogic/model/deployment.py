@@ -33,7 +33,7 @@ class Scenario:
     fire_rate: float = 1.0
     """Probability with which a cell takes its new state in a step."""
     picture: tuple[str, ...] = ()
-    """Image in the first channels of the initial state, rows of text as in `difflogic.core.text_picture`."""
+    """Image in the first channels of the initial state, as rows of text: see `difflogic.core.text_picture`."""
 
     __repr__ = brief
 
@@ -57,13 +57,13 @@ class Scenario:
     def of(cls, config: Config) -> Scenario:
         """Return the scenario of a training job."""
         task = config.task
-        # A circuit that learned from all 3x3 boards also runs on larger grids, whose boards are too many to list. And a
-        # task of data samples has no initial state.
+        # A circuit that learned from all 3x3 boards also runs on larger grids, which have too many boards to list. A
+        # task with data samples has no single initial state.
         start = "random" if task.start == "boards" or task.target == "data" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 
     def grid(self, origin: Sequence[int]) -> npt.NDArray[np.uint8] | None:
-        """Return the initial state `[H, W, C]`, 0 or 1, in the channels with these numbers; None if it is random."""
+        """Return the initial state `[H, W, C]`, 0 or 1, of the channels numbered `origin`; None if it is random."""
         if self.start == "random":
             return None
         grid = np.zeros((self.height, self.width, len(origin)), dtype=np.uint8)
@@ -71,7 +71,7 @@ class Scenario:
             grid[self.height // 2, self.width // 2] = 1
         elif self.start == "picture":
             bits = self._bits()
-            # Simplification may have removed channels: the others are identified by their original numbers.
+            # Simplification may have removed channels, so channels are identified by their original numbers.
             for channel, name in enumerate(origin):
                 if name < text_picture.MAX_BITS:
                     grid[..., channel] = bits[..., name]

@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable
 
 HEIGHT = 720
-"""Height of the frame in pixels: the automaton and its controls; the diagram of the circuit is below."""
+"""Height of the frame in pixels: enough for the automaton and its controls, without the diagram below them."""
 
 
 def _unknown(circuit: object) -> str | None:

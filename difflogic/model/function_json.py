@@ -1,4 +1,4 @@
-"""Read and write function.json and controller.json, functions as readable text.
+"""Read and write function.json and controller.json, which contain functions as readable text.
 
 Version 1:
 
@@ -61,7 +61,7 @@ def from_json(text: str) -> FunctionNetlist:
 
 
 def load(path: Path) -> FunctionNetlist:
-    """Read a file of either format. Raise CircuitError, which names the file."""
+    """Read a function.json or controller.json. Raise CircuitError with the file's name if it is not valid."""
     return load_as(from_data, path)
 
 
@@ -93,7 +93,7 @@ def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
 
 
 def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[tuple[str, ...], Thermometer]:
-    """Return names and thresholds; if `may_be_bits` and no row has thresholds, the inputs are bits."""
+    """Return names and thresholds of inputs; if `may_be_bits` and no row has thresholds, the inputs are bits."""
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             raise CircuitError(f"{subject} is an object with a name and thresholds, got {shown(row)}.")

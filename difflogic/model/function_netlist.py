@@ -1,9 +1,9 @@
-"""Functions as gates: from the bits of a sample to output bits, or to the number of a class.
+"""Functions as hard circuits, which map the bits of a sample to output bits or to the number of a class.
 
 A sample consists of bits, or of numbers that thresholds convert to bits (`difflogic.model.thermometer`). An input is
 named after its bit, `edge`, or its threshold, `angle>=0.25`. Outputs are named bits, or the binary number of a class,
-the lowest bit first: `class[0]` for two classes, `class[0]` and `class[1]` for three or four. Hardware takes a binary
-number as an address, a multiplexer's selection or a register's value; one line per class would take more gates.
+the lowest bit first: `class[0]` for two classes, `class[0]` and `class[1]` for three or four. Hardware uses a binary
+number as an address, a multiplexer's selection or a register's value; one output per class would take more gates.
 
 A controller is a function with an environment: `difflogic.model.controller`. `difflogic.model.function_json` reads and
 writes the files of both.
@@ -33,7 +33,7 @@ _GATE = re.compile(r"g\d+")
 
 
 class Words(NamedTuple):
-    """Words for the samples, inputs and classes of a kind of function, and the verb of its exported programs."""
+    """Words in texts for the samples, inputs and classes of a kind of function, and the verb of exported programs."""
 
     sample: str
     a_sample: str
@@ -48,7 +48,7 @@ class Words(NamedTuple):
 class FunctionNetlist(Netlist):
     """Hard circuit for independent samples: a trained layer, a classifier, a policy.
 
-    `from_circuit` makes a function; a function is called with samples.
+    `from_circuit` makes a function. Calling the function with samples evaluates it.
 
         >>> layer = difflogic.Circuit.feed_forward([28, 64, 40], seed=0)
         >>> classifier = difflogic.FunctionNetlist.from_circuit(layer, classes=["cat", "dog"])
@@ -57,7 +57,7 @@ class FunctionNetlist(Netlist):
     """
 
     thermometer: Thermometer
-    """Thresholds of each number of a sample; `Thermometer.of_bits` if samples are bits."""
+    """Thresholds of each number of a sample; made by `Thermometer.of_bits` if samples are bits."""
     observations: tuple[str, ...]
     """Names of the numbers or bits of a sample."""
     choices: tuple[str, ...] = ()
@@ -84,10 +84,10 @@ class FunctionNetlist(Netlist):
 
         Args:
             circuit: A circuit without perception.
-            inputs: Names of its inputs, or of the numbers that `thermometer` codes; None for `x0, x1, ...`.
+            inputs: Names of its inputs, or of the numbers that `thermometer` encodes; None for `x0, x1, ...`.
             outputs: Names of its outputs; None for `y0, y1, ...`.
-            classes: Names of classes, or their number. They share the outputs in equal groups, and the result is the
-                class whose group has the most ones, the first of equals. None: the result is the outputs.
+            classes: Names of classes, or their number. The outputs form equal groups, one per class, and the result is
+                the first class with the most ones in its group. None: the result is the outputs.
             thermometer: Thresholds that convert numbers to the circuit's inputs; None if samples are bits.
 
         Returns:
@@ -113,7 +113,7 @@ class FunctionNetlist(Netlist):
         outputs: Sequence[str] | None = None,
         classes: int | Sequence[str] | None = None,
     ) -> FunctionNetlist:
-        """Make a function from layers of gates; `reads` is the number of input bits, or their thresholds."""
+        """Make a function from layers of gates; `reads` is the number of input bits, or the thermometer before them."""
         code = Thermometer.of_bits(reads) if isinstance(reads, int) else reads
         if classes is not None and outputs is not None:
             raise CircuitError("Where outputs are counted for classes, the classes are named, and not the outputs.")
@@ -133,7 +133,7 @@ class FunctionNetlist(Netlist):
         return self.thermometer == Thermometer.of_bits(self.thermometer.dimensions)
 
     def validated(self) -> Self:
-        """Return the function itself after `validate`. Raise CircuitError."""
+        """Return `self` if `validate` accepts it. Raise what `validate` raises."""
         self.validate()
         return self
 
@@ -183,8 +183,8 @@ class FunctionNetlist(Netlist):
             samples: Numbers or bits, `[N, D]`.
 
         Returns:
-            The numbers of the classes, int64 `[N]`; without classes the output bits, `[N, outputs]`. Memory bits are
-            higher bits of the number.
+            The numbers of the classes, int64 `[N]`, with memory bits as higher bits of the number; without classes the
+            output bits, `[N, outputs]`.
 
         Raises:
             CircuitError: The samples have an unsuitable shape.
@@ -192,11 +192,11 @@ class FunctionNetlist(Netlist):
         return self.decide(self.thermometer.code(samples))
 
     def decide_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
-        """Compute the class of each sample in fixed point, `form.of(samples)`."""
+        """Compute the class of each fixed-point sample; `fixed` is `form.of(samples)`."""
         return self.decide(form.code(fixed))
 
     def decide(self, code: Bits) -> Integers:
-        """Compute the class for each code, uint8 `[bits, N]`."""
+        """Compute the class, or the output bits, for each code, a column of `code`, uint8 `[bits, N]`."""
         bits: Integers = self.result_bits(code).astype(np.int64)
         return (bits << np.arange(len(bits))[:, None]).sum(axis=0) if self.choices else bits.T
 
@@ -206,15 +206,15 @@ class FunctionNetlist(Netlist):
 
     @property
     def latches(self) -> dict[int, int]:
-        """Input bit of each memory bit that is read, with the index of the output that is its next value."""
+        """Mapping from each input bit that is a memory bit to the index of the output that is its next value."""
         shown, first = len(self.outputs) - self.memory, len(self.observations) - self.memory
         return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
 
     def on(self, thermometer: Thermometer) -> Self:
-        """Return a copy with another thermometer, whose gates must be replaced by `with_gates`."""
+        """Return a copy with another thermometer; its gates must then be replaced by `with_gates`."""
         return replace(self, thermometer=thermometer)
 
 
 def numbered(stem: str, names: int | Sequence[str]) -> tuple[str, ...]:
-    """Return `names`, or, if `names` is a number, that number of names made of `stem` and an index."""
+    """Return `names`, or, if `names` is a number, that number of names `stem0`, `stem1` and so on."""
     return tuple(f"{stem}{i}" for i in range(names)) if isinstance(names, int) else tuple(names)

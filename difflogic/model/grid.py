@@ -1,7 +1,7 @@
-"""Complete automata of a fixed size, as hardware contains them and model checkers explore them.
+"""Complete automata of a fixed size, for hardware and model checkers.
 
-The state is a vector of bits, `C*(W*y + x) + channel`. A `LatchNetlist` is one netlist from a state to the next one:
-the gates of the cell once for each place, between latches.
+The state is a vector with bit `C*(W*y + x) + channel` for each channel of each cell. A `LatchNetlist` computes the next
+state from a state that latches store; it contains a copy of the cell's gates for each place of the grid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from difflogic.system.brief import brief
 MOST_VALUES = 1 << 16
 """Maximum number of bits of a state: several times what the largest FPGA can hold."""
 MOST_GATES = 400_000
-"""Maximum number of gates of a machine, which are listed one by one in its file."""
+"""Maximum number of gates of a machine; its file lists every gate."""
 
 _FALSE, _AND, _NOT_A_AND_B, _OR, _A_OR_NOT_B, _TRUE = 0, 1, 4, 7, 11, 15
 
@@ -32,8 +32,8 @@ _FALSE, _AND, _NOT_A_AND_B, _OR, _A_OR_NOT_B, _TRUE = 0, 1, 4, 7, 11, 15
 class Grid:
     """Automaton with one cell netlist at all places of a grid.
 
-    With `target`, uint8 `[H, W, L]`, it includes the claim that for every initial state, after `steps` steps and from
-    then on, the first L channels equal the target. Raises CircuitError for a grid that is too large.
+    A `target`, uint8 `[H, W, L]`, adds a claim: for every initial state, after `steps` steps and from then on, the
+    first L channels equal the target. Raises CircuitError for a grid that is too large.
     """
 
     cell: CellNetlist
@@ -59,7 +59,7 @@ class Grid:
 
     @property
     def start(self) -> Bits:
-        """Initial state `[H, W, C]`: that of the circuit's scenario if it has one of this size, else zeros."""
+        """Initial state `[H, W, C]` of the circuit's scenario if it has one of this size, else zeros."""
         scenario, shape = self.cell.scenario, (self.height, self.width)
         if scenario is not None and (scenario.height, scenario.width) == shape:
             grid = scenario.grid(self.cell.origin)
@@ -74,9 +74,9 @@ class Grid:
     def machine(self) -> LatchNetlist:
         """Return one step as a sequential netlist, with latches that are all 0 at first.
 
-        Inputs give the initial state in the first step. Latches are the state and the age: `age[k]` is 1 after k steps.
-        The outputs are the visible bits of the current state or, with a target, one bit that is 1 in a state that
-        contradicts the claim; then the next values of the latches. Raises CircuitError for too many gates.
+        In the first step the inputs are the state. Latches store the state and the age: `age[k]` is 1 after k steps.
+        The first outputs are the visible bits of the current state or, with a target, one bit that is 1 if the state
+        contradicts the claim. Then follow the latches' next values. Raises CircuitError for too many gates.
         """
         count, gates = len(self.cell.gates), self.height * self.width * len(self.cell.gates)
         if gates > MOST_GATES:
@@ -98,12 +98,12 @@ class LatchNetlist(NamedNetlist):
 
     @property
     def first_latch(self) -> int:
-        """Number of the first latch, which is the number of inputs that are no latches."""
+        """Number of the first latch; the inputs before it are not latches."""
         return self.inputs - self.latches
 
 
 class _Parts:
-    """Builder of a machine: gates are appended and referred to by the number of their bit."""
+    """Builder of a machine; each method appends gates and returns the numbers of their bits."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -152,7 +152,7 @@ class _Parts:
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
         """Append the gates of the cell at all places, and return the bits of the next state."""
         cell = self.grid.cell
-        # The patches of a grid of bit numbers are the bits that each cell reads; 0 marks places outside the grid.
+        # The patches of a grid of bit numbers are the bits that each cell reads; 0 marks positions outside the grid.
         numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)
         read = patches(numbers, cell.periodic).T - 1
         read[read < 0] = false

@@ -1,14 +1,13 @@
 """Flat layout of a circuit: levels of gate instances on one vector of nodes per cell, the same for every engine.
 
-Every cell has `nodes` values: first the patch, `channel * 9 + f`, then the output of every gate *instance*. An update
-gate is one instance; a perception gate is C instances, one per channel (channel fastest), which share coefficients. The
-instances of a level read only nodes of earlier levels. A CA step computes the patches, then level after level, and the
-last C nodes are the next state.
+Every cell has `nodes` values: first its patch (node `channel * 9 + f`), then the output of every gate *instance*. An
+update gate has one instance. A perception gate has C instances, one per channel (channel fastest), with the same
+coefficients. The instances of a level read only nodes of earlier levels. A CA step computes the patches, then level
+after level; the last C nodes are the next state.
 
 In the backward pass an instance writes the adjoints of its two inputs to two *slots*. The slots of one node are
-adjacent: the adjoint of a node is the sum over `[start, end)`, a gather without indices. The slots of a level are free
-again when the level has been processed. So levels alternate between two regions; the patch nodes have a separate
-region.
+adjacent: the adjoint of a node is the sum over the slots `[start, end)`, a gather without indices. The slots of a level
+are free when the level has been processed. So levels alternate between two regions; patch nodes have a separate region.
 
 A circuit without perception has a patch of one value per channel, and its last nodes are the outputs.
 """
@@ -31,7 +30,7 @@ Index = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Level:
-    """Level of `count` instances from `first_instance` on; its instance `i` is of gate `first_gate + i // replicas`."""
+    """Level of `count` instances from `first_instance` on. Its instance `i` has gate `first_gate + i // replicas`."""
 
     first_instance: int
     count: int
@@ -47,7 +46,7 @@ class Layout:
     gates: int
     levels: tuple[Level, ...]
     wires: Index
-    """uint32 `[instances, 2]`: nodes of inputs a and b; with k candidates `[instances, 2, k]`."""
+    """Nodes of inputs a and b of each instance, uint32 `[instances, 2]`; with k candidates `[instances, 2, k]`."""
     kernels: int = 1
     perception_levels: int = 0
     """Number of perception levels, which come first."""
@@ -73,7 +72,7 @@ class Layout:
 
     @property
     def parameters(self) -> int:
-        """Number of rows of 16 parameters, P: those of gates, and those of the logits of wires."""
+        """Number of rows of 16 parameters, P: logits of gates, then logits of wires."""
         return self.gates + (-(-2 * self.candidates * self.gates // 16) if self.candidates > 1 else 0)
 
     @property
@@ -86,7 +85,7 @@ class Layout:
         return None if self.candidates == 1 else flat[self.gates :].reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def chosen(self, flat: npt.NDArray[Any]) -> "Layout":
-        """Return the layout with the most probable candidates by logits `flat [P, 16]`; `self` if wiring is fixed."""
+        """Return the layout with the most probable candidates for logits `flat [P, 16]`; `self` if wiring is fixed."""
         logits = self.wire_logits(flat)
         if logits is None:
             return self
@@ -95,19 +94,19 @@ class Layout:
 
     @cached_property
     def instance_gates(self) -> Index:
-        """uint32 `[instances]`: gate of each instance."""
+        """Gate of each instance, uint32 `[instances]`."""
         return np.concatenate(
             [level.first_gate + np.arange(level.count, dtype=np.uint32) // level.replicas for level in self.levels]
         ).astype(np.uint32)
 
     @cached_property
     def slots(self) -> Index:
-        """uint32 in the shape of `wires`: slot for the adjoint of each input."""
+        """Slot for the adjoint of each input, uint32 in the shape of `wires`."""
         return self._fanout[0]
 
     @cached_property
     def fanout(self) -> Index:
-        """uint32 `[nodes, 2]`: slots `[start, end)` whose sum is the adjoint of each node."""
+        """Range of slots, `[start, end)`, that add up to the adjoint of each node, uint32 `[nodes, 2]`."""
         return self._fanout[1]
 
     @property
@@ -115,7 +114,7 @@ class Layout:
         """Number of slots per cell: the region of the patch, and two regions between which levels alternate."""
         return int(self.fanout.max(initial=1))
 
-    # Only training needs slots, so that they are computed on first use, both at once.
+    # Only training needs slots, so `slots` and `fanout` are computed together on first use.
     @cached_property
     def _fanout(self) -> tuple[Index, Index]:
         firsts = [self.patch_nodes + level.first_instance for level in self.levels]
@@ -124,9 +123,10 @@ class Layout:
 
 
 def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
-    """Return slots of edges that read these nodes, uint32 `[edges]`, and `[start, end)` of each node, `[nodes, 2]`.
+    """Return the slot of each edge, uint32 `[edges]`, and the slots `[start, end)` of each node, `[nodes, 2]`.
 
-    An edge is an input of an instance. `firsts` are the first node of each level, and the number of nodes.
+    An edge is an input of an instance; edge e reads node `read[e]`. `firsts` contains the first node of each level,
+    then the number of nodes.
 
     Example: patch nodes 0 and 1; level one with node 2 = (0, 1) and node 3 = (1, 1); level two with node 4 = (2, 3);
     level three with node 5 = (4, 4); level four with node 6 = (5, 5). The edges read 0 1 1 1 2 3 4 4 5 5, in slots
@@ -135,17 +135,17 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
         slot      0 1 2 3   4 5         6 7         4 5
         level     patch     one         two         three
 
-    Level three uses the region of level one, since the backward pass reads its slots before level two writes those of
-    level one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`, and node 6, which has no reader, none.
+    Levels three and one share a region: the backward pass has read the slots of level three before it writes those of
+    level one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`. Node 6 has no reader and therefore no slots.
     """
     read = read.astype(np.int64)
-    # Sorted by the node that they read, the edges of a node are adjacent; stable, so that the order of sums is fixed.
+    # Sorting edges by the node that they read makes the edges of a node adjacent. A stable sort fixes sums' order.
     order = np.argsort(read, kind="stable")
     degree = np.bincount(read, minlength=firsts[-1])
     ends = np.cumsum(degree)
     starts = ends - degree
-    # The nodes of a level are adjacent too, so that one shift moves its slots to their region. Both regions are as
-    # large as the widest level needs.
+    # The nodes of a level are adjacent, so one shift moves its slots to their region. The widest level determines the
+    # size of both regions.
     shift = np.zeros(len(degree), dtype=np.int64)
     spans = [(first, last, int(starts[first]), int(ends[last - 1])) for first, last in itertools.pairwise(firsts)]
     widest = max(end - start for _, _, start, end in spans)
@@ -159,7 +159,7 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
 
 
 def flat_layout(circuit: Circuit) -> Layout:
-    """Lay out a circuit: perception with an instance per channel, then the update network."""
+    """Return the layout of a circuit: perception with an instance per channel, then the update network."""
     channels, kernels = circuit.channels, circuit.kernels
     patch_nodes = circuit.patch * channels
     levels: list[Level] = []
@@ -181,7 +181,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         wires.append(np.moveaxis(by_side, 3, 1).reshape(-1, 2, *tail))  # channel fastest
         count = kernels * n_out * channels
         levels.append(Level(instance, count, gate, channels))
-        # an instance's place in its level is (k * n_out + j) * C + c: all channels of a gate share its coefficients
+        # The index of an instance in its level is (k * n_out + j) * C + c: all channels share a gate's coefficients.
         own = patch_nodes + instance + np.arange(count)
         nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
         instance, gate = instance + count, gate + kernels * n_out

@@ -24,15 +24,15 @@ from difflogic.model.framed import in_frame
 from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
-"""Number of bytes of intermediate bits that `evaluate` holds at a time, chosen for caches and small machines."""
+"""Number of bytes of intermediate bits that `evaluate` stores at a time, chosen for caches and small machines."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Netlist(ABC):
     """Gates between inputs and outputs, in topological order. Bits are numbered: first the inputs, then the gates.
 
-    `gates`, uint8 `[n]`, are truth tables. `wires`, int32 `[n, 2]`, and `outputs`, int32 `[outputs]`, are numbers of
-    bits.
+    `gates`, uint8 `[n]`, are truth tables. `wires`, int32 `[n, 2]`, are the two bits that each gate reads. `outputs`,
+    int32 `[outputs]`, are the bits that are returned.
 
         >>> net = difflogic.CellNetlist.build(1, False, gates=[1], wires=[[3, 5]], outputs=[9])
         >>> net.bit_name(9)
@@ -79,7 +79,7 @@ class Netlist(ABC):
             raise CircuitError("An output must be an input or a gate.")
 
     def with_gates(self, gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> Self:
-        """Return a netlist with the same inputs and outputs, and other gates. Raise CircuitError."""
+        """Return a netlist with the same names and other gates. Raise CircuitError if the gates are not valid."""
         netlist = replace(self, **gate_arrays(gates, wires, outputs))
         netlist.validate()
         return netlist
@@ -95,8 +95,8 @@ class Netlist(ABC):
         return BitProgram(self.inputs, self.gates, self.wires)
 
     def evaluate(self, words: Words) -> Words:
-        """Return the outputs, uint64 `[outputs, N]`, for inputs uint64 `[inputs, N]`, 64 samples per word."""
-        # The bits of all gates are in memory at once, so that samples are evaluated in chunks that fit a cache.
+        """Return the outputs, uint64 `[outputs, N]`, for inputs uint64 `[inputs, N]`, with 64 samples per word."""
+        # The bits of all gates are in memory together, so samples are evaluated in chunks that fit a cache.
         chunk = max(1, _CHUNK_BYTES // (8 * (self.inputs + len(self.gates))))
         result = np.empty((len(self.outputs), words.shape[1]), dtype=np.uint64)
         for start in range(0, words.shape[1], chunk):
@@ -105,13 +105,13 @@ class Netlist(ABC):
         return result
 
     def bit_name(self, bit: int) -> str:
-        """Return the name of an input, or `g` and the number of a gate."""
+        """Return the name of a bit: the name of an input, or `g` and the number of a gate."""
         return self.input_names[bit] if bit < self.inputs else f"g{bit - self.inputs}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NamedNetlist(Netlist):
-    """Netlist whose inputs and outputs have names, but no other meaning."""
+    """Netlist with names of inputs and outputs, which have no further meaning."""
 
     kind, buses = "circuit", ("input", "output")
     __repr__ = brief

@@ -1,4 +1,4 @@
-"""Read and write circuit.json, a cell netlist as readable text.
+"""Read and write circuit.json, which contains a cell netlist as readable text.
 
 Version 1:
 
@@ -13,8 +13,8 @@ Version 1:
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 
 `gate` is the id, which is the truth table; `name` is for people and is not read. `visible` is the number of channels
-that are shown, the first ones; all if it is absent. Gates are written in topological order as `g0, g1, ...`, and read
-with any unique ids and in any order without a cycle.
+that are shown, the first ones; if it is absent, all are shown. Gates are written in topological order as `g0, g1, ...`.
+When a file is read, their ids may be any unique texts, in any order, but without a cycle.
 """
 
 import json
@@ -71,8 +71,7 @@ def head(netlist: CellNetlist) -> dict[str, Any]:
 
 def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
     """Return the text of a JSON object: the fields of `head`, then the gates and outputs of the netlist by name."""
-    # One gate per line, for readers and diffs; `json.dumps` would write everything in one line, or each value in its
-    # own.
+    # One gate per line, for readers and diffs; `json.dumps` would write everything in one line, or one value per line.
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
         f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
@@ -88,12 +87,12 @@ def from_json(text: str) -> CellNetlist:
 
 
 def load(path: Path) -> CellNetlist:
-    """Read a circuit.json. Raise CircuitError, which names the file."""
+    """Read a circuit.json. Raise CircuitError with the file's name if it is not valid."""
     return load_as(from_data, path)
 
 
 def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
-    """Read a JSON object from a file and convert it. Raise CircuitError, which names the file."""
+    """Read a JSON object from a file and convert it. Raise CircuitError with the file's name if that fails."""
     text = read_text(path)
     try:
         return convert(parse(text))
@@ -102,13 +101,13 @@ def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
 
 
 def refusal(path: Path, error: Exception) -> CircuitError:
-    """Return an error that names the file, with a message in one line of bounded length."""
+    """Return an error with the file's name and the message of `error`, in one line of limited length."""
     message = " ".join(str(error).split())
     return CircuitError(f"{path}: {message if len(message) <= MOST_CHARACTERS else f'{message[:MOST_CHARACTERS]}...'}")
 
 
 def read_text(path: Path) -> str:
-    """Read a text file that is small enough to parse. Raise CircuitError."""
+    """Read a text file. Raise CircuitError if it cannot be read, is not UTF-8 or exceeds MAX_BYTES."""
     try:
         return read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -116,7 +115,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file that is small enough to parse. Raise CircuitError."""
+    """Read a file. Raise CircuitError if it cannot be read or exceeds MAX_BYTES."""
     try:
         return files.read_bounded(path, MAX_BYTES)
     except OSError as error:
@@ -167,7 +166,7 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
-    """Return gate ids, wires and outputs in topological order, for inputs with these names. Raise CircuitError."""
+    """Return gate ids, wires and outputs in topological order; `inputs` are the inputs' names. Raise CircuitError."""
     rows = typed(data, "gates", list)
     bits = _bits(rows, inputs)
     gate_ids, wires = _gates(rows, bits)
@@ -192,8 +191,8 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
 
 
 def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
-    """Return the bit of every name: inputs first, then gates in the order of the file."""
-    # All names are numbered first, since a gate may read one that comes later in the file.
+    """Return the number of every name's bit: inputs first, then gates in the order of the file."""
+    # All names are numbered first, since a gate may read a gate that comes later in the file.
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):

@@ -22,9 +22,9 @@ def active_gates(logits: npt.NDArray[np.floating]) -> int:
 
 
 def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floating] | None = None) -> int:
-    """Return the number of unconverged gates: no function, or no candidate of a wire, has the probability DECIDED.
+    """Return the number of unconverged gates, from logits `[G, 16]` and logits of candidates `wires [G, 2, k]`.
 
-    `logits` are `[G, 16]`, those of candidates `wires [G, 2, k]`.
+    A gate has converged if one function, and one candidate of each wire, has at least the probability DECIDED.
     """
     is_undecided = _most(logits) < DECIDED
     return int((is_undecided if wires is None else is_undecided | (_most(wires) < DECIDED).any(axis=1)).sum())
@@ -32,18 +32,18 @@ def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floa
 
 def _most(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the largest probability of each row of logits `[..., n]`."""
-    # The largest logit becomes exp(0) = 1, so that its probability is 1 divided by the sum of the row.
+    # The largest logit becomes exp(0) = 1, so its probability is 1 divided by the sum of the row.
     return np.asarray(1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1))
 
 
 def decided(circuit: Circuit) -> Circuit:
-    """Set the most probable functions and wires to probability CERTAIN; the hard circuit stays the same."""
+    """Raise the most probable functions and wires to probability CERTAIN or more; the hard circuit stays the same."""
     wires = None if circuit.wire_logits is None else _certain(circuit.wire_logits)
     return replace(circuit.with_gate_logits(_certain(circuit.gate_logits)), wire_logits=wires)
 
 
 def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Raise the largest of logits `[..., n]` to at least the probability CERTAIN."""
+    """Return logits `[..., n]` with the largest raised, if necessary, to the probability CERTAIN."""
     # For a probability p the logit must be log(p / (1 - p)) above the log-sum-exp of the others.
     is_best = np.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
     rest = np.logaddexp.reduce(np.where(is_best, -np.inf, logits), axis=-1, keepdims=True)
@@ -60,7 +60,7 @@ class Layer:
     active: int
     """Number of gates whose most probable function is neither A nor B."""
     undecided: int
-    """Number of unconverged gates: no function has the probability 0.9."""
+    """Number of unconverged gates, in which no function has at least the probability 0.9."""
     kinds: tuple[int, ...]
     """Number of gates of each of the sixteen functions."""
 

@@ -1,6 +1,6 @@
 """Convert netlists to straight-line code: one assignment per gate, with the operators `~ & | ^`.
 
-C, WGSL, JavaScript, Verilog and NumPy share these operators, so that one table of expressions serves them all, for
+C, WGSL, JavaScript, Verilog and NumPy share these operators. So one table of expressions is enough for all of them, for
 single bits and for words of many cells. Interpreters run a `RegisterProgram` instead.
 """
 
@@ -24,11 +24,11 @@ EXPRESSIONS = (
     "", "{a} & {b}", "{a} & ~{b}", "{a}", "~{a} & {b}", "{b}", "{a} ^ {b}", "{a} | {b}",
     "~({a} | {b})", "~({a} ^ {b})", "~{b}", "{a} | ~{b}", "~{a}", "~{a} | {b}", "~({a} & {b})", "",
 )  # fmt: skip
-"""Expressions of the sixteen gates of `{a}` and `{b}`; languages write the two constants differently."""
+"""Expressions of the sixteen gates for inputs `{a}` and `{b}`; empty for the constants, which differ by language."""
 
 
 class Assignment(NamedTuple):
-    """Gate that computes a bit from `a`, from `a` and another bit `b`, or, for a constant, from nothing."""
+    """Gate that computes `bit` from the bits `a` and `b`, from `a` only, or, if it is a constant, from no bit."""
 
     bit: int
     gate: int
@@ -37,13 +37,13 @@ class Assignment(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Bits that the gate depends on: none, one or two."""
+        """Zero, one or two bits that the gate depends on."""
         return (self.a, self.b)[: READS[self.gate]]
 
 
 def lines(netlist: Netlist) -> list[Assignment]:
     """Return the gates that an output depends on, in topological order (dead gate elimination)."""
-    # From the outputs back to the inputs. An input that a gate does not depend on is not live through that gate.
+    # Mark live bits from the outputs back to the inputs. A gate marks only the bits that it depends on.
     is_live = bytearray(netlist.inputs + len(netlist.gates))
     for output in netlist.outputs.tolist():
         is_live[output] = 1
@@ -60,9 +60,9 @@ def lines(netlist: Netlist) -> list[Assignment]:
 
 
 def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
-    """Normalise a gate: one that depends on one input reads it as `a`."""
-    # If both inputs are the same bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, are possible: XOR of
-    # a bit with itself is FALSE, AND is the bit.
+    """Normalise a gate: if it depends on one input only, this input becomes `a`."""
+    # If both inputs are the same bit, only the outputs for 00 (bit 3 of the id) and for 11 (bit 0) matter: XOR of a bit
+    # with itself is FALSE, AND is the bit.
     if a == b:
         gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
     elif gate in (B, NOT_B):
@@ -77,7 +77,7 @@ def read_inputs(netlist: Netlist) -> list[int]:
 
 
 def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str) -> str:
-    """Return the right side of an assignment; `name` gives the variable of a bit, `zero` and `one` are constants."""
+    """Return the right side of an assignment; `name` returns the variable of a bit, `zero` and `one` are constants."""
     if line.gate in (FALSE, TRUE):
         return one if line.gate == TRUE else zero
     return EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
@@ -87,8 +87,8 @@ def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str
 class RegisterProgram:
     """Netlist as a program with few registers, for interpreters of gates.
 
-    Register `i` is loaded with input `patches[i]`, `9*channel + patch`; then the gates are computed in order; then
-    `outputs` are read. Dead gates are removed, and a register is reused after the last read of its value.
+    First, register `i` is loaded with input `patches[i]`, numbered `9*channel + patch`. Then the gates are computed in
+    order. Finally `outputs` are read. Dead gates are removed; a register is reused after the last read of its value.
 
     For example, two inputs, `g = in0 AND in1`, `h = g XOR in1`, and the output `h` need two registers:
 
@@ -99,22 +99,22 @@ class RegisterProgram:
     """
 
     patches: Index
-    """int64 `[p]`: inputs that are loaded into the first registers."""
+    """Inputs that are loaded into the first registers, int64 `[p]`."""
     code: Index
-    """int64 `[n, 4]`: gate id, registers of a and b, and register of the result, which may be that of a or b."""
+    """Gate id, registers of a and b, and register of the result (possibly that of a or b), int64 `[n, 4]`."""
     outputs: Index
-    """int64 `[C]`: registers of the outputs."""
+    """Registers of the outputs, int64 `[C]`."""
     registers: int
 
 
 def register_program(netlist: Netlist) -> RegisterProgram:
-    """Allocate registers for the live gates of a netlist, the one that was freed last first."""
+    """Allocate registers for the live gates of a netlist; the register that was freed last is reused first."""
     patches, gates = read_inputs(netlist), lines(netlist)
     last_read = {bit: line.bit for line in gates for bit in line.reads}
     last_read |= dict.fromkeys(netlist.outputs.tolist(), len(netlist.gates) + netlist.inputs)
     register = {bit: index for index, bit in enumerate(patches)}
-    # The last reader of a bit frees its register before it allocates its own, so that its value may overwrite an input.
-    # Outputs are read after the last gate, and so are never freed.
+    # The last reader of a bit frees the bit's register before it allocates a register for its result, so that a result
+    # may overwrite an input. Outputs are read after the last gate, so their registers are never freed.
     free: list[int] = []
     registers = len(patches)
     code = []

@@ -1,8 +1,8 @@
-"""Thermometer codes: the bits of an observation by rising thresholds, in floating point or (hardware) fixed point.
+"""Thermometer codes: convert observations to bits by thresholds, in floating point or (for hardware) fixed point.
 
 A dimension has rising thresholds; its bit i is 1 if the observation is at least threshold i. So ones come first, and k
-bits have only k + 1 patterns: `bit i + 1` implies `bit i`. With thresholds -1, 0 and 2 the observation 0.5 has the code
-1, 1, 0. NaN is below every threshold, in every language.
+bits have only k + 1 patterns: if bit i + 1 is 1, bit i is 1. With thresholds -1, 0 and 2 the observation 0.5 has the
+code 1, 1, 0. NaN is below every threshold, in every language.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from difflogic.errors import CircuitError
 Integers = npt.NDArray[np.int64]
 
 FRACTION_BITS = 16
-"""Minimum number of fraction bits of fixed-point forms; more if thresholds are less than 256 steps apart."""
+"""Minimum number of fraction bits of fixed-point forms; more are used if thresholds are less than 256 steps apart."""
 MOST_WIDTH = 62
-"""Maximum number of bits of a fixed-point observation, which every language compares in one instruction."""
+"""Maximum number of bits of a fixed-point observation; 64-bit integers can be compared in one instruction."""
 STRETCH = 1.5
-"""Factor by which thresholds fitted to random behaviour are spread: trained agents often reach larger values."""
+"""Factor by which thresholds for random behaviour are spread, since trained agents often reach larger values."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Thermometer:
 
     thresholds: tuple[tuple[float, ...], ...]
     fraction_bits: int | None = None
-    """Number of fraction bits of the fixed-point form; None to choose it by the thresholds."""
+    """Number of fraction bits of the fixed-point form; None to derive it from the thresholds."""
 
     def __post_init__(self) -> None:
-        # Python floats, since their text is written to files and used in names of inputs.
+        # Convert to Python floats, since their text is written to files and used in names of inputs.
         rows = tuple(tuple(map(float, row)) for row in self.thresholds)
         object.__setattr__(self, "thresholds", rows)
         for dimension, values in enumerate(self.thresholds):
@@ -56,7 +56,7 @@ class Thermometer:
     ) -> Thermometer:
         """Place `bits` thresholds per dimension at quantiles of normal distributions, stretched around the mean.
 
-        `mean` and `spread` are `[D]`, the spread being the standard deviation; 0 counts as 1.
+        `mean` and `spread`, the standard deviation, are `[D]`; a spread of 0 counts as 1.
         """
         pairs = np.stack([np.asarray(mean), np.asarray(spread)], axis=1).tolist()
         counts = [bits] * len(pairs) if isinstance(bits, int) else bits
@@ -70,7 +70,7 @@ class Thermometer:
 
     @classmethod
     def of_bits(cls, count: int) -> Thermometer:
-        """Make the thermometer of `count` dimensions that are bits, with the threshold 0.5."""
+        """Make a thermometer for observations of `count` bits, with the threshold 0.5 for each bit."""
         return cls(((0.5,),) * count)
 
     @property
@@ -93,7 +93,7 @@ class Thermometer:
         return math.prod(len(values) + 1 for values in self.thresholds)
 
     def code(self, observations: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of observations `[N, D]`, compared as 64-bit floating-point numbers."""
+        """Return the bits, uint8 `[bits, N]`, of observations `[N, D]`, which are compared as float64."""
         return _compared(self._checked(np.asarray(observations, dtype=np.float64)), self.thresholds)
 
     def code_number(self, numbers: npt.ArrayLike) -> Bits:
@@ -113,7 +113,7 @@ class Thermometer:
         )
 
     def is_code(self, bits: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Return bool `[N]`: whether each column of `bits [bits, N]` is the code of an observation."""
+        """Return whether each column of `bits [bits, N]` is the code of an observation, bool `[N]`."""
         columns = np.asarray(bits)
         legal = np.ones(columns.shape[1], dtype=np.bool_)
         for lower, upper in self.implied:
@@ -122,7 +122,7 @@ class Thermometer:
 
     @cached_property
     def implied(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of adjacent bits of a dimension, `(lower, upper)`: the upper implies the lower."""
+        """Pairs of adjacent bits of a dimension, `(lower, upper)`: if the upper is 1, the lower is 1."""
         starts = accumulate(map(len, self.thresholds), initial=0)
         return tuple(
             (start + i, start + i + 1)
@@ -144,11 +144,11 @@ class Thermometer:
             gaps = [high - low for values in self.thresholds for low, high in pairwise(values)]
             fraction_bits = max(FRACTION_BITS, 8 + math.ceil(-math.log2(min(gaps, default=1.0))))
         try:
-            # A product with a power of two is exact, and so is its rounding up to an integer.
+            # Multiplying by a power of two is exact, and so is rounding up to an integer.
             scaled = tuple(tuple(math.ceil(math.ldexp(t, fraction_bits)) for t in row) for row in self.thresholds)
         except OverflowError:
             scaled = ((1 << MOST_WIDTH,),)
-        # A value outside the range is clipped: the lowest is below every threshold, the highest is below none.
+        # Values outside the range are clipped: the lowest is below every threshold, the highest above every threshold.
         width = 1 + max((abs(t).bit_length() for row in scaled for t in row), default=1)
         if width > MOST_WIDTH:
             raise CircuitError(
@@ -174,17 +174,17 @@ class Thermometer:
 class FixedPoint:
     """Thermometer on integers X = floor(x * 2^fraction_bits), clipped to `width` bits, two's complement.
 
-    Threshold t becomes T = ceil(t * 2^fraction_bits), and its bit X >= T, which is equivalent to `x >= T /
-    2^fraction_bits`. So both forms agree on every x, except if t <= x < T / 2^fraction_bits, less than one step above a
-    threshold. If every threshold is a multiple of a step (`exact`), they agree on every x. For any thresholds they
-    agree on every x that is a multiple of a step, such as the readings of a sensor with this resolution.
+    Threshold t becomes T = ceil(t * 2^fraction_bits), and its bit becomes X >= T, which is equivalent to `x >= T /
+    2^fraction_bits`. So the fixed-point and the floating-point form agree on every x, except if t <= x < T /
+    2^fraction_bits, less than one step above a threshold. If every threshold is a multiple of a step (`exact`), they
+    agree on every x. In any case they agree on multiples of a step, such as readings of a sensor of this resolution.
     """
 
     fraction_bits: int
     width: int
     thresholds: tuple[tuple[int, ...], ...]
     exact: bool
-    """True if both forms agree on every observation."""
+    """True if the fixed-point and the floating-point form agree on every observation."""
 
     def of(self, observations: npt.ArrayLike) -> Integers:
         """Convert observations `[N, D]` to fixed point, clipped to the range; NaN becomes the lowest value."""
@@ -192,7 +192,7 @@ class FixedPoint:
         with np.errstate(over="ignore"):
             scaled = np.floor(np.ldexp(np.asarray(observations, dtype=np.float64), self.fraction_bits))
         lowest = np.where(np.isnan(scaled), -top, scaled)
-        # Clipped as integers, since floats would round the end of the range.
+        # Clip integers, since floats would round the end of the range.
         integers = np.where(np.abs(lowest) < top, lowest, 0).astype(np.int64)
         return np.where(lowest >= top, top - 1, np.where(lowest <= -top, -top, integers))
 
