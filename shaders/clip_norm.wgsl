@@ -1,7 +1,7 @@
-// Clip by the global norm: scale all gradients of a model together to at most the bound.
+// Clip by the global norm: scale all gradients of a model by one factor, so that their norm is at most `clip`.
 //
-//     s = sum over all parameters of (g / clip)^2    g = g / sqrt(s) where s > 1
-// A sum that is not finite sets the flag.
+//     s = sum over all parameters of (g / clip)^2    g = g / sqrt(s) if s > 1
+// A sum that is not finite sets NONFINITE.
 // Reference: difflogic/reference/kernels/clip_norm.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
 // Shapes, per model: gradients [parameter rows, 16]; control [8].

@@ -1,4 +1,4 @@
-// logits -> coefficients of the soft gate and id of the hard gate, for an uploaded state.
+// Coefficients of soft gates, and ids of hard gates, from uploaded logits.
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
 // Reference: difflogic/reference/kernels/coefficients.py

@@ -1,5 +1,5 @@
 // End of the gradient computation: write the loss into the history, and advance keys and counters by one epoch.
-// An epoch whose loss or gradient is not finite is counted as skipped and takes no optimiser step.
+// An epoch whose loss or gradient is not finite is counted as skipped, and makes no optimiser step.
 // Reference: difflogic/reference/kernels/commit.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
 // Shapes, per model: loss_partials [J, chunks]; control [8]. history [ring, models] of (loss bits, skipped).

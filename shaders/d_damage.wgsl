@@ -1,4 +1,4 @@
-// Clear the adjoints of zeroed cells, which are stored in the patches of their neighbours.
+// Clear the adjoints of damaged cells, which are stored in the patches of their neighbours.
 // Reference: difflogic/reference/kernels/d_damage.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; d_patches [chunks, C * adjoints, 16].

@@ -1,5 +1,5 @@
-// Adjoint of a state, gathered from the adjoints of all patches that contain a cell: of the initial state of a function,
-// and of every state on a device that cannot bind the adjoints of all patches, which then binds a window at a time.
+// Gather the adjoint of a state from the adjoints of all patches that contain a cell: that of a function's initial
+// state, or of every state if a device cannot bind the adjoints of all patches and binds one window after another.
 // Reference: difflogic/reference/kernels/d_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes: d_next [chunks [first, end) of all models, patch nodes, 16]; per model, d_start [chunks, C, 16].

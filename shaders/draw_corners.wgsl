@@ -3,7 +3,7 @@
 //     word = random_bits(fold_in(split(train_key)[1], "dama"))    row = word * H >> 32    column = word * W >> 32
 // Reference: difflogic/reference/kernels/draw_corners.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: control [8]; corners [D, samples] of (row, column), flat, the batch's behind those of the evaluation grids.
+// Shapes, per model: control [8]; corners [D, samples] of (row, column), flat, the batch's after the evaluation grids'.
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/threefry.wgsl

@@ -1,4 +1,4 @@
-// Store the key of an epoch's faults, since the evaluation of its batch comes after control has advanced.
+// Store the key of an epoch's faults, since its batch is evaluated after the keys in control have advanced.
 //
 //     key = split(train_key)[1]
 // Reference: difflogic/reference/kernels/draw_faults.py

@@ -1,4 +1,4 @@
-// Sample a batch from the pool, each sample from its own part of it.
+// Sample a batch from the pool, each sample from a separate part of the pool.
 //
 //     sub = split(data_key)[1]    place = sample * part + random_bits(split(fold_in(sub, "pool"))[1]) mod part
 // Reference: difflogic/reference/kernels/draw_pool.py

@@ -1,4 +1,4 @@
-// Sample a batch of a task in data: the first channels of its initial states, and its targets.
+// Sample a batch from a data set: the first channels of its initial states, and its targets.
 //
 //     sub = split(data_key)[1]    sample = random_bits(fold_in(sub, "samp")) * N >> 32
 // Reference: difflogic/reference/kernels/draw_samples.py

@@ -1,6 +1,6 @@
 // Flip bits and apply stuck cells in a state before a step.
 //
-//     x = 1 - x where random_word(flip key, bit, step) < flip, then 0 or 1 if the cell is stuck
+//     x = 1 - x if random_word(flip key, bit, step) < flip, then 0 or 1 if the cell is stuck
 // Reference: difflogic/reference/kernels/faults.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: fault_keys [2]; listed [H*W], of all models; state [chunks, C, 16].

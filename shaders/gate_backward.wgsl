@@ -1,17 +1,17 @@
-// Backward pass of one CA step, all levels fused: the adjoint of a state -> that of the state before.
+// Backward pass of one CA step, all levels fused: the adjoint of a state -> the adjoint of the previous state.
 //
 //     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
 // The adjoint of a state is gathered from the patch adjoints of the previous dispatch: no scatter, no atomics. A
-// partial sum belongs to a quarter of the chunks of a block, which one workgroup visits in order: common/moments.wgsl.
+// partial sum belongs to a quarter of the chunks of a block, which one workgroup adds in order: common/moments.wgsl.
 // Reference: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT two or four times as many.
-// Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
-//     nodes, LANES], or, if nodes are recomputed, the state
-//     [chunks, C, 16] before the step; d_next [chunks, C * adjoints,
-//     16], but without perception [chunks, outputs, 16]; d_patches [chunks of a window, patch nodes, 16]; values [workgroups, slots (+ nodes),
-//     LANES] of slots and such nodes, scratch; partials [blocks, 4, instances].
-//     With candidates, an edge has a row for every two of them behind its own, records of coefficients and partials are
-//     longer (common/candidates.wgsl), and slot = share * d_a.
+// Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W];
+//     kept [chunks / LANES, nodes, LANES], or the state [chunks, C, 16] before the step if nodes are recomputed;
+//     d_next [chunks, C * adjoints, 16], without perception [chunks, outputs, 16];
+//     d_patches [chunks of a window, patch nodes, 16]; values [workgroups, slots (+ recomputed nodes), LANES], scratch;
+//     partials [blocks, 4, instances].
+//     With candidates, an edge has one more row for every two of them, records of coefficients and partials are longer
+//     (common/candidates.wgsl), and slot = share * d_a.
 #import common/shape.wgsl
 #import common/candidates.wgsl
 

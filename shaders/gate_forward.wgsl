@@ -3,9 +3,9 @@
 //     node = c0 + ca*a + cb*b + cab*a*b
 // Reference: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
-// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT their places in `near`; coefficients [gates, record]; masks [T, H*W];
-//     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes if they are stored for the
-//     backward pass, else [workgroups, nodes, LANES], scratch.
+// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT indices in `near`; coefficients [gates, record];
+//     masks [T, H*W]; state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] if
+//     nodes are stored for the backward pass, else [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
 #import common/candidates.wgsl

@@ -1,11 +1,11 @@
-// Moments of instances -> gradients of logits; a gradient that is not finite sets the flag.
+// Gradients of logits from the moments of instances; a gradient that is not finite sets NONFINITE.
 //
 // The gradients of a gate that is stuck in this epoch are 0.
 //
-// With candidates, d_w of a share is its own moment, and the logits of wires follow those of gates.
+// With candidates, d_w of a share is the moment of its candidate, and the logits of wires follow those of gates.
 //
 //     moments = sum over blocks, quarters and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
-// Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree joins them.
+// Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree adds these sums.
 // Reference: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.
 // Shapes, per model: partials [blocks, 4, instances, record]; logits, gradients [parameter rows, 16]; control [8].

@@ -1,9 +1,9 @@
 // One CA step of the hard circuit, 32 samples per word: words -> next_words.
 //
-//     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
+//     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: coefficients of the soft gate modulo 2, as words, from the gate's id
 // Reference: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
-// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT their places in `near`; gate_ids as in
+// Shapes, per model: wires [instances, CANDIDATES] (a, b), under SPLIT indices in `near`; gate_ids as in
 //     coefficients.wgsl; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl

@@ -1,7 +1,7 @@
 // Count the mismatches of an evaluated hard state per group of 32 samples: integers, so atomics are exact.
 // Reference: difflogic/reference/kernels/hard_loss.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: words [chunks, C, 16]; hard_targets [J, groups*H*W, loss_channels] of (values, which count);
+// Shapes, per model: words [chunks, C, 16]; hard_targets [J, groups*H*W, loss_channels] of (values, mask that counts);
 //     counts [groups] of (mismatches, bits of the samples with any), flat.
 #import common/shape.wgsl
 #import common/grid.wgsl

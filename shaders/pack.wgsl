@@ -1,8 +1,8 @@
-// Pack the batch's initial states and targets into words of 32 samples, behind the evaluation grids; clear the counts.
+// Pack the batch's initial states and targets into words of 32 samples, after the evaluation grids; clear the counts.
 // Reference: difflogic/reference/kernels/pack.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16] and targets [J, chunks, loss_channels, 16] of the soft shape; words
-//     [chunks, C, 16] and hard_targets [J, groups*H*W, loss_channels] of (values, which count) of the hard shape;
+//     [chunks, C, 16] and hard_targets [J, groups*H*W, loss_channels] of (values, mask that counts) of the hard shape;
 //     counts [groups] of (mismatches, bits of the samples with any).
 #import common/shape.wgsl
 #import common/states.wgsl

@@ -1,4 +1,4 @@
-// Initial states: boards sampled with replacement from all boards, in channel 0, by the epoch's data subkey.
+// Initial states: boards sampled with replacement from all boards, in channel 0, with the epoch's data subkey.
 //
 //     sub = split(data_key)[1]    board = random_bits(split(sub)[1]) mod 2^(H*W), most significant bit first
 // Reference: difflogic/reference/kernels/seed_boards.py

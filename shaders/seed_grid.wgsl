@@ -1,4 +1,4 @@
-// Initial states: uniform bits in the order of [B, H, W, C], by the epoch's data subkey.
+// Initial states: uniform bits in the order of [B, H, W, C], with the epoch's data subkey.
 //
 //     sub = split(data_key)[1]    bits = random_bits(split(sub)[1]) mod 2
 // Reference: difflogic/reference/kernels/seed_grid.py

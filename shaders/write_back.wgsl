@@ -1,5 +1,5 @@
-// Write the batch's last states, rounded, back into the pool; new initial states replace the samples of largest loss, the
-// first of equal ones. A skipped epoch writes nothing.
+// Write the batch's last states, rounded, back into the pool. New initial states replace the samples with the largest
+// loss (of equal losses, the first). A skipped epoch writes nothing.
 // Reference: difflogic/reference/kernels/write_back.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state, fresh [chunks, C, 16]; sample_losses, places [B];

@@ -1,7 +1,7 @@
 // Learned wiring: each input of a gate is chosen among CANDIDATES nodes. Needs `shape`.
 //
-// A gate's record in `coefficients` and `partials` is one vec4 for its function, and behind it, with k candidates, the
-// numbers of its candidates: k of input a, then k of input b, in k / 2 vec4s.
+// A gate's record in `coefficients` and `partials` is one vec4 for its function and, with k candidates per input, k / 2
+// vec4s for the candidates: k numbers of input a, then k of input b.
 
 // 1: the wiring is fixed, and a record is one vec4.
 override CANDIDATES: u32 = 1u;

@@ -1,4 +1,4 @@
-// The words that steer a train step, 8 per model. Ground truth: difflogic/engine/control.py
+// Control block of a model, 8 words: keys, counters and flags of a train step. Defined in difflogic/engine/control.py
 
 const CONTROL_WORDS = 8u;
 const DATA_KEY = 0u;

@@ -1,5 +1,5 @@
-// The squares that are zeroed on the way: corners [models, D, samples] of (row, column), the probes' samples first, in
-// groups of 32, then the training batch's. Needs `shape`.
+// Damage squares that are zeroed during a rollout: corners [models, D, samples] of (row, column), first those of the
+// evaluation grids, in groups of 32, then those of the training batch. Needs `shape`.
 
 // Which of the lists of damaged and judged states a state is in, and at which place; and its step.
 struct EventIndex { damage: u32, judged: u32, step: u32 }

@@ -1,4 +1,4 @@
-// Gates with candidates backward. Needs what common/d_gates.wgsl needs, common/soft.wgsl and common/candidates.wgsl.
+// Backward pass of gates with candidates. Needs common/soft.wgsl, common/candidates.wgsl, all needs of d_gates.wgsl.
 
 // The nodes and slots of a candidate, in the fields `wires` and `slots` or the four behind them.
 fn edge_candidate(model: u32, place: u32, i: u32) -> vec4<u32> {

@@ -1,4 +1,4 @@
-// All adjoints that patches send to one cell. Needs `d_patches` and common/d_patches.wgsl.
+// Scale all adjoints in patches that belong to one cell. Needs `d_patches` and common/d_patches.wgsl.
 
 // A factor of 0 clears what is not finite as well.
 fn scale_d_cell(model: u32, cell: u32, channel: u32, factor: f32) {

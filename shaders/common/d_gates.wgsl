@@ -1,7 +1,7 @@
-// Gates backward, level by level: what a gate's readers sent to it goes on to its two inputs, and into its moments.
+// Backward pass of gates, level by level: the adjoints of a gate's inputs and its moments follow from its adjoint.
 //
-// An edge is one input of one gate, and has a slot of its own. If gate 7 reads node 4 as a and gate 9 as b, these slots
-// lie side by side, at 12 and 13, and node 4, whose `fanout` is (12, 14), sums them when its turn comes.
+// Each input of a gate has a slot for its adjoint. If gates 7 and 9 read node 4, these slots are adjacent, for example
+// 12 and 13. The `fanout` of node 4 is then (12, 14): its adjoint is the sum of these slots.
 // Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
 // `sum_readers`, `moments` and `add_moments`.
 

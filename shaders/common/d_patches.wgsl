@@ -1,5 +1,5 @@
-// What a step backward hands on of each cell, [models, chunks, C * adjoints, 16]: the adjoints of its patch nodes, or one to a
-// channel, its own, where `d_start` has gathered them already because a device binds less than all patches take.
+// Adjoints that a backward step passes on for each cell, [models, chunks, C * adjoints, 16]: those of its patch nodes,
+// or one per channel if a device cannot bind those of all patches: then `d_start` has gathered them.
 #import common/grid.wgsl
 
 fn d_patch_index(model: u32, cell: u32, node: u32) -> u32 {

@@ -1,4 +1,4 @@
-// The adjoint of a cell's state, gathered from what the step after left. Needs `shape` and `d_next`.
+// Adjoint of a cell's state, gathered from the adjoints that the next step has passed on. Needs `shape` and `d_next`.
 #import common/d_patches.wgsl
 
 fn d_state(model: u32, cell: u32, channel: u32) -> f32 {

@@ -1,4 +1,4 @@
-// What of a state's adjoint goes where. Needs `at`, `masks`, `d_next`.
+// Parts of a state's adjoint: cells that fired pass it to the circuit, others keep it. Needs `at`, `masks`, `d_next`.
 #import common/d_state.wgsl
 #import common/masks.wgsl
 

@@ -1,4 +1,4 @@
-// Trees backward: their values are computed again from the patch, and the roots' adjoints go down to it.
+// Backward pass of trees: recompute their values from the patch, and pass the roots' adjoints on to the patch.
 // Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_readers` and `moments`.
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.

@@ -1,4 +1,4 @@
-// Faults, by threefry's words: a key for each kind, counters for each thing. Reference: difflogic/engine/events.py
+// Random faults: threefry has a key per kind, and counters per gate, cell or bit. Reference: difflogic/engine/events.py
 // Needs `shape`, common/threefry.wgsl.
 
 const FLIP_STREAM = 0x666c6970u;

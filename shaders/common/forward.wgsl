@@ -1,4 +1,4 @@
-// A step forward, soft or hard. Needs `at`, `wires`, common/step.wgsl and `put_next(index, value)`.
+// Forward pass of one CA step, soft or hard. Needs `at`, `wires`, common/step.wgsl and `put_next(index, value)`.
 
 // Forward every instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {

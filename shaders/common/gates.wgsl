@@ -1,5 +1,5 @@
 // The sixteen gates. A gate's id is its truth table: the bits, most significant first, are the
-// outputs for 00, 01, 10, 11. Ground truth: difflogic/core/gates.py
+// outputs for 00, 01, 10, 11. Defined in difflogic/core/gates.py
 
 // c0, ca, cb, cab of `c0 + ca*a + cb*b + cab*a*b`
 fn gate_coefficients(id: u32) -> vec4<f32> {

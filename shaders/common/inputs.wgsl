@@ -1,4 +1,4 @@
-// The nodes of the step forward, as they were kept or computed again. Needs `shape`, `kept`, `values`.
+// Values of the nodes in the forward pass, which are stored or have been recomputed. Needs `shape`, `kept`, `values`.
 
 fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
     let place = place_of(node, shape.nodes, base, quarter);

@@ -1,4 +1,4 @@
-// The levels after the trees under SPLIT, from one to the next in workgroup memory. Needs what common/step.wgsl needs.
+// Levels after the trees under SPLIT, which pass values on in workgroup memory. Has the needs of common/step.wgsl.
 
 // WG gates of level `number`, from `start` on; past the last level, that one once more.
 struct Turn { number: u32, start: u32, level: vec4<u32> }

@@ -1,4 +1,4 @@
-// The natural logarithm of denormal numbers too, which drivers may take for 0.
+// Natural logarithm that is also correct for denormal numbers, which drivers may treat as 0.
 
 fn logarithm(x: f32) -> f32 {
     let bits = bitcast<u32>(x);

@@ -1,4 +1,4 @@
-// Fire masks [models, T, H*W]: 0 where a cell keeps its old state. Needs `shape` and `masks`.
+// Fire masks [models, T, H*W]: 0 for a cell that keeps its old state. Needs `shape` and `masks`.
 
 fn keeps_old_state(model: u32, step: u32, cell: u32) -> bool {
     if shape.asynchronous == 0u { return false; }

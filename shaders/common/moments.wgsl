@@ -1,4 +1,4 @@
-// What a gate's logits learn from: (sum d, sum d*a, sum d*b, sum d*a*b) over cells. Needs `partials`.
+// Moments (sum d, sum d*a, sum d*b, sum d*a*b) over cells, from which a gate's gradients follow. Needs `partials`.
 
 fn total(x: vec4<f32>) -> f32 {
     return (x.x + x.y) + (x.z + x.w);

@@ -1,4 +1,4 @@
-// Where the values of nodes are put, and found. Needs `shape`, `values`, common/tile.wgsl.
+// Store and load the values of nodes. Needs `shape`, `values`, common/tile.wgsl.
 
 // Under SPLIT: the patch, and behind it the nodes of two levels, which take turns. No branch tells them apart: a wire
 // names a place in here.

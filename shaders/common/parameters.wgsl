@@ -1,4 +1,4 @@
-// A row of parameters -> what passes compute by. Needs `coefficients`, `gate_ids`, common/gates.wgsl.
+// Coefficients and hard gates from a row of parameters. Needs `coefficients`, `gate_ids`, common/gates.wgsl.
 #import common/candidates.wgsl
 #import common/shares.wgsl
 

@@ -1,4 +1,4 @@
-// By squaring: only exactly rounded products, hence the same bits as the references'.
+// Power by repeated squaring: all products are correctly rounded, so the results have the bits of the references.
 fn power(base_: f32, exponent_: u32) -> f32 {
     var base = base_;
     var exponent = exponent_;

@@ -1,5 +1,5 @@
-// a to the power of b as IEEE arithmetic has it; WGSL's own knows no negative a, and may do what it likes at 0, at
-// infinity and for no number.
+// a to the power of b as in IEEE arithmetic. WGSL's `pow` accepts no negative a, and its results for 0, infinity and
+// NaN are not specified.
 #import common/logarithm.wgsl
 
 fn real_power(a: f32, b: f32) -> f32 {

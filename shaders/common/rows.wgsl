@@ -1,4 +1,4 @@
-// Rows along one axis of an array: LANES invocations of a workgroup share one, or each has its own.
+// Rows along one axis of an array: LANES invocations of a workgroup share a row; if LANES is 1, each has its own row.
 
 struct Rows { outer: u32, count: u32, inner: u32 }
 

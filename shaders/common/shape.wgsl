@@ -1,9 +1,9 @@
-// The sizes of the work, one uniform for every kernel. Filled by the names of its fields, in difflogic/gpu/uniforms.py.
+// Sizes of the work, one uniform for all kernels; difflogic/gpu/uniforms.py fills it by the names of its fields.
 //
-// Cells are numbered (b*H + row)*W + col. A chunk is 16 consecutive cells, what one invocation treats
-// at once; the last chunks may hold cells past the end, which are 0 and add nothing.
-// A hard state packs 32 samples into each word; for hard kernels a "cell" is such a word, `batch`
-// counts groups of 32 samples: first those of the probes, then those of the training batch.
+// Cells are numbered (b*H + row)*W + col. A chunk is 16 consecutive cells, which one invocation processes
+// together; the last chunks may contain cells past the end, which are 0 and add nothing.
+// A hard state packs 32 samples into each word. For hard kernels a "cell" is such a word, and `batch`
+// counts groups of 32 samples: first those of the evaluation grids, then those of the training batch.
 
 alias Chunk = array<vec4<f32>, 4>;
 alias WordChunk = array<vec4<u32>, 4>;

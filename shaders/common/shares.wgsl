@@ -1,4 +1,4 @@
-// The shares of candidates. Needs `coefficients`, common/candidates.wgsl.
+// Shares of candidates in `coefficients`. Needs `coefficients`, common/candidates.wgsl.
 
 // Write the shares of a wire, which is twice its gate, and 1 more for input b: of the logits, or of the best alone.
 fn put_shares(model: u32, wire: u32, first: u32, made: Choice, is_hard: bool) {

@@ -1,4 +1,4 @@
-// What a node's readers sent to it. Reference: difflogic/reference/kernels/gate_backward.py
+// Slots: adjoints that the readers of a node send to it. Reference: difflogic/reference/kernels/gate_backward.py
 // Needs `shape`, `edges`, `values`, `near`, `d_patches`, `d_states`.
 
 // Under SPLIT only the slots of the patch lie in storage, which the last barrier of a step makes visible; those of the

@@ -1,5 +1,5 @@
-// The gates of a soft step: a form is `c0, ca, cb, cab`. Needs `shape`, `coefficients`, common/candidates.wgsl, and with
-// candidates `candidate(model, place, i)`: the two nodes of a number, and `node_value(node, base, quarter)`.
+// Soft gates: a form is `c0, ca, cb, cab`. Needs `shape`, `coefficients`, common/candidates.wgsl, and with candidates
+// `candidate(model, place, i)`, the nodes of candidate i of both inputs, and `node_value(node, base, quarter)`.
 
 alias One = f32;
 alias Four = vec4<f32>;

@@ -1,4 +1,4 @@
-// Where the values of one step's state lie: [models, chunks, C, 16]. Needs `shape`.
+// Index of a value in the state of a step, [models, chunks, C, 16]. Needs `shape`.
 
 // The sixteen cells of a chunk lie side by side in each channel: neighbouring invocations read neighbouring numbers.
 fn state_index(model: u32, cell: u32, channel: u32) -> u32 {

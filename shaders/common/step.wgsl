@@ -1,9 +1,9 @@
-// The values of all nodes of a chunk in one CA step, soft or hard: One is a cell's value, Four are four cells' values,
-// or a gate's form (common/soft.wgsl, hard_forward.wgsl). References: difflogic/reference/kernels/gate_forward.py and
-// hard_forward.py
-// Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`, `wire(model, place)`,
-// `instance_at(model, place)`, `near_input(level, node)`: where an input of a gate of that level lies in `near`,
-// `mixed(model, gate, place, side, base, quarter)`: an input with candidates, `state_value(index)`, and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
+// Values of all nodes of a chunk in one CA step, soft or hard. One is a cell's value; Four are values of four cells, or
+// a gate's form (common/soft.wgsl, hard_forward.wgsl). References: difflogic/reference/kernels/gate_forward.py and
+// hard_forward.py. Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`,
+// `wire(model, place)`, `instance_at(model, place)`, `near_input(level, node)` (index in `near`), `state_value(index)`,
+// `mixed(model, gate, place, side, base, quarter)` (an input with candidates), and `writes_nodes()` (true if nodes are
+// read after the step, and not only by the next level).
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl

@@ -1,8 +1,8 @@
 // Arrays of up to eight axes read through strides, four entries at once. A stride of 0 repeats an entry along an axis.
 //
-// FOURS: along the last axis every operand either goes on entry by entry, in whole fours, or, under REPEAT_A or
-// REPEAT_B, stays where it is; the last size then counts fours, and so do the strides of an operand that goes on.
-// Elsewhere each entry is looked up on its own.
+// FOURS: along the last axis each operand has stride 1, in complete fours, or stride 0 under REPEAT_A or REPEAT_B. The
+// last size then counts fours, and so do the other strides of an operand with stride 1. Without FOURS, each entry is
+// looked up separately.
 
 struct Strided {
     fours: u32,  // of the result

@@ -1,4 +1,4 @@
-// Four entries of the one operand, `a`, that belong to the i-th four of the result.
+// Four entries of the first operand `a`, for the i-th four of the result.
 
 override REPEAT_A: bool;
 

@@ -1,4 +1,4 @@
-// Four entries of the other operand, `b`, that belong to the i-th four of the result.
+// Four entries of the second operand `b`, for the i-th four of the result.
 
 override REPEAT_B: bool;
 

@@ -1,4 +1,4 @@
-// Cells that are stuck: listed [H*W], fault_keys [models] of (probes, batch). Needs both buffers, common/faults.wgsl.
+// Stuck cells: listed [H*W], fault_keys [models] of (evaluation grids, batch). Needs both buffers, common/faults.wgsl.
 
 const OF_PROBES = 0u;
 const OF_BATCH = 1u;

@@ -1,4 +1,4 @@
-// Where the targets of a batch lie: [models, J, chunks, loss_channels, 16], J being 1 or one for each judged step.
+// Index of a target in [models, J, chunks, loss_channels, 16], where J is 1 or the number of evaluated steps.
 // Needs `shape`.
 
 // A value that does not count. Reference: difflogic/core/bits.py

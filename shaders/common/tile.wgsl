@@ -1,10 +1,10 @@
-// How workgroups divide the work. Scheduling only: no value depends on these.
+// Division of the work among workgroups. This is scheduling only: no result depends on it.
 //
-// A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every (WG / LANES)-th gate of it.
-// Software adapters want LANES = WG: an invocation then needs no barrier, which costs them microseconds.
-// A card wants many invocations on few cells, and no barrier of storage, which waits for memory that all workgroups share.
-// Under SPLIT four workgroups share a chunk, a quarter each, or two of them two quarters each: an invocation then loads a
-// gate once for eight cells. Values go from level to level in workgroup memory.
+// A workgroup processes LANES chunks: invocation t computes every (WG / LANES)-th gate of chunk t % LANES. On software
+// LANES = WG is best: invocations then need no barriers, which take microseconds there. On a card, many invocations on
+// few cells are best, without storage barriers, which wait for memory that all workgroups share. Under SPLIT four
+// workgroups share a chunk, a quarter each, or two workgroups, two quarters each: an invocation then loads a gate once
+// for eight cells. Levels pass values on in workgroup memory.
 
 // 1: workgroups share a chunk.
 override SPLIT: u32 = 0u;

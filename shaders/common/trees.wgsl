@@ -1,7 +1,7 @@
-// Perception kernels begin with trees: four gates that each read the cell itself and a neighbour, two that read those in
-// pairs, and the root. An invocation computes one, for a channel of a chunk; only the root's value is written down.
-// Wires of gates above the leaves name gates, not nodes: difflogic/gpu/wiring.py
-// Needs `shape` and the function `wire(model, place)`; in the levels of trees an instance is in its own place.
+// Perception kernels begin with trees: four gates that each read the cell itself and a neighbour, two gates that read
+// these in pairs, and the root. An invocation computes a tree for one channel of a chunk; only the root is stored.
+// Wires of gates above the leaves contain gates, not nodes: see difflogic/gpu/wiring.py
+// Needs `shape` and the function `wire(model, place)`; in the levels of trees, the place of an instance is its number.
 
 // 1: perception begins with trees, which are computed before all other levels.
 override TREES: u32 = 0u;

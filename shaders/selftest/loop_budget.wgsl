@@ -1,4 +1,4 @@
-// Two loops of 40,000 trips in one invocation. lavapipe of Mesa before 25 stops at 65,535 in all,
+// Test two loops of 40,000 iterations in one invocation. lavapipe of Mesa before 25 stops after 65,535 in total,
 // without an error: results[0] is then too small.
 // Dispatch: 1.
 

@@ -1,4 +1,4 @@
-// Is every NaN and infinity seen as such? results[i] becomes 1 where the float of those bits is finite.
+// Test that NaNs and infinities are recognised: results[i] becomes 1 if the float with these bits is finite, else 0.
 // Dispatch: 1; one invocation per word.
 #import common/finite.wgsl
 

@@ -1,5 +1,5 @@
-// The portable 16 KiB of workgroup memory: every word is written by one invocation and read by another.
-// results[thread] counts the words that came back wrong.
+// Test the portable 16 KiB of workgroup memory: every word is written by one invocation and read by another.
+// results[thread] is the number of words that were read with a wrong value.
 // Dispatch: 1.
 
 @group(0) @binding(0) var<storage, read_write> results: array<u32>;

@@ -1,4 +1,4 @@
-// The grid of a simulation: bit i of word j is column 32*j + i. Sizes are filled by difflogic/gpu/simulation.py.
+// Grid of a simulation: bit i of word j is column 32*j + i. difflogic/gpu/simulation.py fills the sizes.
 
 struct SimulationSpec {
     height: u32,

@@ -1,7 +1,7 @@
 // A circuit of any size, as a table: program [patches + gates + C].
 //
-// A patch (channel, 0, dy, dx) goes to the node of its number; a gate (id, a, b, out) reads nodes a and b and writes
-// node out; an output is (node, 0, 0, 0). nodes [slots, workers].
+// A patch (channel, 0, dy, dx) is stored in the node with its index; a gate (id, a, b, out) reads nodes a and b and
+// writes node out; an output is (node, 0, 0, 0). nodes [slots, workers].
 
 fn gate_word(id: u32, a: u32, b: u32) -> u32 {
     let f = vec4<u32>() - (vec4<u32>(id >> 3u, id >> 2u, id >> 1u, id) & vec4<u32>(1u));

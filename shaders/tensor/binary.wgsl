@@ -1,4 +1,4 @@
-// y = f(a, b), entry by entry, where axes of size 1 are repeated as needed.
+// y = f(a, b), entry by entry; axes of size 1 are broadcast.
 // Reference: difflogic/tensor/kernels/binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a, b read through strides.

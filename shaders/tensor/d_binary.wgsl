@@ -1,4 +1,4 @@
-// d = d_y * df/da or d_y * df/db, entry by entry, before what was repeated is summed.
+// d = d_y * df/da or d_y * df/db, entry by entry, before the sum over broadcast axes.
 // Reference: difflogic/tensor/kernels/d_binary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: d_y, d [sizes], in fours; a, b read through strides.

@@ -1,4 +1,4 @@
-// d_x = d_y * f'(x), entry by entry; `saved` is y, of which all but the logarithm's follows, or for that x.
+// d_x = d_y * f'(x), entry by entry; `saved` is y, from which f'(x) follows, or x for the logarithm.
 // Reference: difflogic/tensor/kernels/d_unary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: d_y, saved, d_x [count], in fours.

@@ -1,4 +1,4 @@
-// y[i, ...] = x[places[i], ...]: rows by their numbers, which are below the number of rows.
+// y[i, ...] = x[places[i], ...]: select rows by their indices, which must be less than the number of rows.
 // Reference: difflogic/tensor/kernels/gather.py
 // Dispatch: x = ceil(count / WG), at most 65535, then invocations loop.
 // Shapes: x [rows, width]; places [chosen]; y [chosen, width], of count entries.

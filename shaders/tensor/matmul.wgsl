@@ -1,8 +1,8 @@
-// y = a @ b, each operand as it lies or transposed.
+// y = a @ b; each operand may be transposed.
 //
 //     y[r, c] = sum over k of a[r, k] * b[k, c]
-// A workgroup computes a tile of 64 x 64 entries, each of its 16 x 16 invocations 4 x 4 of them in registers; under WIDE,
-// for a card and enough tiles, 128 x 128 and 8 x 8. Tiles of a and b are 16 deep; the sum runs over k in order.
+// A workgroup of 16 x 16 invocations computes a tile of 64 x 64 entries, each invocation 4 x 4 of them in registers;
+// under WIDE, on a card with enough tiles, 128 x 128 and 8 x 8. Tiles of a and b are 16 deep; k is summed in order.
 // Reference: difflogic/tensor/kernels/matmul.py
 // Dispatch: x = tiles, at most 65535, then workgroups loop.
 // Shapes: a [rows, inner], or under TRANSPOSE_A [inner, rows]; b [inner, columns], or [columns, inner];

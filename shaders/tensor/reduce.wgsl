@@ -1,7 +1,7 @@
-// y = the sum of x, or of its squares, over an axis; of a long axis the sums of its parts, to be summed again.
+// y = sum of x, or of its squares, over an axis; for a long axis, the sums of its parts, which must be summed again.
 //
-// LANES invocations share a sum: each adds every LANES-th entry of a part in order, and a tree joins theirs. The order
-// follows from the shape alone. Invocations that do not share a sum lie side by side along the axis behind.
+// LANES invocations share a sum: each adds every LANES-th entry of a part in order, and a tree adds the results. The
+// order depends on the shape alone. Invocations with different sums are adjacent along the inner axis.
 // Reference: difflogic/tensor/kernels/reduce.py
 // Dispatch: x = outer * parts * ceil(inner / (64 / LANES)), at most 65535, then workgroups loop.
 // Shapes: x [outer, count, inner]; y [outer, parts, inner].

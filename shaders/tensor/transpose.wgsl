@@ -1,4 +1,4 @@
-// y[i, j, ...] = a with its axes in another order; an axis of stride 0 repeats its entry.
+// y[i, j, ...] = a with its axes in another order; an axis with stride 0 repeats an entry.
 // Reference: difflogic/tensor/kernels/transpose.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: y [sizes], in fours; a read through strides.

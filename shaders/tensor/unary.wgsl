@@ -1,7 +1,7 @@
 // y = f(x), entry by entry.
 // Reference: difflogic/tensor/kernels/unary.py
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
-// Shapes: x, y [count], in fours: what fills up the last four is computed and never looked at.
+// Shapes: x, y [count], in fours: entries that pad the last four are computed but never read.
 #import common/linear.wgsl
 #import common/logarithm.wgsl
 
