@@ -38,7 +38,7 @@ SHARERS = 64
 ENTRIES = 64
 """Number of invocations of a workgroup that sums, and number of entries that each adds, as in the shaders."""
 SIDE_BY_SIDE = 8
-"""Maximum number of columns that a workgroup sums at once."""
+"""Maximum number of columns that a workgroup sums together."""
 FEW = 32
 """Maximum length of a row that a single invocation sums."""
 TILE = 64

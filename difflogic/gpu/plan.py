@@ -380,7 +380,7 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """Return the scratch chunks of the fused steps: forward nodes, backward slots (and nodes), hard nodes."""
+        """Return the scratch chunks that fused steps share: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]

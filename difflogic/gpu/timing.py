@@ -1,7 +1,7 @@
 """Measure device time: timestamps around each group of dispatches, and the rates that bound every step.
 
 A group is a sequence of dispatches of one kernel. Each is a separate pass, because WebGPU writes timestamps at the
-ends of passes. If the adapter has no timestamps, each group is submitted alone and timed by the host's clock.
+ends of passes. If the adapter has no timestamps, each group is submitted separately and timed by the host's clock.
 """
 
 import statistics

@@ -119,7 +119,7 @@ class Wiring:
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """True for inputs whose adjoint leaves the tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
+        """True for inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -138,7 +138,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """Order of the instances of each level after the trees in the backward kernel, int64 `[instances]`.
 
-        Sorted by the node of input a: the next gate often reads as a the node that this one reads as b, without a load.
+        Sorted by the node of input a: often the next gate reads as a the node that this one reads as b, without a load.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])

@@ -131,7 +131,7 @@ class Workspace:
 
     @property
     def _faulty(self) -> Sequence[int]:
-        """Steps whose states have faults: all but the last."""
+        """Steps before which a state has faults; empty without faults."""
         return range(self.plan.shape.steps if self.plan.shape.faults.states else 0)
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
@@ -167,7 +167,7 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """Return one backward CA step, after the forward steps that it recomputes, before the events of its state."""
+        """Return one backward CA step, with the forward steps that it recomputes and the events of its state."""
         gathers, result = self.plan.gathers, self.d_patches(step)
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
@@ -182,7 +182,7 @@ class Workspace:
         return [*made, *(self._d_events(step) if step > 0 else [])]
 
     def _gather(self, window: DispatchRange, d_next: Any, d_start: Any) -> Dispatch:
-        """Return the dispatch that gathers the adjoints of a state from those of patches."""
+        """Return the dispatch that gathers the adjoints of a state from the adjoints of patches."""
         at = self._step_ranges["d_start", 0, window]
         return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 

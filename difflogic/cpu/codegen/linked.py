@@ -97,7 +97,7 @@ def _simplify(module: Any, name: str) -> None:
 
 
 class _Library(JITCodeLibrary):
-    """Bitcode of one function, which Numba's execution engine never sees."""
+    """Bitcode of one function, which is not added to Numba's execution engine."""
 
     described: tuple[Callable[..., Any], Any]
     """Python function and its Numba function descriptor."""

@@ -184,7 +184,7 @@ def _zeros(kind: _Vector) -> Any:
 
 
 def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
-    """Return the signature and the builder of an operation on vectors of one type, which the result has too."""
+    """Return the signature and the builder of an operation on vectors of one type; the result has it too."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return build_one(builder, *arguments)

@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
     stride: int
     periodic: int
     reach: int
-    """Rows above and below that a cell reads: 1, or 0 if the circuit reads only its own row."""
+    """Number of rows above and below that a cell reads: 1, or 0 if the circuit reads only the cell's row."""
     fire_units: int
     key: Array
     """uint32 `[2]`: random key of the fire masks of all steps."""

@@ -191,7 +191,7 @@ def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
 
 @entry_point
 def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
-    """Find the last gate in `order[:place]` with a replacement that saves gates; return its place, or -1."""
+    """Find a replacement that saves gates, the last in `order[:place]`; write it to `best`, return its place or -1."""
     # From the outputs down: a gate that is removed frees those that only it reads, which then need not be tried.
     while place > 0:
         place -= 1

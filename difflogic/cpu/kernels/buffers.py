@@ -56,7 +56,7 @@ class Buffers(NamedTuple):
     sample_losses: Array
     """float64 `[B]`: scratch."""
     worst: Array
-    """bool `[B]`: True for samples that are replaced by new ones."""
+    """bool `[B]`: True for samples of the batch that new initial states replace in the pool."""
     nodes: Array
     """float32 `[threads, N * TILE]`: scratch for the values of nodes."""
     slots: Array

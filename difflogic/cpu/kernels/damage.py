@@ -39,7 +39,7 @@ def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undam
 
 @inlined
 def zero_squares(rows: Array, first: int, count: int, stride: int, undamaged: Array, place: int) -> None:
-    """Zero damaged cells in `count` rows of a tile, `stride` apart from index `first`; `place` is that of the mask."""
+    """Zero damaged cells in `count` rows of a tile, `stride` apart from index `first`; the mask is at `place`."""
     mask = load(undamaged, place)
     for row in range(first, first + count * stride, stride):
         store(rows, row, where(mask, load(rows, row), zeros()))

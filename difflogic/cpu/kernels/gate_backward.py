@@ -110,7 +110,7 @@ def _gather_copies(
 
 @inlined
 def _gather(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buffers, slots: Array) -> None:
-    """Compute the adjoint of the state after `step` steps in a tile, from the next step's patches and its own loss."""
+    """Compute a tile of the adjoint of the state after `step` steps, from the next step's patches and its own loss."""
     targets, loss_states, faults = buffers.targets, buffers.loss_states, buffers.faults
     width, d_state = targets.shape[2], program.output_slots * TILE
     gather_patches(grid, tile, program.channels, buffers.d_patches[step % 2], slots, d_state, TILE)

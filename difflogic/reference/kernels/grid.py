@@ -9,7 +9,7 @@ from difflogic.engine.shape import Array, Shape
 def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
     """Return each cell's value at patch position `f = 3*dy + dx` (with `sign=-1`, at the opposite position).
 
-    `values` are `[..., cells]`. Cells outside the grid are 0 or, on a periodic grid, those of the other side.
+    `values` are `[..., cells]`. Cells outside the grid are 0 or, on a periodic grid, cells of the opposite side.
     """
     dy, dx = sign * (f // 3 - 1), sign * (f % 3 - 1)
     grid = values.reshape(*values.shape[:-1], shape.batch, shape.height, shape.width)
