@@ -1,1 +1,1 @@
-"""Runs on disk: folder, journal, manifest, checkpoints and images, also for packages that never train."""
+"""Files of runs: folder, journal, manifest, checkpoints and images. Packages that never train also use them."""

@@ -1,4 +1,4 @@
-"""Read and write `restarts.json`: the attempts of a run that restarts, each in a separate run folder.
+"""Reader and writer of `restarts.json`: the attempts of a run that restarts, each in a separate run folder.
 
     {"format": 1, "request": "request.json", "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "complete",
@@ -33,34 +33,34 @@ from difflogic.system.words import counted
 NAME = "restarts.json"
 FORMAT = 1
 MOST = 1 << 53
-"""Upper bound of every number in the file."""
+"""Exclusive maximum of every number in the file."""
 
 UNTRAINED = ("is_built", "completes")
-"""Fields of version 0.1.0 for an attempt that was not trained."""
+"""Fields by which version 0.1.0 marked attempts that were not trained."""
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt and its result."""
+    """Attempt at a task, with its result so far."""
 
     number: int
     """Number of the attempt, counted from 1."""
     of: int | None
-    """Maximum number of attempts; None: there is no limit."""
+    """Maximum number of attempts of the run; None for no limit."""
     seed: int
     epochs: int
-    """Maximum number of epochs: those that remain when the attempt begins."""
+    """Maximum number of epochs of the attempt: the number that remains when it begins."""
     reason: str
-    """Reason for the attempt, as the end of a sentence."""
+    """Reason why the attempt began, as the end of a sentence."""
     status: Status = "running"
     epoch: int = 0
-    """Last epoch of the attempt."""
+    """Last trained epoch of the attempt."""
     wrong: int | None = None
     """Number of mismatches of the attempt's best circuit; None before the first evaluation."""
     given_up: str | None = None
-    """Reason for stopping early, as the end of a sentence."""
+    """Reason for early stopping, as the end of a sentence; None if the attempt was not stopped early."""
     score: float | None = None
     """Mean return of the attempt's best agent in new episodes, or at its last evaluation; None for automata."""
 
@@ -71,7 +71,7 @@ class Attempt:
 
     @property
     def shortfall(self) -> float:
-        """Number to compare attempts by: less is better; infinity before the first evaluation."""
+        """Cost by which attempts are compared (lower is better); infinity before the first evaluation."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong
@@ -82,7 +82,7 @@ class Attempt:
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        """Return the result as text."""
+        """Return a line about the attempt: number, status, last epoch, result and seed."""
         when = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         result = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
@@ -93,7 +93,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Record:
-    """Attempts of a run: the content of restarts.json."""
+    """Content of restarts.json: the request and the attempts of a run."""
 
     request: TrainRequest
     """Request of the run, as in `request.json`."""
@@ -101,27 +101,27 @@ class Record:
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run, whose epochs are the total of all attempts and models."""
+        """Configuration of the run; its epochs are the total of all attempts and models."""
         return self.request.whole
 
     @property
     def population(self) -> int:
-        """Number of models of each attempt."""
+        """Number of models in each attempt."""
         return self.request.population
 
     @property
     def restarts(self) -> int | None:
-        """Number of restarts; None: until an attempt is solved, and each attempt has the configuration's epochs."""
+        """Number of restarts; None if the run restarts until it is solved, with all epochs for each attempt."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """Maximum total of epochs of a run that restarts until it is solved; None: no limit."""
+        """Maximum total number of epochs of a run that restarts until it is solved; None for no limit."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
     def left(self) -> int:
-        """Number of epochs of the next attempt, for each of its models."""
+        """Number of epochs that each model of the next attempt may use."""
         budget = self.config.epochs if self.restarts is not None else self.most_epochs
         if budget is None:
             return self.config.epochs
@@ -129,7 +129,7 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """Number of used epochs of the complete task, over all attempts and models: see `schedule.effort`."""
+        """Cost of all attempts and models, in epochs of the complete task: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
@@ -140,7 +140,7 @@ class Record:
 
     @property
     def is_over(self) -> bool:
-        """True if no attempt follows: one is solved, or the epochs are used up."""
+        """True if no further attempt follows: an attempt is solved, or no epochs are left."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -157,12 +157,12 @@ class Record:
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder holds a run with restarts."""
+    """Return whether a folder contains a run with restarts."""
     return (folder / NAME).is_file()
 
 
 def read(folder: Path) -> Record:
-    """Return the record of a run with restarts. Raises RunFolderError if it cannot be used."""
+    """Read the record of a run with restarts. Raises RunFolderError if the record cannot be used."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -186,7 +186,7 @@ def read(folder: Path) -> Record:
 
 
 def _request(data: Mapping[str, Any]) -> TrainRequest:
-    """Return the request that a record of version 0.1.0 holds. Raises ConfigError, UsageError, KeyError."""
+    """Return the request in a record of version 0.1.0. Raises ConfigError, UsageError, KeyError."""
     names = ("restarts", "population", "stop_when_solved")
     within = None if data.get("most_epochs") is None else f"{data['most_epochs']} epochs"
     until = {"until_solved": data["restarts"] is None, "within": within}
@@ -195,7 +195,7 @@ def _request(data: Mapping[str, Any]) -> TrainRequest:
 
 
 def _attempt(data: dict[str, Any]) -> Attempt:
-    """Return an attempt; version 0.1.0 also had attempts that were not trained. Raises ConfigError."""
+    """Make an attempt from an entry, which version 0.1.0 also wrote for untrained attempts. Raises ConfigError."""
     attempt: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
     if attempt.is_open and any(data.get(name) for name in UNTRAINED):
         return replace(attempt, status="given up", given_up="it was not to be trained")

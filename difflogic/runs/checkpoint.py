@@ -1,9 +1,9 @@
-"""Read and write checkpoints: the state of training, which continues bit for bit on the same device and driver.
+"""Reader and writer of checkpoints, from which training continues bit for bit on the same device and driver.
 
-A file is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
+The format is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
 `[K, 2, out]`; `wires.update.L` int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64
 `[]` (`best` is the lowest scheduled hard loss, -1 before the first); with a sample pool `pool` uint8
-`[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit; once the circuit is searched, `costs`
+`[pool, ceil(H*W*C / 8)]`, eight values per byte, the first in the highest bit; during a search, `costs`
 uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 
 Arrays of an agent: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires; `agent.*`, the learned state;
@@ -40,24 +40,24 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""File of the model with the fewest mismatches so far, of equals the latest; its `best` is that number."""
+"""Name of the file of the best model so far: fewest mismatches, the latest in a tie; `best` in it is their number."""
 
 
 class _DamagedError(CheckpointError):
-    """Error for a damaged file, of which another copy may be intact."""
+    """Error for a damaged file; an earlier checkpoint may be intact."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """State of one automaton after an epoch. `circuit` holds the wiring and the current logits."""
+    """State of one automaton after an epoch. `circuit` has its wiring and current logits."""
 
     config: Config
     circuit: Circuit
     state: TrainState
     best: int | None = None
-    """Lowest hard loss of the scheduled evaluations so far."""
+    """Lowest hard loss in scheduled evaluations so far; None before the first."""
     elapsed_s: float = 0.0
-    """Seconds of training, over all processes."""
+    """Number of seconds of training so far, over all processes."""
 
     __repr__ = brief
 
@@ -66,17 +66,17 @@ class ModelState:
         return self.state.epoch
 
     def to_arrays(self) -> checksummed.Arrays:
-        """Return the arrays of a file, except `epoch` and `elapsed_s`."""
+        """Return the arrays of this state for a file, except `epoch` and `elapsed_s`."""
         state, optimizer = self.state, self.state.optimizer
         arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
         for network, layers in self.circuit.wires.items():
             arrays |= {f"wires.{network}.{index}": wires.astype(np.int32) for index, wires in enumerate(layers)}
         arrays |= {"data_key": state.data_key, "train_key": state.train_key}
-        # safetensors has neither None nor plain numbers: counters are arrays without axes, and -1 is None.
+        # safetensors has neither None nor plain numbers, so counters are arrays without axes, and -1 means None.
         counters = {"step": optimizer.step, "skipped": state.skipped, "best": -1 if self.best is None else self.best}
         arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
         if state.pool is not None:
-            # For 16 grids of 20x20 cells with 128 channels this is 102 kB instead of 819 kB.
+            # With packed bits, 16 grids of 20x20 cells with 128 channels take 102 kB instead of 819 kB.
             arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
         if state.costs is not None:
             arrays["costs"] = state.costs
@@ -89,9 +89,9 @@ class AgentState:
 
     config: PolicyConfig
     arrays: checksummed.Arrays
-    """Arrays of `policies.member.Member.state`."""
+    """Arrays that `policies.member.Member.state` returns."""
     epoch: int = 0
-    """Number of environment steps, over all copies of the environment."""
+    """Number of environment steps so far, over all copies of the environment."""
     elapsed_s: float = 0.0
 
     __repr__ = brief
@@ -105,10 +105,10 @@ State = TypeVar("State", ModelState, AgentState)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Generic[State]):
-    """State of all models of a run after the same epoch. A population is one file, so that it is consistent."""
+    """States of all models of a run after the same epoch, in one file so that they are consistent."""
 
     members: tuple[State, ...]
-    """State of one model, or of a population, whose configurations differ only in the seed."""
+    """States of the models, with configurations that differ only in the seed."""
     best: int = 0
 
     __repr__ = brief
@@ -119,7 +119,7 @@ class Checkpoint(Generic[State]):
 
     @property
     def progress(self) -> str:
-        """Progress of the run as text."""
+        """Progress of the run as text, such as `epoch 50`."""
         return f"{self.config.unit if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
 
     @property
@@ -128,12 +128,12 @@ class Checkpoint(Generic[State]):
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run, with the first seed of a population."""
+        """Configuration of the run; for a population, with the first seed."""
         return self.members[0].config
 
     def encode(self) -> bytes:
         """Return the content of a checkpoint file."""
-        # Only a population has prefixed names.
+        # Only the arrays of a population have names with the number of the model as a prefix.
         columns = [
             member.to_arrays()
             | {"epoch": np.array(member.epoch, np.int64), "elapsed_s": np.array(member.elapsed_s, np.float64)}
@@ -155,8 +155,8 @@ def header(config: Document) -> dict[str, str]:
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME`, and rename the earlier file to PREVIOUS. Raises OSError; the earlier file is then intact."""
-    # The new file is complete on disk before the two renames, between which only PREVIOUS exists: see `locate`.
+    """Write `folder/NAME`, and rename the earlier file to PREVIOUS. Raises OSError, and keeps the earlier file then."""
+    # The new file is complete on disk before the two renames. Between them only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
         if path.exists():
@@ -171,7 +171,7 @@ def locate(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise NotFoundError(f"There is no run folder or checkpoint at {path}.")
-    # A process that is killed between the two renames of `save` leaves only the previous one.
+    # If a process is killed between the two renames of `save`, only the previous checkpoint exists.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
@@ -179,12 +179,12 @@ def locate(path: Path) -> Path:
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder holds a saved run."""
+    """Return whether a folder has a checkpoint."""
     return (folder / NAME).exists() or (folder / PREVIOUS).exists()
 
 
 def load(path: Path) -> ModelState:
-    """Return the model of a run folder or checkpoint file, or the best one of a population."""
+    """Read the model in a run folder or checkpoint file; of a population, the best model."""
     saved = read(path)
     return saved.members[saved.best]
 
@@ -192,8 +192,8 @@ def load(path: Path) -> ModelState:
 def read(path: Path) -> Checkpoint[ModelState]:
     """Read the checkpoint of automata in a run folder or file.
 
-    Raises NotFoundError if there is none, CheckpointError if it is damaged, of agents or of another format; the message
-    names the previous checkpoint if that is intact.
+    Raises NotFoundError without a checkpoint, CheckpointError if it is damaged, of agents, or of another format. The
+    message names the previous checkpoint if that is intact.
     """
     return _of_kind(path, ModelState, "automata")
 
@@ -204,9 +204,9 @@ def read_agents(path: Path) -> Checkpoint[AgentState]:
 
 
 def fewest_wrong(folder: Path) -> int | None:
-    """Return the mismatches of the best circuit of a run; None before its first evaluation.
+    """Return the number of mismatches of a run's best circuit; None before its first evaluation.
 
-    This number decides whether a run is solved, because metrics have no checksum. Raises CheckpointError.
+    The checkpoint decides whether a run is solved, since metrics have no checksum. Raises CheckpointError.
     """
     file = folder / BEST
     if not file.exists():
@@ -219,7 +219,7 @@ def fewest_wrong(folder: Path) -> int | None:
 
 
 def config_of(path: Path) -> Config | PolicyConfig:
-    """Return the configuration of a run of any kind. Raises what `read` raises."""
+    """Return the configuration of a run of automata or agents. Raises what `read` raises."""
     return _read(path)[1].config
 
 
@@ -239,8 +239,8 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
-    """Decode the content of a file, whose name is for messages. Raises CheckpointError."""
-    # Check the format before the checksums, since a file of another version is not corrupt.
+    """Decode the content of a checkpoint; messages name `file`. Raises CheckpointError."""
+    # The format is checked before the checksums, since a file of another version is not damaged.
     if data.lstrip()[:1] == b"{":  # circuit.json, most likely
         raise CheckpointError(f"{file} is JSON and not a run: name the run folder, as `difflogic build` writes one.")
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
@@ -267,7 +267,7 @@ def decode(data: bytes, file: Path) -> Checkpoint[Any]:
 def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> Checkpoint[Any]:
     member: Callable[..., ModelState | AgentState] = _agent
     if isinstance(config, Config):
-        # The configuration decides the number of layers, not the names in the file.
+        # The number of layers follows from the configuration, not from the names in the file.
         member = partial(_model, shapes=Circuit.initial(config.model, config.seed))
     if "seeds" not in arrays:
         return Checkpoint((member(arrays, config),))
@@ -275,7 +275,7 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> C
     members = tuple(
         member(checksummed.part_of(arrays, f"{index}."), config.with_(seed=seed)) for index, seed in enumerate(seeds)
     )
-    # Raise an error for any index out of range; a negative one would count from the end.
+    # A range raises an error for an index out of range, and converts a negative index.
     return Checkpoint(members, range(len(members))[best])
 
 
@@ -284,7 +284,7 @@ def _agent(arrays: checksummed.Arrays, config: PolicyConfig) -> AgentState:
 
 
 def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
-    """Return one model; `shapes` is a circuit of its shape."""
+    """Return one model; `shapes` is a circuit with the same shape."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()
@@ -312,7 +312,7 @@ def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Model
 
 
 def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
-    """Unpack a pool `[pool, H, W, C]`. Raises ValueError for another size."""
+    """Unpack the bits of a pool to `[pool, H, W, C]`. Raises ValueError for another size."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
     return values.reshape(config.pool.size, *grid)

@@ -1,7 +1,7 @@
-"""Read and write safetensors files with checksums in the metadata: a SHA-256 of every array and of the file.
+"""Reader and writer of safetensors files with checksums in the metadata: a SHA-256 of every array and of the file.
 
 `sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file with its own 64 digits as zeros, so
-that no byte can change unnoticed, the header's included.
+that every change of a byte is detected, also in the header.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 _BLANK = b"0" * 64
 _FILE_CHECKSUM = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
 _LENGTH_BYTES = 8
-"""Length of the header's length, a little-endian uint64."""
+"""Number of bytes at the beginning of a file that contain the header's length, a little-endian uint64."""
 
 
 class ChecksumError(ValueError):
-    """Error for altered bytes; the message says where, as the end of a sentence."""
+    """Error for altered bytes; the message says in which part of the file, as the end of a sentence."""
 
 
 def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
-    """Return a file with checksums of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
+    """Return the content of a file with `arrays` (any shape, little-endian), `metadata` and their checksums."""
     digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
     blank = {"sha256.file": _BLANK.decode()}
     data = safetensors.numpy.save(
@@ -35,7 +35,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
         metadata=metadata | digests | blank,
     )
     header = _sorted_header(data)
-    # The file's checksum cannot cover its own digits.
+    # The checksum of the file cannot cover its own digits.
     content = bytearray(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
     content += memoryview(data)[_LENGTH_BYTES + len(_header(data)) :]
     start = _checksum_start(content)
@@ -44,7 +44,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
 
 
 def decode(data: bytes) -> Arrays:
-    """Return the arrays of a file. Raises ChecksumError if a byte is not the original one."""
+    """Return the arrays of a file. Raises ChecksumError if a byte was altered."""
     start = _checksum_start(data)
     if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
         raise ChecksumError(_damage(data))
@@ -52,13 +52,13 @@ def decode(data: bytes) -> Arrays:
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the entries whose names begin with `prefix`, which is removed from the names."""
+    """Return the arrays with names that begin with `prefix`, without this prefix in the names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def peek(data: bytes, name: str) -> str | None:
-    """Return the unchecked metadata value `name` as the header spells it, or None."""
-    # Do not parse, since the header of a damaged file may not be JSON.
+    """Return the metadata value `name` from the header without checks, or None."""
+    # The header is not parsed, since in a damaged file it may not be JSON.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
 
@@ -69,7 +69,7 @@ def metadata(data: bytes) -> dict[str, str]:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is valid JSON; entries that it lacks were then never written."""
+    """Return whether the header is valid JSON. If it is, missing entries were never written."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):
@@ -82,11 +82,11 @@ def _header(data: bytes | bytearray) -> bytes:
 
 
 def _sorted_header(data: bytes) -> bytes:
-    """Return the header with its metadata sorted: the library writes entries in another order each time."""
+    """Return the header with sorted metadata, since the library writes metadata in random order."""
     header = json.loads(_header(data))
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    # Arrays begin at a multiple of eight bytes, as in the library.
+    # The padding makes arrays begin at a multiple of eight bytes, as in the library.
     return text.ljust(-(-len(text) // _LENGTH_BYTES) * _LENGTH_BYTES)
 
 
@@ -103,7 +103,7 @@ def _file_digest(data: bytes | bytearray, start: int) -> bytes:
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
-    # The same bytes with another type or shape are another array.
+    # Type and shape are included, since they change the meaning of the bytes.
     digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
@@ -114,7 +114,7 @@ def _damage(data: bytes) -> str:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         return f"it is truncated or its header is damaged ({error})"
-    # The checksum of the file is quicker to check than those of all arrays.
+    # Checksums of arrays are only checked to locate damage, since the checksum of the file is quicker.
     for name, array in arrays.items():
         if peek(data, f"sha256.{name}") != _digest(array):
             return f"the array {name} does not match its checksum"

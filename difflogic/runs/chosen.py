@@ -1,4 +1,4 @@
-"""Choose the circuit of a run that commands use: the best one, of the best attempt."""
+"""Choice of the circuit of a run that commands use: the best circuit of the best attempt."""
 
 import math
 import os
@@ -17,29 +17,29 @@ from difflogic.runs.journal import JSONL
 from difflogic.system.words import counted, path_text
 
 Source = str | os.PathLike[str]
-"""Path of a run folder or file, or a `Run`, which is path-like."""
+"""Path of a run folder or checkpoint file, or a `Run`, which is path-like."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Chosen model of a run."""
+    """Model of a run that commands use."""
 
     path: Path
-    """Run folder, of the chosen attempt if there are several; or the checkpoint file that was named."""
+    """Run folder, for several attempts that of the chosen attempt; or the checkpoint file that the caller named."""
     model: ModelState
     last: int
-    """Epoch of the run's last state."""
+    """Epoch of the last state of the run."""
     seeds: Sequence[int]
     told: str
-    """Sentence that names the chosen circuit of the run."""
+    """Sentence that describes the choice to users."""
     kept: bool
-    """True if the model is the best of the run; `model.best` is then its number of mismatches."""
+    """True if the model is the best of the run; then `model.best` is its number of mismatches."""
     named: Path
-    """Path that the caller named; for several attempts, their common folder, which holds results."""
+    """Path that the caller named; for several attempts, the folder of all attempts, which contains results."""
 
     @property
     def best(self) -> ModelState | None:
-        """Chosen model if it is the best of the run, else None."""
+        """Chosen model if it is the best model of the run, else None."""
         return self.model if self.kept else None
 
     @property
@@ -48,12 +48,12 @@ class Chosen:
 
     @property
     def config(self) -> Config:
-        """Configuration with the model's own seed."""
+        """Configuration of the run with the seed of the model."""
         return self.model.config
 
     @property
     def epoch(self) -> int:
-        """Epoch of the model, at most `last`."""
+        """Epoch of the model, which is at most `last`."""
         return self.model.state.epoch
 
     def data(self) -> Dataset | None:
@@ -62,12 +62,12 @@ class Chosen:
 
     @property
     def index(self) -> int:
-        """Index of the model in the run."""
+        """Index of the model in the population of the run."""
         return self.seeds.index(self.config.seed)
 
 
 def path_of(source: Source) -> Path:
-    """Return the path of a run or of a path as text. Raises UsageError for anything else."""
+    """Convert a run or a path to a Path. Raises UsageError for anything else."""
     try:
         return Path(path_text(source) if isinstance(source, str) else source)
     except TypeError:
@@ -76,7 +76,7 @@ def path_of(source: Source) -> Path:
 
 
 def run_folder(path: Path) -> Path:
-    """Return the run folder or checkpoint file at `path`, or the solved or best one of several attempts.
+    """Return `path`, or for a folder of attempts the run folder of the solved or best attempt.
 
     The best attempt has the fewest mismatches or the highest score. Raises RunFolderError if there is no attempt.
     """
@@ -93,13 +93,13 @@ def run_folder(path: Path) -> Path:
 def load(path: Path, member: int | None = None) -> Chosen:
     """Load the best model of a run, or the last state of model `member`, counted from 1.
 
-    A checkpoint file has only its own model. Raises CheckpointError if there is no usable checkpoint, UsageError for an
-    unknown member, RunFolderError.
+    From a checkpoint file, only states in the file are loaded. Raises CheckpointError if there is no usable checkpoint,
+    UsageError for an unknown member, RunFolderError.
     """
     folder = run_folder(Path(path))
     saved = checkpoint.read(folder)
     best = folder / checkpoint.BEST
-    # Prefer the best state, since gates may have become worse after it.
+    # The best state is preferred, since later epochs may have worse circuits.
     is_best = member is None and folder.is_dir() and best.exists()
     if is_best:
         model, name = checkpoint.load(best), "the best circuit"
@@ -125,7 +125,7 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 
 def _shortfall(folder: Path) -> float:
-    """Return a number to compare attempts by: mismatches, for agents minus the last score; infinity without any."""
+    """Return a cost to compare attempts: mismatches, or for agents the negative last score; infinity if unknown."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

@@ -1,6 +1,6 @@
-"""Draw rollouts: an animated GIF or APNG, a PNG strip, and channels as tiles.
+"""Drawings of rollouts: an animated GIF or APNG, a PNG strip, and channels as tiles.
 
-Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the previous one.
+Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the earlier steps.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Pixels = npt.NDArray[np.uint8]
-"""RGB `[..., h, w, 3]`, a pixel per cell."""
+"""RGB values `[..., h, w, 3]` with one pixel per cell."""
 
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
 WIDTH = 512
-"""Maximum length of an animation's longer side in pixels."""
+"""Maximum length in pixels of the longer side of an animation by default."""
 STRIP_SCALE = 8
-"""Maximum number of pixels per cell of a strip."""
+"""Maximum number of pixels per cell in a strip by default."""
 STRIP_WIDTH = 1600
-"""Width from which a strip continues in the next row."""
+"""Width in pixels at which a strip continues in the next row."""
 MOST_ROWS = 256
-"""Maximum number of steps, and of cells, of an animation of one row."""
+"""Maximum number of steps, and of cells, in an animation of a one-row grid."""
 GAP = (128, 128, 128)
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
@@ -37,7 +37,7 @@ MARGIN = 6
 def tiles(states: Pixels) -> Pixels:
     """Draw every channel of 0/1 states `[..., H, W, C]` in black and white, as RGB tiles `[..., h, w, 3]`."""
     channels = states.shape[-1]
-    # 8 channels need 3 columns and 3 rows, and one tile stays grey.
+    # Example: 8 channels need 3 columns and 3 rows, and one tile remains grey.
     columns = math.ceil(math.sqrt(channels))
     rows = math.ceil(channels / columns)
     height, width = states.shape[-3:-1]
@@ -50,14 +50,14 @@ def tiles(states: Pixels) -> Pixels:
 
 
 def beside(images: Sequence[Pixels]) -> Pixels:
-    """Join images `[h, w, 3]` of one height in a row, with a grey cell between them."""
+    """Join images `[h, w, 3]` of the same height side by side, with a grey cell between neighbours."""
     gap = np.full((images[0].shape[0], 1, 3), GAP, dtype=np.uint8)
     parts = [part for image in images for part in (gap, image)]
     return np.concatenate(parts[1:], axis=1)
 
 
 def scale_for(frames: Pixels) -> int:
-    """Return the default number of pixels per cell."""
+    """Return the default number of pixels per cell of an animation."""
     longest: int = max(frames.shape[-3:-1])
     return max(1, WIDTH // longest)
 
@@ -65,7 +65,7 @@ def scale_for(frames: Pixels) -> int:
 def animation(
     frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
 ) -> bytes:
-    """Return a looping `gif` or `apng` of `frames [n, h, w, 3]` of at most 256 colours, with a pause at the end."""
+    """Return a looping `gif` or `apng` of `frames [n, h, w, 3]` of at most 256 colours; the last frame stays longer."""
     if frames.shape[1] == 1:
         frames = space_time(frames)
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
@@ -75,16 +75,16 @@ def animation(
 
 
 def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    """Return the content of an image file."""
+    """Encode an image as the content of a file."""
     buffer = io.BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each shows all rows so far, time downwards.
+    """Convert states of a one-row grid, `[n, 1, w, 3]`, to frames `[n, n, w, 3]` with all rows so far, time downwards.
 
-    Steps and cells are thinned to at most MOST_ROWS, since the size of all frames grows with the square of the steps.
+    Steps and cells are thinned to at most MOST_ROWS, since the size of the frames grows with the square of the steps.
     """
     every = -(-len(frames) // MOST_ROWS)
     frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # the last one stays
@@ -94,7 +94,7 @@ def space_time(frames: Pixels) -> Pixels:
 
 
 def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
-    """Return a PNG of `frames [n, h, w, 3]` side by side, in as many rows as needed, each above its label."""
+    """Return a PNG of `frames [n, h, w, 3]` side by side in one or more rows, each frame above its label."""
     from PIL import Image, ImageDraw, ImageFont
 
     if frames.shape[1] == 1:
@@ -102,7 +102,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
     scale = scale or min(STRIP_SCALE, scale_for(frames))
     places = pixels_of((frames.shape[1], frames.shape[2]), scale, neighbourhood)
     pixels = np.stack([enlarged(frame, places, np.array(PAPER, dtype=np.uint8)) for frame in frames])
-    # Pillow's font is the same on every machine.
+    # Unlike system fonts, the default font of Pillow is the same on every machine.
     font = ImageFont.load_default()
     line = math.ceil(font.getbbox("0123456789 step")[3]) + MARGIN
     height, width = pixels.shape[1] + line, pixels.shape[2]
@@ -120,18 +120,18 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """Return the cell number of each pixel `[h, w]` of an image of a grid; pixels outside all cells have number H*W.
+    """Return for each pixel `[h, w]` of an image of a grid the number of its cell, or H*W outside all cells.
 
-    Squares have `scale` pixels a side. Hexagons are as wide, at least 4 pixels, and stand on a corner. Each row of
-    hexagons is half a cell to the left of the row above: a cell touches its neighbour at the top left, but not the one
-    at the top right.
+    Square cells have sides of `scale` pixels. Hexagons have a corner at the top, and are `scale` but at least 4 pixels
+    wide. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
+    top left, but not the cell at the top right of the patch.
     """
     height, width = grid
     if neighbourhood != "hex":
         cells = np.arange(height * width, dtype=np.int64).reshape(height, width)
         return cells.repeat(scale, axis=0).repeat(scale, axis=1)
-    # A pixel belongs to the cell with the nearest centre, so that cells are hexagons. That cell is in one of the
-    # two rows between whose centres the pixel lies, and is the nearest cell of its row.
+    # A pixel belongs to the cell with the nearest centre, which makes cells hexagons. Candidates are the nearest cell
+    # in the row with centres just above the pixel, and the nearest cell in the row below it.
     wide = max(4, scale)
     row_height, radius = wide * np.sqrt(3) / 2, wide / np.sqrt(3)
     y = np.arange(np.ceil((height - 1) * row_height + 2 * radius))[:, None] + 0.5 - radius
@@ -147,16 +147,16 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
 
 
 def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Enlarge a frame `[h, w, ...]` to the pixels `places` of `pixels_of`; pixels outside the cells become `around`."""
+    """Enlarge a frame `[h, w, ...]` by `places`, a result of `pixels_of`; `around` is the value outside all cells."""
     cells = frame.reshape(-1, *frame.shape[2:])
     return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
 
 
 def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]:
-    """Draw frames with one palette, so that colours are exact and files small."""
+    """Draw frames with a common palette, so that colours are exact and files are small."""
     from PIL import Image
 
-    # Colours as numbers 0xRRGGBB, for `unique`.
+    # Each colour becomes a number 0xRRGGBB, for `unique`.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []
     palette, places = np.unique(np.append(packed, np.array(around, dtype=np.uint32)), return_inverse=True)

@@ -1,4 +1,4 @@
-"""Write run folders: one process at a time, with complete files, and a checkpoint from which the run resumes.
+"""Writer of run folders, with a lock for one process, complete files, and a checkpoint from which a run resumes.
 
 manifest.json  config.toml  request.json        description of the run
 target.png                                       target
@@ -30,7 +30,7 @@ LOCK = ".lock"
 
 
 def default_path(name: str) -> Path:
-    """Return `runs/<name>-<YYYYmmdd-HHMMSS>`, numbered if that exists."""
+    """Return the path `runs/<name>-<YYYYmmdd-HHMMSS>`, with a number added if this path exists."""
     stem = f"{name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     path, number = Path("runs") / stem, 1
     while path.exists():
@@ -40,7 +40,7 @@ def default_path(name: str) -> Path:
 
 
 def check_new(path: Path) -> None:
-    """Raise RunFolderError unless `path` is absent or an empty folder."""
+    """Raise RunFolderError unless `path` does not exist or is an empty folder."""
     with _guard(path, "use"):
         if path.exists() and not path.is_dir():
             raise RunFolderError(f"{path} is a file, not a folder: choose another --out.")
@@ -53,7 +53,7 @@ def check_new(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of an existing folder. Raises RunFolderError if another process holds it."""
+    """Lock an existing folder in this context. Raises RunFolderError if another process has the lock."""
     # The operating system releases the lock when a process ends.
     lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
@@ -70,7 +70,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the folder's lock, or the folder cannot be locked for another reason."""
+    """Return whether another process has locked the folder, or the folder cannot be locked."""
     try:
         with locked(path):
             return False
@@ -82,7 +82,7 @@ class RunFolder:
     """Locked run folder. All methods raise RunFolderError if a file cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Lock an existing folder. Raises RunFolderError if another process holds it."""
+        """Lock an existing folder. Raises RunFolderError if another process has the lock."""
         self.path = path
         self._saved: str | None = None
         self._journal: Journal | None = None
@@ -98,14 +98,14 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """Create a folder with a first checkpoint, empty metrics and other files; remove it if this fails."""
+        """Create a folder with a first checkpoint, empty metrics and other files, or remove it on failure."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
             path.mkdir(parents=True, exist_ok=True)
         folder = cls(path)
         try:
-            # Another process may have written before the folder was locked.
+            # Another process may have written to the folder before it was locked.
             check_new(path)
             folder.write(manifest.NAME, manifest_text)
             folder.write("config.toml", first.config.to_toml())
@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock the folder of an earlier run, and return it and its checkpoint; `path` is the folder or a checkpoint."""
+        """Lock the folder of an earlier run, and return it and its checkpoint; `path` is one of these."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -131,7 +131,7 @@ class RunFolder:
     def promote(self, file: Path) -> None:
         """Make `file`, one of the two checkpoints, the current checkpoint."""
         with _guard(self.path, "write to"):
-            # A process that is killed while it writes leaves a temporary file.
+            # A process that was killed while writing may have left a temporary file.
             for temporary in self.path.glob(f"*{files.TEMPORARY}"):
                 temporary.unlink()
             if file.name == checkpoint.PREVIOUS:
@@ -144,7 +144,7 @@ class RunFolder:
     def start_journal(
         self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
-        """Begin the metrics files with rows of each member."""
+        """Create the metrics files with the earlier rows of each member."""
         with self._writing("the metrics"):
             self._journal = self._lock.enter_context(closing(Journal(self.path, seeds, rows, columns)))
 
@@ -159,7 +159,7 @@ class RunFolder:
             self._rows.append(rows)
 
     def save(self, state: Checkpoint[Any]) -> None:
-        """Flush the metrics to disk, then save the checkpoint, which cannot be resumed without them."""
+        """Flush the metrics to disk, then save the checkpoint; a run cannot resume without its metrics."""
         with self._writing(checkpoint.NAME):
             self._rows.sync()
             checkpoint.save(self.path, state)
@@ -183,14 +183,14 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
-        # If the disk is full, errors say what is safe and how to continue.
+        # If the disk is full, the error names the intact checkpoint and how to continue.
         safe = "" if self._saved is None else f" The checkpoint of {self._saved} is intact:"
         advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if safe else ""
         with _guard(self.path, f"write {name} in", safe + advice):
             yield
 
     def _discard(self, existed: bool) -> None:
-        """Remove a folder that could not be created, or the new files in an existing one."""
+        """Remove the new files, and the folder unless it existed before."""
         for child in self.path.iterdir():
             if child.name != LOCK:
                 child.unlink()

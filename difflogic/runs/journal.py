@@ -1,12 +1,12 @@
-"""Read and append metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`.
+"""Reader and writer of the metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`.
 
 `soft_loss` is the sum over the epoch's batch, `train_hard_loss` the hard circuit's loss on the same batch, and `gap`
 their difference. `hard_loss` is the hard circuit's mismatches on all evaluation grids, `accuracy` the share of correct
 values (0 to 1), `best` the lowest `hard_loss` so far. `undecided` counts the gates without a function of probability
 above 90 %. These six are set only at evaluation epochs and test the circuit after the epoch's update. `elapsed_s` is
-the seconds of training so far. Floats read back equal. A soft loss that is not finite is null, in CSV `nan`; so is that
-of an epoch that searched (`difflogic.engine.search`), whose batch is the evaluation grids. A population's rows begin
-with a `seed`, and the rows of an epoch are in the order of the seeds.
+the seconds of training so far. Floats read back equal. A soft loss that is not finite is null, in CSV `nan`. Epochs of
+a search (`difflogic.engine.search`) have no soft loss, and their batch is the evaluation grids. A population's rows
+begin with a `seed`, and the rows of an epoch are in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CSV = "metrics.csv"
 COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
-# One encoder for all lines, since there is one for each epoch and model.
+# All lines share one encoder, since there is a line for each epoch and model.
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
@@ -51,19 +51,19 @@ class MetricsLine:
                 for name, value in vars(self).items()}  # fmt: skip
 
     def json_line(self, seed: int | None = None) -> str:
-        """Return the row as a line of JSON, for a population with the member's seed."""
+        """Return the row as a line of JSON; `seed` is the member's seed in a population."""
         label = {} if seed is None else {"seed": seed}
         return _ENCODE(label | self.to_dict()) + "\n"
 
     def csv_line(self, seed: int | None = None) -> str:
-        """Return the row as a line of CSV, for a population with the member's seed."""
+        """Return the row as a line of CSV; `seed` is the member's seed in a population."""
         values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
 
 @dataclass(frozen=True)
 class Row(MetricsLine):
-    """Metrics of one epoch, which the module's docstring describes."""
+    """Metrics of one epoch of an automaton, which the docstring of the module describes."""
 
     columns = COLUMNS
 
@@ -75,14 +75,14 @@ class Row(MetricsLine):
     best: int | None
     elapsed_s: float
     skipped: bool
-    """True if the step was skipped, since its gradient was not finite. Not a CSV column."""
+    """True if the step was skipped, since its gradient was not finite. The CSV has no such column."""
     gap: float | None = None
     undecided: int | None = None
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
-        """Return the row of an epoch without evaluation."""
-        # JSON has no infinity, and a row must read back equal.
+        """Make the row of an epoch without evaluation."""
+        # JSON has no infinity, and a row must be equal after it is written and read.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
@@ -110,7 +110,7 @@ class Row(MetricsLine):
 
 
 Rows = Sequence[Sequence[Row]]
-"""Rows of each member of a run, for the same epochs."""
+"""Rows of each member of a run, for the same epochs in all members."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
@@ -119,7 +119,7 @@ def last_evaluated(rows: Sequence[Row]) -> Row | None:
 
 
 class Journal:
-    """Files metrics.jsonl and metrics.csv, open for appending. All methods raise OSError."""
+    """Metrics files metrics.jsonl and metrics.csv, open for appending. All methods raise OSError."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files with only these `rows`; later rows of an earlier process are removed."""
+        """Write both files with `rows` only, without later rows of an earlier process."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
         texts = self._texts(rows)
         for name, text in ((JSONL, texts[0]), (CSV, f"{header}\n{texts[1]}")):
-            # A resumed run writes the rows after its checkpoint again.
+            # A resumed run trains the epochs after its checkpoint again, so their old rows are removed.
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND | PLAIN))
 
@@ -148,7 +148,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush both files to disk; call this before each checkpoint, so that no checkpoint is ahead of its metrics."""
+        """Flush both files to disk, before each checkpoint, so that no checkpoint is newer than its metrics."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -160,12 +160,12 @@ class Journal:
 def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     """Return each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    For a run of one model, `seeds` holds any one number. Raises OSError if an existing file cannot be read.
+    For a run of one model, `seeds` has one arbitrary number. Raises OSError if an existing file cannot be read.
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
     for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
-        # A resumed run needs every epoch, so rows after a missing one are useless.
+        # A resumed run needs every epoch, so rows after a missing epoch are useless.
         row = _row(values)
         if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break
@@ -178,7 +178,7 @@ def _places(members: int) -> Iterator[tuple[int, int]]:
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """Return the seed in the lines of each member; None for a single run."""
+    """Return the seeds in the lines of the members, or [None] for a single model."""
     return seeds if len(seeds) > 1 else [None]
 
 

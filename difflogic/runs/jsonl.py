@@ -1,14 +1,14 @@
-"""Read files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
+"""Readers of files of JSON lines that grow with epochs: metrics.jsonl of a run, gates.jsonl of a job.
 
 Each line is an object with an `epoch`, or for agents the `steps` so far; epochs ascend, and a population has a line for
-every member. A file may grow while it is read, and may be truncated to a checkpoint and grow again. Only complete lines
-count, up to the first that is damaged, and only complete epochs of a population.
+every member. A file may grow while it is read, and may be truncated to a checkpoint and grow again. Readers stop at the
+first incomplete or damaged line, and return only complete epochs of a population.
 
-* `objects` reads all lines, `after` those after an epoch, `until` those before: both by binary search. `last_epoch`
-  reads only the end.
-* `Sample` thins a file to a number of lines that can be drawn, and reads only what is new.
+* `objects` reads all lines, `after` the lines after an epoch, `until` the lines up to an epoch, both by binary search.
+  `last_epoch` reads only the end.
+* `Sample` thins a file to a number of lines that can be drawn, and reads only new lines.
 
-Lines are passed on as they are, since they are JSON. For example, a run of two members that was killed in epoch 3 may
+Lines are returned unchanged, since they are JSON. For example, a run of two members that was killed in epoch 3 may
 leave
     {"seed": 1, "epoch": 1, ...}
     {"seed": 2, "epoch": 1, ...}
@@ -17,7 +17,7 @@ leave
     {"seed": 1, "epoch": 3, ...}
     {"seed": 2, "epo
 
-of which `after(path, 1, limit=10, members=2)` returns the lines 3 and 4, one epoch, and `last_epoch` is 3.
+Then `after(path, 1, limit=10, members=2)` returns lines 3 and 4, which are one epoch, and `last_epoch` returns 3.
 """
 
 import io
@@ -41,25 +41,25 @@ NOTHING = "[]"
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of consecutive epochs; false if there are none."""
+    """Lines of consecutive epochs; false in conditions if there are no lines."""
 
     text: str
     """Lines as a JSON list."""
     epochs: int
     until: int
-    """Last epoch of the lines."""
+    """Last epoch in the lines."""
 
     def __bool__(self) -> bool:
         return self.epochs > 0
 
 
 def epochs_in(rows: int, members: int) -> int:
-    """Return the number of complete epochs in some rows, at least one."""
+    """Return the number of complete epochs in `rows` rows, but at least 1."""
     return max(1, rows // members)
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """Return the object on a line; None if it is incomplete or damaged."""
+    """Return the object in a line, or None if the line is incomplete or damaged."""
     return _object(line) if is_whole(line) else None
 
 
@@ -72,14 +72,14 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield all lines, up to the first that is damaged; none if there is no file. Raises OSError."""
+    """Yield the objects of all lines before the first damaged line; nothing without a file. Raises OSError."""
     with _opened(path) as file:
         while (values := parse(file.readline())) is not None:
             yield values
 
 
 def until(path: Path, epoch: int) -> bytes:
-    """Return the lines up to an epoch, included; empty if there is no file. Raises OSError."""
+    """Return the lines up to and including an epoch; empty without a file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         end = file.tell()
@@ -88,7 +88,7 @@ def until(path: Path, epoch: int) -> bytes:
 
 
 def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
-    """Return the lines of at most `limit` epochs after `epoch`; none if there is no file. Raises OSError."""
+    """Return the lines of at most `limit` epochs after `epoch`; no lines without a file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         lines = list(itertools.islice(itertools.takewhile(is_whole, file), limit * members))
@@ -101,9 +101,9 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
 
 
 def last_epoch(path: Path) -> int:
-    """Return the epoch of the last complete line, or 0. Raises OSError."""
+    """Return the epoch of the last complete line, or 0 without lines. Raises OSError."""
     with _opened(path) as file:
-        # A killed process may leave half a line at the end.
+        # A killed process may have left an incomplete line at the end.
         start = file.seek(0, os.SEEK_END)
         while start > 0:
             start = _line_start(file, start - 1, 0)
@@ -114,7 +114,7 @@ def last_epoch(path: Path) -> int:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a file, or an empty one if there is none yet. Raises OSError."""
+    """Open a file for reading; a missing file counts as empty. Raises OSError."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -122,9 +122,9 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
-    """Go to the first line of a later epoch by binary search, since epochs ascend."""
+    """Move to the first line of an epoch after `epoch`, by binary search, since epochs ascend."""
     low, high = 0, file.seek(0, os.SEEK_END)
-    # `low` always begins a line, and lines that begin at `high` or later are of a later epoch.
+    # `low` is always the beginning of a line; lines from `high` on belong to later epochs.
     while low < high:
         middle = (low + high) // 2
         start = _line_start(file, middle, low)
@@ -139,7 +139,7 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Return the beginning of the line around `position`; `least` is the beginning of an earlier one."""
+    """Return where the line at `position` begins; `least` is the beginning of some earlier line."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
@@ -151,26 +151,26 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
 
 
 def _epoch(line: bytes) -> int | None:
-    """Return the epoch of a line; None if it is incomplete, or has none."""
+    """Return the epoch of a line; None if the line is incomplete or has no epoch."""
     values = parse(line)
     return None if values is None else values.get("epoch", values.get("steps"))
 
 
 def is_whole(line: bytes) -> bool:
-    """Return whether a line is a complete object; a power failure may leave zeros."""
+    """Return whether a line seems to be a complete object, without zeros that a power failure may leave."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
 class Every:
-    """Evenly spread choice of at most `most` items."""
+    """Evenly spread choice of at most `most` items of a stream."""
 
     def __init__(self, most: int) -> None:
         self._most, self._step, self._seen = most, 1, 0
         self.kept: dict[int, bytes] = {}
 
     def add(self, number: int, text: bytes) -> None:
-        # With at most 4 items, 1 2 3 4 are stored; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. A
-        # dropped item never returns, so that a curve does not jump.
+        # Example: with at most 4 items, 1 2 3 4 are stored. The fifth leaves 1 3 5 and a step of 2, so 7 is next. A
+        # dropped item is never stored again, so that a curve does not jump.
         if self._seen % self._step == 0:
             self.kept[number] = text
         self._seen += 1
@@ -182,7 +182,7 @@ class Every:
 class Sample:
     """Lines of one growing file, thinned to a number that can be drawn; each line is read once.
 
-    The sample has every 2^k-th line and the last one; k grows with the file. `members` lines of an epoch count as one.
+    The sample has every 2^k-th line and the last line; k grows with the file. `members` lines of an epoch count once.
     Methods raise OSError.
     """
 
@@ -197,7 +197,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return the sampled lines as JSON, with commas within an epoch; up to half are sampled among evaluations."""
+        """Return the sampled lines, with commas within an epoch; up to half are sampled among evaluated epochs."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -211,13 +211,13 @@ class Sample:
 
     def _read_on(self, file: BinaryIO) -> None:
         status = os.fstat(file.fileno())
-        # A resumed run writes its metrics again: as another file of this name, or a shorter one.
+        # A resumed run writes its metrics again, to a new file of this name or by truncating the file.
         if status.st_ino != self._file or status.st_size < self._offset:
             self._begin(status.st_ino)
         file.seek(self._offset)
         together: list[bytes] = []
         for line in _lines(file):
-            # If a line is damaged, or the file was written again, read all of it the next time.
+            # After a damaged line, the next call reads the complete file again.
             if not is_whole(line):
                 self._file = 0
                 return
@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines, or epochs of a population, as a JSON list, or NOTHING. Raises OSError."""
+    """Return about `most` lines, or epochs of a population, as a JSON list, without a file NOTHING. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

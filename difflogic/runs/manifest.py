@@ -1,4 +1,4 @@
-"""Read and write `manifest.json`: the description of a run, so that it can be repeated years later."""
+"""Reader and writer of `manifest.json`, the description by which a run can be repeated years later."""
 
 import importlib.metadata
 import json
@@ -21,7 +21,7 @@ from difflogic.version import __version__
 NAME = "manifest.json"
 FORMAT = 1
 BUILT = "built"
-"""Status of a run whose circuit was made without training."""
+"""Status of a run with a circuit that was made without training."""
 
 Manifest = dict[str, Any]
 
@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 def begin(
     config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
-    """Return the manifest of a run that starts now; a population lists its seeds."""
+    """Return the manifest of a run that starts now; `seeds` are the seeds of a population."""
     data = config.to_dict()
     return {
         "format": FORMAT,
@@ -48,7 +48,7 @@ def begin(
 
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
-    """Return the manifest of a run that continues after `epoch`, with this resume added."""
+    """Return the manifest of a run that is resumed after `epoch`, with an entry for this resume."""
     current = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **current}
     resumes = [*earlier.get("resumes", []), entry]
@@ -56,7 +56,7 @@ def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str,
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """Return the manifest of a run with the engine that was fastest in its first epochs, as in `measured`."""
+    """Return the manifest of a run with the engine that was fastest in an engine benchmark, and its measurements."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 
@@ -71,7 +71,7 @@ def to_json(manifest: Manifest) -> str:
 
 
 def read(folder: Path) -> Manifest:
-    """Return the manifest of a run folder; {} if it cannot be read, since training does not need it."""
+    """Read the manifest of a run folder; {} if it cannot be read, since training does not need the manifest."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -80,12 +80,12 @@ def read(folder: Path) -> Manifest:
 
 
 def is_policy(manifest: Manifest) -> bool:
-    """Return whether the run is of agents."""
+    """Return whether the run is of agents or classifiers."""
     return document.is_policy(manifest.get("config"))
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:
-    """Return the engine that last trained a run; None if the manifest has none."""
+    """Return the engine that last trained a run; None if the manifest names no engine."""
     try:
         entry = [manifest, *manifest["resumes"]][-1]["engine"]
         return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
@@ -94,7 +94,7 @@ def last_engine(manifest: Manifest) -> EngineInfo | None:
 
 
 def now() -> str:
-    """Return the local time with its offset, as ISO 8601."""
+    """Return the current local time with its UTC offset in ISO 8601."""
     return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
 
 
@@ -103,7 +103,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Return versions of the software; that of wgpu only if it is loaded, since its import takes time."""
+    """Return versions of the software by name; packages are only included if they are loaded."""
     numbers = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
@@ -113,13 +113,13 @@ def versions() -> dict[str, str]:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of the checkout of this package, with `-dirty` if it was changed; None without a checkout."""
-    # Cached, as the loaded code does not change and asking takes longer than a short run.
+    """Return the commit of this package's git checkout, with `-dirty` after changes; None without a checkout."""
+    # Cached, since loaded code does not change and calling git takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():
         return None
-    # `--exclude=*` passes over tags.
+    # `--exclude=*` ignores tags.
     command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or None

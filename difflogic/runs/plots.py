@@ -1,4 +1,4 @@
-"""Draw images of a run: loss curves, target, gates, and the colours of cells. Animations are in `film`."""
+"""Images of a run: loss curves, target, gates, and the colours of cells. The module `film` draws animations."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 CELL_PIXELS = 8
 RULE_EXAMPLES = 8
-"""Number of example grids that show a rule."""
+"""Number of example grids in the image of a rule."""
 GREY = 128
 LABEL_SHARE = 0.16
-"""Share of a diagram's width that the name of a stage takes."""
+"""Approximate width of a stage's name as a share of a diagram's width."""
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
@@ -85,7 +85,7 @@ def returns_png(
     size: tuple[float, float] = (8, 4.5),
     words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
-    """Draw mean returns of agents, by their seeds, over environment steps; points are the best agent's evaluations.
+    """Draw mean returns of agents over environment steps; `rows` are by seed, points show the best agent's evaluations.
 
     `size` is the width and height in inches, `words` are the labels of the axes.
     """
@@ -108,7 +108,7 @@ def returns_png(
 @cache
 def _load_matplotlib() -> None:
     """Import matplotlib without the backend of MPLBACKEND, and without messages about its cache."""
-    # A command in a notebook inherits the kernel's backend, which may not be installed.
+    # A command in a notebook inherits the kernel's backend, which may be missing in its environment.
     is_first = "matplotlib" not in sys.modules
     backend = os.environ.pop("MPLBACKEND", None) if is_first else None
     folder = user_cache() / "matplotlib"
@@ -121,7 +121,7 @@ def _load_matplotlib() -> None:
     import matplotlib.figure
 
     logger.setLevel(level)
-    # Ignore a matplotlibrc in the current folder, since it may come with data and run LaTeX on its text.
+    # A matplotlibrc in the current folder is ignored, since one from another person may run LaTeX.
     if is_first and not Path(mpl.matplotlib_fname()).is_absolute():
         mpl.rcdefaults()
     if backend is not None:
@@ -135,14 +135,14 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # pyplot would look for a display, and hold every figure until it is closed.
+    # pyplot would look for a display, and keep every figure in memory until it is closed.
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
-    """Return a figure with one diagram and plain labels."""
+    """Return a figure with one diagram and labels in plain text."""
     figure = _figure(width, height, dpi)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
@@ -159,7 +159,7 @@ def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tupl
     figure.suptitle(title, parse_math=False)
     figure.align_ylabels(panels)
     panels[-1].set_xlabel("epoch")
-    # Losses on both sides of a line are sums over grids of different sizes.
+    # Stages have grids of different sizes, so losses on both sides of a line cannot be compared.
     marks = [(epoch, words) for epoch, words in schedule.marks(config) if epoch < len(rows)]
     for axes in panels:
         for epoch, _ in marks:
@@ -175,14 +175,14 @@ def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tupl
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # Names in any script are allowed: missing glyphs become boxes.
+        # Names may have characters that the font lacks; these become boxes without a warning.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
 def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
-    """Label an axis, and scale it linearly from 0, the loss of a solved circuit, to 1, and logarithmically above 1."""
+    """Label the y axis, with a linear scale from 0, the loss of a solved circuit, to 1, and logarithmic above 1."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
     axes.set_ylabel(text)
@@ -192,11 +192,11 @@ def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
 def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return RGB `[..., 3]` of `bits [..., n]`: white for one channel, else red, green and blue.
 
-    Of six channels, the last three hold the low bits of red, green and blue.
+    With six channels, the last three are the low bits of red, green and blue.
     """
     if bits.shape[-1] == 1:
         return np.repeat(bits * np.uint8(255), 3, axis=-1)
-    # Two bits of a colour are four levels: 0, 85, 170 and 255.
+    # Two bits of a colour make four levels: 0, 85, 170 and 255.
     padded = np.zeros((*bits.shape[:-1], 6), dtype=np.uint8)
     padded[..., : min(6, bits.shape[-1])] = bits[..., :6]
     if bits.shape[-1] <= 3:
@@ -218,7 +218,7 @@ def target_png(job: Job) -> bytes:
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
-    """Draw grids `[H, W, channels]` of one height side by side, each with a line around it."""
+    """Draw grids `[H, W, channels]` of the same height side by side, each with a frame."""
     return picture_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
 
 
@@ -228,7 +228,7 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
-    """Draw RGB `[H, W, 3]` with a square of several pixels for each cell."""
+    """Draw RGB cells `[H, W, 3]` as squares of several pixels."""
     from PIL import Image
 
     large = image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
@@ -236,7 +236,7 @@ def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """Draw the number of gates of each kind and layer as a shaded table, with the unconverged ones."""
+    """Draw the number of gates of each kind in each layer as a shaded table, also of unconverged gates."""
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     from matplotlib.colors import LogNorm
@@ -268,7 +268,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """Draw the share of wrong cells over CA steps; `curves` has the mismatches and number of values by run."""
+    """Draw the share of wrong cells over CA steps; `curves` has for each run its mismatches and number of values."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * count / values for count in wrong], label=name, linewidth=1)

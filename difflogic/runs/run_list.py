@@ -1,4 +1,4 @@
-"""List runs on a disk: a summary of every run folder below a folder, or the reason why it cannot be read."""
+"""List of runs on disk: a summary of every run folder below a folder, or the reason why it cannot be read."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
-"""Files of which a run folder has at least one."""
+"""Names of files by which a run folder is recognized: it has at least one of these."""
 DEPTH = 4
-"""Maximum depth of folders to search; folders inside run folders are not searched."""
+"""Maximum depth of the search for run folders; folders inside run folders are not searched."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Entry:
     path: Path
     name: str
     status: str
-    """Status: `running`, `complete`, `built` (without training), `interrupted`, `failed`, or `killed` (marked as
-    running, but no process holds its lock)."""
+    """Status of the run: `running`, `complete`, `built` (not trained), `interrupted`, `failed`, or `killed` (marked
+    as running, but no process has locked its folder)."""
     engine: str
     """Kind of the last engine: `cpu`, `gpu` or `reference`."""
     seed: int
@@ -36,19 +36,19 @@ class Entry:
     """Number of epochs in the metrics, which may be ahead of the manifest."""
     epochs: int
     soft_loss: float | None
-    """Soft loss of the last epoch, the lowest one of a population; None if it is not finite."""
+    """Soft loss of the last epoch; for a population, the lowest. None if no soft loss is finite."""
     hard_loss: int | None
     """Number of mismatches of the best circuit so far."""
     solved: int | None
-    """Number of models without a mismatch at their last evaluation, at least one if the best circuit has none. None for
-    a classifier, which is never solved."""
+    """Number of models without mismatches at their last evaluation, at least 1 if the best circuit has none. None for a
+    classifier, which is never solved."""
     size: int
-    """Size on the disk in bytes."""
+    """Size of the folder in bytes."""
     started: str
-    """Time of the start in ISO 8601."""
+    """Time at which the run started, in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Best agent's score at its last evaluation; None for automata. Epochs of agents are environment steps."""
+    """Highest score of an agent at its last evaluation; None for automata. Epochs of agents are environment steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -63,7 +63,7 @@ class Broken:
 
 
 def find(folder: Path) -> Iterator[Path]:
-    """Yield the run folders at and below `folder` by name. Raises NotFoundError if `folder` does not exist."""
+    """Yield the run folders at and below `folder`, sorted by name. Raises NotFoundError if `folder` does not exist."""
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise NotFoundError(f"{folder} {problem}: expected a folder with runs in it.")
@@ -71,7 +71,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
-    # Run folders inside are attempts, which belong to this run.
+    # Run folders inside a run folder are its attempts.
     if any((folder / mark).exists() for mark in MARKS):
         yield folder
         return
@@ -86,7 +86,7 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def read(path: Path) -> Entry | Broken:
-    """Read a run folder, any file of which may be damaged."""
+    """Read the summary of a run folder, even if files in it are damaged."""
     try:
         if attempts.is_in(path):
             return _entry_of_attempts(path)
@@ -110,7 +110,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         return entry
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
-    # While an attempt runs, only its own metrics have its progress.
+    # While an attempt runs, only the metrics in its own folder show its progress.
     own = read(path / last.folder)
     done = record.with_attempt(replace(last, epoch=own.epoch or last.epoch) if isinstance(own, Entry) else last)
     return replace(
@@ -138,7 +138,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
-    # Metrics have the number of solved models, so that a long list need not read checkpoints of populations.
+    # Solved models are counted in metrics, so that a list of runs need not read checkpoints of populations.
     last, wrong = [last_evaluated(member) for member in rows], checkpoint.fewest_wrong(path)
     right = sum(row is not None and row.hard_loss == 0 for row in last)
     soft = [member[-1].soft_loss for member in rows if member and member[-1].soft_loss == member[-1].soft_loss]
@@ -154,7 +154,7 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
 
 def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     status = str(record["status"])
-    # The operating system released the lock of a killed process.
+    # The operating system has released the lock if the process was killed.
     status = "killed" if status == "running" and not folders.is_held(path) else status
     return {
         "path": path,
