@@ -1,1 +1,1 @@
-"""Numbers that are kept: measured with `difflogic bench` and the rivals, shown in the README."""
+"""Measurement scripts, with `difflogic bench` and rival programs, for the published numbers of the README and docs."""

@@ -1,7 +1,7 @@
-"""Count a circuit's operations on a processor, and time as many without loads and stores.
+"""Lower bound on the time of a simulator step: time as many register operations, without loads and stores.
 
-The simulator's loop over rows is compiled, and the instructions in it that compute are counted. A step cannot take less
-time than the same number of operations on registers, with nothing to fetch and nothing to wait for.
+The simulator's loop over rows is compiled, and the arithmetic instructions in the loop are counted. A step cannot take
+less time than the same number of independent operations on registers.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from difflogic.model.column_program import column_program
 from difflogic.system.processor import cores
 
 STRIDE = 80
-"""Words from one channel to the next of 4096 cells."""
+"""Number of words between two channels in the memory of a row of 4096 cells."""
 CHAINS, ROUNDS = 12, 8
-"""Operations that do not wait for each other, fewer than registers, and how often each is done in a turn."""
+"""Number of independent chains of operations, fewer than the registers, and operations per chain in an iteration."""
 
 
 class Loop(NamedTuple):
-    """The inner loop of a machine code."""
+    """Inner loop of machine code."""
 
     lines: list[str]
     computing: int
-    """Instructions on vectors that do not only move them."""
+    """Number of vector instructions that are not loads, stores or moves."""
     of_stack: int
-    """Instructions that put a register on the stack or fetch it."""
+    """Number of instructions that spill a register to the stack or reload it."""
 
 
 class Counted(NamedTuple):
-    """The loop over rows, and the number of cells that one turn of it steps."""
+    """Loop over rows, and the number of cells that one iteration steps."""
 
     loop: Loop
     cells: int
 
 
 def counted(spec: SimulationSpec, triple: str, name: str, features: str) -> Counted:
-    """Count the instructions of the simulator's rows on a processor."""
+    """Count the instructions of the simulator's loop over rows, compiled for a processor."""
     module = row_module(column_program(spec.netlist), features, STRIDE, masked=False)
     loop = inner_loop(_machine(triple, name, features).emit_assembly(_parsed(module, triple)))
     return Counted(loop, 64 * int(re.search(r"<(\d+) x i64>", str(module))[1]))
 
 
 def inner_loop(assembly: str) -> Loop:
-    """The shortest loop."""
+    """Return the shortest loop in assembly code, with its counts of instructions."""
     lines, places, loops = assembly.splitlines(), {}, []
     for at, line in enumerate(lines):
         if label := re.match(r"(\.?L\w+):", line):
@@ -94,7 +94,7 @@ class Arithmetic:
 
 
 def _operations(words: int) -> ir.Module:
-    """`operations(turns, result)`: in each turn every chain is added to the one before it, ROUNDS times, modulo 2."""
+    """Return the code of `operations(turns, result)`: each turn XORs every chain with the next one, ROUNDS times."""
     module, word, vector = ir.Module(name="operations"), ir.IntType(64), ir.VectorType(ir.IntType(64), words)
     kind = ir.FunctionType(ir.VoidType(), [word, word.as_pointer()])
     function = ir.Function(module, kind, name="operations")

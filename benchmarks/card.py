@@ -1,13 +1,13 @@
-"""A card's rates, and a train step with and without what only cards get: which part of the arithmetic holds?
+"""Rates of a hardware GPU, and train steps with and without its two compilation options.
 
     python -m benchmarks.card --save             # on a hardware GPU, about a minute
     python -m benchmarks.card --any --case train/game-of-life    # on any adapter, to try the script
 
-Measures the gap between dispatches by timestamps and the bandwidth of a copy of 1 GiB by a shader. Then train steps
-take turns with kernels that are compiled with the sizes of their plan in the text (`device.bakes_sizes`) and without
-bounds checks (`device.trusts_kernels`), with both, and with neither; each is verified first. With --save, lines go to
-results/card.jsonl, one after another, so that a run that is cut off keeps what it has.
-`python -m benchmarks.report` shows what was expected by arithmetic next to what was measured.
+The script measures the gap between dispatches by timestamps, and the bandwidth of a shader that copies 1 GiB. Then it
+alternates train steps whose kernels are compiled with constant sizes (`device.bakes_sizes`), without bounds checks
+(`device.trusts_kernels`), with both options, and with neither. Results are verified first. With --save, each line is
+appended to results/card.jsonl as soon as it is complete, so that an interrupted run loses no lines.
+`python -m benchmarks.report` shows the numbers that arithmetic predicts next to the measured ones.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ VARIANTS = {
     "baked": (True, False),
     "trusted": (False, True),
 }
-"""Values of `bakes_sizes` and `trusts_kernels`; the first is what training uses on a card."""
+"""Values of `bakes_sizes` and `trusts_kernels` by variant; training on a hardware GPU uses the first variant."""
 
 
 def rates(bench: Bench) -> Line:
-    """Return the rates, limits and features of the device as a line."""
+    """Return a line for a results file with the rates, limits and features of the device."""
     adapter = select_adapter()
     about = {"limits": adapter.limits, "features": list(adapter.features)}
     return {"case": "rates", "contender": "device", **bench.to_dict(), **about, **stamp()}
 
 
 def variants(bench: Bench) -> list[Bench]:
-    """Return the engine on a device of its own for each variant."""
+    """Return an engine for each variant, each with a separate device."""
     adapter = select_adapter()
     benches = []
     for name, (bakes, trusts) in VARIANTS.items():

@@ -3,8 +3,8 @@
     difflogic simplify RUN --task -o task.json
     python -m benchmarks.channels task.json docs/images/presets/lizard.svg
 
-A circuit of hundreds of gates cannot be read gate by gate, but channel by channel it can. An arrow says from which
-cells a channel is read.
+A drawing of hundreds of gates cannot be read, but a drawing of their channels can. The label of an arrow names the
+cells from which a channel is read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from difflogic.model.straight_line import READS
 
 PLACES = ("above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right")
 COLOURS = ("#dcfce7", "#e0e7ef", "#f6f2e8")
-"""Colours of the image, and of the channels one and two steps before it."""
+"""Fill colours of the image, of channels one step before it, and of channels two steps before it."""
 
 
 def read_by(netlist: CellNetlist, channel: int) -> tuple[int, dict[int, list[int]]]:
-    """The two-input gates of a channel, and what it reads: of each channel the places in the patch."""
+    """Return the number of two-input gates of a channel, and the places in the patch that it reads, by channel."""
     found, waiting = set[int](), [int(netlist.outputs[channel])]
     while waiting:
         if (bit := waiting.pop()) not in found:
@@ -38,7 +38,7 @@ def read_by(netlist: CellNetlist, channel: int) -> tuple[int, dict[int, list[int
 
 
 def arrows(netlist: CellNetlist) -> Iterator[tuple[int, int, int, list[int]]]:
-    """Steps before the end, a channel there, the channel a step earlier that it reads, and the places."""
+    """Yield for each arrow the steps before the end, the reading channel, the channel it reads, and the places."""
     level = [0]
     for before in range(len(COLOURS) - 1):
         earlier = set()

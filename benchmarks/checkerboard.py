@@ -1,9 +1,9 @@
-"""The main job as a user runs it: 500 epochs of the paper's checkerboard, seed 23, as one command.
+"""Measure the main job as a user runs it: one command for 500 epochs of the paper's checkerboard, seed 23.
 
     python -m benchmarks.checkerboard --engine gpu --save
 
-Measures the whole command (start, compilation, training, evaluations, checkpoints, images), its peak memory
-beyond that of an idle interpreter, and when it was solved. With --save a line goes to
+The results are the time of the complete command (start, compilation, training, evaluations, checkpoints, images), its
+peak memory minus that of an idle interpreter, and the first epoch with a solution. With --save a line is appended to
 results/checkerboard.jsonl.
 """
 
@@ -24,11 +24,11 @@ from difflogic.bench.machine import stamp
 
 
 def run_command(engine: str, epochs: int, out: Path) -> dict[str, Any]:
-    """Run the command in a child process and read its run folder."""
+    """Run the command in a child process, and return a line with its time, memory and losses."""
     here = stamp()
     idle = _peak_mb([sys.executable, "-c", "pass"])
     start = time.perf_counter()
-    # All of the epochs, as the paper trains it: the default stops at the first solution.
+    # The recipe of the paper trains for all epochs, while the default stops at the first solution.
     arguments = ["train-checkerboard", "--recipe", "paper", "--engine", engine, "--epochs", str(epochs)]
     arguments += ["--out", str(out)]
     peak = _peak_mb([sys.executable, "-m", "difflogic.cli.main", *arguments])
@@ -50,8 +50,8 @@ def run_command(engine: str, epochs: int, out: Path) -> dict[str, Any]:
 
 
 def _peak_mb(command: list[str]) -> float:
-    """Peak resident memory in MB of a child process that must succeed."""
-    # A process between this one and the command, since the peak of children is that of the largest there ever was.
+    """Return the peak resident memory of a command in MB. Raises CalledProcessError if the command fails."""
+    # A separate parent process runs the command, since RUSAGE_CHILDREN has the peak of all children of a process.
     script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr); "
     script += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     run = subprocess.run([sys.executable, "-c", script, *command], check=True, stdout=subprocess.PIPE, text=True)

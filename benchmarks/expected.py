@@ -1,7 +1,7 @@
-"""The numbers that arithmetic expects of a card, next to the measured ones: `python -m benchmarks.expected`.
+"""Compare measurements of hardware GPUs with numbers predicted by arithmetic: `python -m benchmarks.expected`.
 
-The expected numbers follow from counted instructions, bytes and dispatches of the kernels, and from the rates that the
-makers state; none was measured. A row confirms its number if the card is at most a quarter slower.
+Predictions follow from counted instructions, bytes and dispatches of the kernels, and from rates that the manufacturers
+state, without a measurement. A prediction is confirmed if the GPU is at most a quarter slower.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from benchmarks.store import Line, load
 
 TOLERANCE = 1.25
 SINCE = "2026-11-28"
-"""Day of the kernels that the numbers are for: what was measured before is of older kernels."""
+"""Date of the kernels that the predictions are for; earlier measurements are of older kernels."""
 STEPS = 20
-"""Dispatches of each fused kernel in a train step of the checkerboard."""
+"""Number of dispatches of each fused kernel in a train step of the checkerboard."""
 Value = Callable[[Line], float | None]
 
 
@@ -24,7 +24,7 @@ def field(name: str, divisor: float = 1.0) -> Value:
 
 
 def dispatch_us(kernel: str) -> Value:
-    """Return the time of a dispatch of a fused kernel, from the profile of a train step."""
+    """Return a function that reads, from a line's profile, the time of a dispatch of a fused kernel in us."""
 
     def value(line: Line) -> float | None:
         ms = line.get("kernels_ms", {}).get(kernel)
@@ -35,24 +35,24 @@ def dispatch_us(kernel: str) -> Value:
 
 @dataclass(frozen=True)
 class Expected:
-    """One number, and which lines of the results files measure it."""
+    """Predicted number, and the selection of the lines in results files that measure it."""
 
     what: str
     number: float | Mapping[str, float]
-    """The number, or that of each card by a part of its name."""
+    """Predicted number, or numbers by a part of the GPU's name."""
     unit: str
     file: str
     value: Value
     case: str
     contender: str | None = None
     than: str | None = None
-    """The contender that the number is a ratio to; the value is a time."""
+    """Contender whose time is divided by the measured time; None if the number is not a ratio."""
     must: float | None = None
     is_rate: bool = False
     """True if a larger value is better."""
 
     def measured(self) -> Iterator[tuple[str, str, float]]:
-        """Yield card, date and number of the newest measurement on each card."""
+        """Yield GPU, date and number of the newest measurement on each GPU."""
         newest: dict[str, tuple[str, float]] = {}
         others: dict[tuple[str, str], float] = {}
         for line in load(self.file):
@@ -72,14 +72,14 @@ class Expected:
                 yield card, run.partition(" ")[0], others[card, run] / value
 
     def on(self, card: str) -> float | None:
-        """Return the number that is expected of a card; None for a card that nothing is known of."""
+        """Return the predicted number for a GPU; None if there is no prediction."""
         if isinstance(self.number, Mapping):
             return next((number for name, number in self.number.items() if name in card), None)
         return self.number
 
 
 def _card(line: Line) -> str | None:
-    """Return the hardware GPU that a line was measured on."""
+    """Return the hardware GPU of a line; None for another device."""
     if line.get("software", False) or "gpu" not in (line.get("engine"), str(line.get("contender"))[:3]):
         return None
     return str(line.get("adapter") or line["device"]).partition(",")[0].partition(" (")[0]
@@ -88,9 +88,9 @@ def _card(line: Line) -> str | None:
 MS, PER_S = field("median_ms"), field("updates_per_s")
 STEP_S: Value = lambda line: 1 / line["updates_per_s"]  # noqa: E731
 CARD, LIFE, BOARD = "card", "simulate", "train/checkerboard"
-# The longest warp takes 16 turns of 75 instructions forward and 202 backward, and some 450 and 1,050 around them, of
-# 2.36 ns each; a dispatch takes 3 us more, the short kernels 40 us. Many models wait for the L2: 65 MB a model and step
-# of the CA at 5.5 TB/s, which workgroups of two quarters have brought down from 86.
+# The longest warp takes 16 turns of 75 instructions forward and 202 backward, plus about 450 and 1,050 other
+# instructions, of 2.36 ns each. A dispatch adds 3 us, the short kernels 40 us. Many models wait for the L2 cache, with
+# 65 MB per model and CA step at 5.5 TB/s; before workgroups of two quarters it was 86 MB.
 EXPECTED = (
     Expected("Train step, checkerboard", 0.44, "ms", "bench", MS, BOARD, must=0.5),
     Expected("- a dispatch of gate_forward", 6.9, "us", "bench", dispatch_us("gate_forward"), BOARD),
@@ -135,7 +135,7 @@ EXPECTED = (
 
 
 def rows() -> Iterator[list[str]]:
-    """Yield a row for each number and card; `open` where no card has been measured."""
+    """Yield a row for each prediction and measured GPU; a prediction without a measurement is `open`."""
     for each in EXPECTED:
         must = "" if each.must is None else f"{each.must:.3g}"
         found = list(each.measured())

@@ -1,10 +1,10 @@
-"""Learn rules of several states from recordings, by the command as a user gives it, and evaluate the circuits here.
+"""Learn rules of several states from recordings by a user's command, and evaluate the circuits independently.
 
-python -m benchmarks.films 53001                  # the fourteen rules of a generator seed; --save keeps the rows
-python -m benchmarks.films 53001 --rules 0,3      # some of them
+python -m benchmarks.films 53001                  # the fourteen rules of a generator seed; --save stores the rows
+python -m benchmarks.films 53001 --rules 0,3      # two of these rules
 
-Each rule is trained by `difflogic train --data FILM --until-solved --within 120s`. The circuit that the command leaves
-is read from circuit.json, run by NumPy on a recording from other soups, and compared with the rule itself.
+Each rule is trained by `difflogic train --data FILM --until-solved --within 120s`. NumPy then runs the resulting
+circuit.json on a recording from other random states, and compares it with the rule.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ Generator = np.random.Generator
 MOORE = tuple((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0))
 SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
 CLIPS, PAIRS, SIDE = 16, 4, 32
-"""Clips of a recording, each from another soup; pairs of frames of a clip; side of a frame in cells, on a torus."""
+"""Clips of a recording, each from a different random state; pairs of frames per clip; cells per side of the torus."""
 DRAWN = 10
 SECONDS = 120
 FRESH = 1
-"""Folded into the seed of a recording that nothing was learned from."""
+"""Additional part of the seed of a recording for evaluation."""
 
 
 def _around(states: States, cells: Sequence[tuple[int, int]] = MOORE) -> Numbers:
-    """`[len(cells), ...]`: each neighbour's state, on a torus."""
+    """Return the states of the neighbours `cells` of each cell on a torus, `[len(cells), ...]`."""
     return np.stack([np.roll(states, (-dy, -dx), (-2, -1)) for dy, dx in cells]).astype(np.int64)
 
 
 class Rule:
-    """A rule of several states: its name, its number of states, and one step of `[..., H, W]`."""
+    """Rule of several states: name, number of states, and a function `step` of states `[..., H, W]`."""
 
     def __init__(self, name: str, states: int, step: Callable[[States], Any]) -> None:
         self.name, self.states, self.step = name, states, step
         self.channels = (states - 1).bit_length()
 
     def film(self, rng: Generator) -> tuple[States, States]:
-        """Pairs `x, y [CLIPS*PAIRS, SIDE, SIDE, channels]` of successive frames."""
+        """Return pairs `x, y [CLIPS*PAIRS, SIDE, SIDE, channels]` of successive frames."""
         shares = rng.dirichlet(np.ones(self.states), CLIPS)
         soup = [rng.choice(self.states, (SIDE, SIDE), p=0.5 * each + 0.5 / self.states) for each in shares]
         frames = [np.array(soup, dtype=np.uint8)]
@@ -95,7 +95,7 @@ def wireworld() -> Rule:
 
 
 def lattice_gas() -> Rule:
-    """HPP: a bit for each direction; two that meet head on leave at right angles, then all move on."""
+    """Return the HPP lattice gas: a bit per direction; particles that collide head-on turn by 90 degrees, then move."""
 
     def step(now: States) -> Any:
         east, north, west, south = (now >> bit & 1 for bit in range(4))
@@ -108,7 +108,7 @@ def lattice_gas() -> Rule:
 
 
 def counted(states: int, table: Numbers) -> Rule:
-    """Return a rule by the cell's own state and the number of neighbours in state 1, up to the table's last column."""
+    """Return a rule with a table by the cell's state and the number of neighbours in state 1, clipped to the table."""
 
     def step(now: States) -> Any:
         count = (_around(now) == 1).sum(axis=0)
@@ -118,7 +118,7 @@ def counted(states: int, table: Numbers) -> Rule:
 
 
 def counted_twice(states: int, table: Numbers) -> Rule:
-    """The same by two numbers: of neighbours in state 1, and of those in state 2."""
+    """Return a rule with a table by the cell's state and the numbers of neighbours in state 1 and in state 2."""
 
     def step(now: States) -> Any:
         ones, twos = ((_around(now) == state).sum(axis=0) for state in (1, 2))
@@ -128,7 +128,7 @@ def counted_twice(states: int, table: Numbers) -> Rule:
 
 
 def gates(channels: int, rng: Generator) -> Rule:
-    """Each bit is a tree of drawn two-input gates, on bits that are drawn from the nine cells."""
+    """Sample a rule of which each bit is a tree of random two-input gates on random bits of the nine cells."""
     trees = []
     for _ in range(channels):
         leaves = [(int(rng.integers(9)), int(rng.integers(channels))) for _ in range(int(rng.integers(2, 7)))]
@@ -165,7 +165,7 @@ def drawn(rng: Generator) -> Rule:
 
 
 def rules(seed: int) -> list[Rule]:
-    """Four with a name, and ten drawn."""
+    """Return the rules of a seed: four named ones and ten sampled ones."""
     rng = np.random.default_rng(seed)
     first = cyclic(int(rng.integers(3, 9)), 1, True)
     named = [first, generations(3, {2}, set()), wireworld(), lattice_gas()]
@@ -173,7 +173,7 @@ def rules(seed: int) -> list[Rule]:
 
 
 def stepped(circuit: dict[str, Any], x: States) -> States:
-    """One step of circuit.json from `x [N, H, W, C]`, by nothing of difflogic."""
+    """Return the states after one step of a circuit.json from `x [N, H, W, C]`, computed without difflogic."""
     edges: Any = "wrap" if circuit["periodic"] else "constant"
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode=edges)
     height, width = x.shape[1:3]
@@ -190,7 +190,7 @@ def stepped(circuit: dict[str, Any], x: States) -> States:
 def trained(
     asked: list[str], out: Path, number: int, seconds: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]], Line]:
-    """Run `difflogic train` until it is solved: circuit.json, the attempts, and what a row says of all such runs."""
+    """Run `difflogic train --until-solved`; return circuit.json, the attempts, and the common fields of a row."""
     command = [sys.executable, "-m", "difflogic", "train", *asked, "--out", str(out)]
     command += ["--until-solved", "--within", f"{seconds}s", "--seed", str(number), "--engine", "cpu"]
     began = time.monotonic()
@@ -215,7 +215,7 @@ def trained(
 
 
 def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
-    """Train on a recording of the rule, and evaluate the circuit on another."""
+    """Train on a recording of the rule, evaluate the circuit on another recording, and return the row."""
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder, "film.npz")
         x, y = rule.film(np.random.default_rng([seed, number]))

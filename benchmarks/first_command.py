@@ -1,10 +1,10 @@
-"""The README's first command on a GPU, as a newcomer's machine runs it, and where its time goes.
+"""Time the README's first command on a GPU, in total and by phase, as on a new user's machine.
 
     python -m benchmarks.first_command --save
-    python -m benchmarks.first_command --beside CHECKOUT    # in turns with another version, in the .venv that it has
+    python -m benchmarks.first_command --beside CHECKOUT    # alternately with another version, in the .venv of CHECKOUT
 
-In a home that is empty nothing is known of the adapter, and no shader is compiled. The second run finds what the first
-one left there: the adapter's self-test result, and the driver's shader cache. Phases are the time in some functions.
+The first run has an empty home folder: no self-test result of the adapter, and no compiled shaders. The second run
+uses the self-test result and the driver's shader cache of the first run. A phase is the time in one function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PHASES = {
     "evaluations": "train.automata:Automata.report",
     "files and pictures": "train.automata:Automata.end",
 }
-"""Timed function of each phase. With an empty home the first two compile the shaders."""
+"""Timed function of each phase. With an empty home folder, the first two phases compile the shaders."""
 TIMED = """
 import atexit, functools, importlib, json, sys, time
 target, phases, *sys.argv = sys.argv[1:]
@@ -56,13 +56,13 @@ atexit.register(lambda: json.dump(seconds, open(target, "w")))
 from difflogic.cli.main import main
 main()
 """
-"""The command with these functions timed. Python's profiler lost some of them with Python 3.12."""
+"""Program that runs the command and times these functions. Python's profiler lost some functions with Python 3.12."""
 
 
 def run(checkout: Path, home: Path, out: Path) -> dict[str, float]:
-    """Seconds of the command in this home, whole and by phase."""
+    """Run the command with the home folder `home`; return its seconds, in total and by phase."""
     told = home / "seconds.json"
-    # A driver may keep its shaders elsewhere than at home, as Mesa does where it is told to.
+    # Environment variables may set another folder for a driver's shader cache, such as those of Mesa.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MESA_", "XDG_"))}
     python = [checkout / ".venv/bin/python", "-c", TIMED, told, json.dumps(PHASES), "difflogic"]
     began = time.perf_counter()
@@ -80,7 +80,7 @@ def run(checkout: Path, home: Path, out: Path) -> dict[str, float]:
 
 
 def measure(checkouts: Sequence[Path], rounds: int) -> dict[tuple[Path, str], dict[str, float]]:
-    """Medians of rounds in turns, by checkout and by the state of the home."""
+    """Return medians over alternating rounds, by checkout and by state of the home folder."""
     runs: dict[tuple[Path, str], list[dict[str, float]]] = {}
     for _ in range(rounds):
         for checkout in checkouts:

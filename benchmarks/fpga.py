@@ -1,10 +1,10 @@
-"""Resources of complete automata on FPGAs: `difflogic report` on each family with installed tools.
+"""Measure the resources of complete automata on FPGAs, as by `difflogic report`, for each family.
 
     python -m benchmarks.fpga game-of-life=runs/life/small.json checkerboard=runs/board --grid 16x16
-    python -m benchmarks.fpga --report --write               # the table, into docs/results/hardware.md
+    python -m benchmarks.fpga --report --write               # write the table into docs/results/hardware.md
 
-A circuit is simplified by its structure alone: give what `difflogic simplify` left. Each line is appended to
-results/fpga.jsonl. Of a circuit and a device the newest that fits is shown, and the newest that does not.
+Circuits should be results of `difflogic simplify`, since the script only applies the structural passes. Lines are
+appended to results/fpga.jsonl. The table has the newest grid that fits, and the newest that does not fit, by device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HEADS = (
 
 
 def measured(name: str, path: Path, size: tuple[int, int], family: str, device: str | None, seconds: float) -> Line:
-    """One report as a line. Raises DifflogicError."""
+    """Return the report of a circuit on a device as a line. Raises DifflogicError."""
     grid = formats.written(Grid(source.load(path).netlist, *size), "verilog")
     found = fpga.report(grid, family, device, seconds)
     return {
@@ -52,7 +52,7 @@ def measured(name: str, path: Path, size: tuple[int, int], family: str, device: 
 
 
 def table() -> str:
-    """The newest lines, by circuit and family."""
+    """Return the newest lines as a table, sorted by circuit and family."""
     newest = {
         (*(line[key] for key in ("circuit", "family", "device")), line.get("fits", True)): line for line in load(NAME)
     }

@@ -2,8 +2,8 @@
 
     python -m benchmarks.golly_patterns --write  # writes the table of docs/results/patterns.md
 
-Larger patterns than 512x512 are read, and not compared. Patterns without a grid are run on a torus so large that
-nothing comes around it. Patterns whose rule reads more than 3x3 cells, or that need another grid, are refused.
+Patterns larger than 512x512 cells are only read. A pattern without a bounded grid runs on a torus so large that nothing
+wraps around. Patterns are refused if their rule reads more than 3x3 cells, or if they need another kind of grid.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def circuit(rule: str, periodic: bool) -> CellNetlist:
 
 
 def after(pattern: patterns.Pattern) -> np.ndarray:
-    """Return the states of a pattern after all steps, without empty rows and columns around them."""
+    """Return the states of a pattern after all steps, without empty rows and columns at the border."""
     is_bounded = pattern.is_periodic is not None
     netlist = circuit(pattern.rule, pattern.is_periodic is not False)
     grid = pattern.states if is_bounded else np.pad(pattern.states, STEPS + 2)
@@ -66,7 +66,7 @@ def of_golly(path: Path, rule: str) -> np.ndarray:
 
 
 def result(path: Path) -> str:
-    """Return what becomes of a file: `equal`, `DIFFERENT`, `read` if it is too large to be compared, or the refusal."""
+    """Return the result for a file: `equal`, `DIFFERENT`, `read` if it is too large to be compared, or the refusal."""
     try:
         pattern = patterns.read(path)
         if reason := rules.refusal(pattern.rule):
@@ -80,7 +80,7 @@ def result(path: Path) -> str:
 
 
 def table(results: dict[str, str]) -> str:
-    """Return the number of files by result, and one line for each refusal."""
+    """Return Markdown tables: the number of files by result, and the reason for each refusal."""
     counts = Counter(each if each in ("equal", "DIFFERENT", "read") else "refused" for each in results.values())
     rows = [f"| RLE patterns | equal to `bgolly` after {STEPS} steps | only read, larger | refused | different |"]
     numbers = [len(results), *(counts[key] for key in ("equal", "read", "refused", "DIFFERENT"))]

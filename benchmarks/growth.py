@@ -1,10 +1,10 @@
-"""Measure how the CPU engine scales, and what limits it at each size.
+"""Measure how the CPU engine scales, and its bottleneck at each size.
 
     python -m benchmarks.growth --save
 
-The points of an axis take turns. `busy` is the share of the threads' time in which they worked, by the processor's
-clock: what is missing, they waited for each other or were not given a processor. A train step's limiter is the phase
-that takes most of it. More threads than there are here are told on paper: what two did not share is taken as serial.
+The points of an axis are timed alternately. `busy` is processor time divided by the time of all threads: the rest is
+time in which threads waited for each other or for a processor. The limiter of a train step is its longest phase. Times
+for more threads than this machine has are predicted from the serial part of the measured times.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from difflogic.model.circuit import Circuit
 from difflogic.system.processor import cores
 
 WAITING = 0.9
-"""Below this share the threads' waiting is what limits."""
+"""Minimum busy share of the threads; for less, the waiting of threads is the limiter."""
 ROUND_S = 0.2
 WARM_UP_S = 3.0
-"""Before the first axis, which would else be slower than it is: the clock of an idle processor has to rise."""
+"""Duration of a warm-up in seconds, in which the clock of an idle processor rises, before the first axis."""
 PAPER_THREADS = (4, 8)
 
 
 class Point:
-    """One size on one axis, and its measured turns."""
+    """Point on an axis: a size, with the seconds and busy shares of its rounds."""
 
     def __init__(self, size: int, threads: int, run: Callable[[int], None], limiter: Callable[[], str]) -> None:
         self.size, self.threads, self.limiter, self._run = size, threads, limiter, run
@@ -59,7 +59,7 @@ class Point:
 
 
 def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
-    """Train steps of a configuration; a population's models take turns on all threads."""
+    """Return a point for train steps; the models of a population train one after the other on all threads."""
     job = make_job(config, Circuit.initial(config.model, config.seed))
     engine = CpuEngine(threads)
     opened = [engine.open([job], [TrainState.initial(job)]) for _ in range(models)]
@@ -81,7 +81,7 @@ def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
 
 
 def simulating(side: int, threads: int) -> Point:
-    """Generations of the kept Life on a square; a small one gets fewer threads."""
+    """Return a point for steps of the stored Life circuit on a square grid; a small grid has fewer threads."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
     simulation = CpuSimulation(spec, threads=threads)
     simulation.put(planes_of(spec, "random", bernoulli.CERTAIN // 2))
@@ -89,7 +89,7 @@ def simulating(side: int, threads: int) -> Point:
 
 
 def axes() -> dict[str, Callable[[], list[Point]]]:
-    """Return functions that open the points of each axis; each point has four times the work, or twice the threads."""
+    """Return functions that open the points of each axis; the work grows by a factor of four from point to point."""
     board, most = presets.checkerboard(small=False), cores()
     return {
         "threads": lambda: [training(count, board, count) for count in dict.fromkeys((1, most))],
@@ -103,7 +103,7 @@ def axes() -> dict[str, Callable[[], list[Point]]]:
 
 
 def measure(rounds: int) -> list[Line]:
-    """A line per point."""
+    """Return a line per point."""
     lines, here = [], {"vectors": vector_unit(), "rounds": rounds, **stamp()}
     began, first = time.perf_counter(), simulating(1024, cores())
     while time.perf_counter() < began + WARM_UP_S:
@@ -114,7 +114,7 @@ def measure(rounds: int) -> list[Line]:
             for point in points:
                 point.turn()
         for before, point in zip([None, *points[:-1]], points, strict=True):
-            # Round by round: both met the same machine.
+            # Times are compared within a round, in which the machine had the same speed.
             grown = None if before is None else [a / b for a, b in zip(point.seconds, before.seconds, strict=True)]
             busy = statistics.median(point.busy)
             waits = busy < WAITING and point.threads > 1

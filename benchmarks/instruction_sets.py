@@ -1,14 +1,14 @@
-"""Compare this processor's instruction set with smaller ones that many machines have.
+"""Compare this processor's instruction set with smaller instruction sets that many machines have.
 
     python -m benchmarks.instruction_sets --save
 
-The simulator and the train step are compiled for a named processor, and so is the C beside them. Each set has processes
-of its own, which verify before they time; with --save their lines go to results/: simulate, rivals and bench.
+The simulator, the train step and the rival in C are compiled for each instruction set, and run in separate processes.
+Results are verified before they are timed. With --save, lines are appended to simulate, rivals and bench in results/.
 
     python -m benchmarks.instruction_sets --arm
 
-takes no time. It compiles the simulator's inner loop for several processors, those with NEON among them, and counts
-what a row of cells takes: instructions, those that compute, and those that put a register on the stack or fetch it.
+This command measures no time. It compiles the simulator's inner loop for several processors, including ARM processors
+with NEON, and counts all instructions, arithmetic instructions, and spills and reloads of registers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SETS = {
     },
     "SSE4.2": {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": X86_64_V2},
 }
-"""Environment variables of each instruction set, by the engine's name; none for the machine's own."""
+"""Environment variables by name of the instruction set; empty for the set of this machine."""
 CASES = ("train/checkerboard", "train/game-of-life", "hard/checkerboard")
 TARGETS = (
     ("x86_64-unknown-linux-gnu", "znver4", "+avx512f"),
@@ -51,7 +51,7 @@ TARGETS = (
 
 
 def measure(rounds: int, save: bool) -> None:
-    """Measure this machine's set and those below it."""
+    """Measure the instruction set of this machine, and all smaller sets."""
     names = list(SETS)
     if vector_unit() not in names:
         raise SystemExit(f"Expected a processor with one of {', '.join(names)}, got {vector_unit()}: see --arm.")
@@ -71,7 +71,7 @@ def measure(rounds: int, save: bool) -> None:
 
 
 def count() -> Iterator[str]:
-    """A line per processor: what the loop over rows is made of."""
+    """Yield a line of text per processor with the instructions of the loop over rows."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     spec = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)

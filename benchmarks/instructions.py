@@ -1,13 +1,13 @@
-"""Instructions of a train step's kernels on a card, counted without one.
+"""Count the instructions of a train step's kernels on an AMD GPU, without such a GPU.
 
     python -m benchmarks.instructions --save
     python -m benchmarks.instructions lizard
 
-Needs Mesa's Vulkan drivers on Linux (Debian's mesa-vulkan-drivers). The kernels of a card's plan are compiled as in
-`card.py`, with and without the sizes of the plan in their text and bounds checks, for the driver llvmpipe, which writes
-down the SPIR-V that it is given. RADV then compiles that for a card of AMD that is not there, and reports the
-number of instructions, in all and in a turn: the gates of a level that an invocation of a fused step takes at once.
-Loops count once: the numbers compare kernels, and say nothing about their time.
+The script requires Mesa's Vulkan drivers on Linux (Debian's mesa-vulkan-drivers). It compiles the kernels of a hardware
+GPU's plan as `card.py` does, with and without constant sizes and bounds checks, for the driver llvmpipe, which writes
+their SPIR-V to files. Mesa's driver RADV compiles these files for an AMD GPU, which need not exist, and reports the
+number of instructions, in total and in a turn: one iteration over the gates of a level in a fused step. Instructions in
+loops count once, so that the numbers compare kernels but are no times.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from difflogic.model.circuit import Circuit
 
 RADV = Path("/usr/share/vulkan/icd.d/radeon_icd.json")
 FAMILY = "navi21"
-"""The card that RADV compiles for, by its name for it."""
+"""Default GPU for which RADV compiles, by RADV's name."""
 
 
 class Recording(RecordingDevice):
-    """Also keeps the sizes that each pipeline is made for."""
+    """Recording device that also stores the sizes of each pipeline."""
 
     sizes: dict[RecordedPipeline, Sizes]
 
@@ -56,9 +56,9 @@ class Recording(RecordingDevice):
 
 
 def shaders(preset: str, variant: str, folder: Path) -> Iterator[tuple[str, Path, str]]:
-    """Yield the kernel, its SPIR-V and the kinds of its bindings, of each pipeline that a card's plan makes.
+    """Yield, for each pipeline of a hardware GPU's plan, the kernel, its SPIR-V file and the kinds of its bindings.
 
-    Runs where MESA_SPIRV_DUMP_PATH names the folder.
+    The environment variable MESA_SPIRV_DUMP_PATH must be `folder`.
     """
     config = presets.get(preset)
     job = make_job(config, Circuit.initial(config.model, config.seed))
@@ -77,7 +77,7 @@ def shaders(preset: str, variant: str, folder: Path) -> Iterator[tuple[str, Path
 
 
 def count(file: Path, kinds: str, family: str) -> tuple[int, int]:
-    """Return the number of instructions that RADV makes of a shader for a family of cards, and of a turn in it."""
+    """Return the numbers of instructions of a shader and of one turn in it, compiled by RADV for a family of GPUs."""
     command = [sys.executable, "-m", "benchmarks.instructions", "--compile", str(file), kinds]
     driver = {"VK_ICD_FILENAMES": str(RADV), "RADV_FORCE_FAMILY": family}
     environment = os.environ | driver | {"RADV_DEBUG": "cs,asm,shaderstats,nocache"}
@@ -88,7 +88,7 @@ def count(file: Path, kinds: str, family: str) -> tuple[int, int]:
 
 
 def turn(assembly: str) -> int:
-    """Return the instructions of half of the shortest loop with two barriers, where two turns are written out."""
+    """Return half of the instructions of the shortest loop with two barriers, which is unrolled to two turns."""
     _, *blocks = re.split(r"^BB(?=\d+:)", assembly, flags=re.MULTILINE)
     places = {block[: block.index(":")]: at for at, block in enumerate(blocks)}
     sizes = []
@@ -101,7 +101,7 @@ def turn(assembly: str) -> int:
 
 
 def measure(preset: str, family: str) -> Iterator[Line]:
-    """Yield a line per variant. Raises SystemExit without Mesa's driver for cards of AMD."""
+    """Yield a line per variant. Raises SystemExit without Mesa's driver for AMD GPUs."""
     if not RADV.exists():
         raise SystemExit(f"Mesa's driver {RADV} is not here: install mesa-vulkan-drivers.")
     here = {"case": f"train/{preset}", "family": family, **stamp()}
@@ -117,14 +117,14 @@ def measure(preset: str, family: str) -> Iterator[Line]:
 
 
 def _struct(**fields: Any) -> ctypes.Structure:
-    """Return a structure of Vulkan: values with their C types, in its order."""
+    """Return a Vulkan structure with these fields, whose values have C types."""
     made = type("Struct", (ctypes.Structure,), {"_fields_": [(name, type(value)) for name, value in fields.items()]})
     found: ctypes.Structure = made(**fields)
     return found
 
 
 def compile_for_card(file: Path, kinds: str) -> None:
-    """Make a compute pipeline of a shader; the driver in the environment prints what it did."""
+    """Create the compute pipeline of a shader; environment variables make the driver print its statistics."""
     u32, u64, null = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p(None)
     vulkan = ctypes.CDLL("libvulkan.so.1")
 
@@ -151,7 +151,7 @@ def compile_for_card(file: Path, kinds: str) -> None:
     code = ctypes.create_string_buffer(data := file.read_bytes(), len(data))
     info = _struct(kind=u32(16), **head, size=ctypes.c_size_t(len(data)), code=at(code))
     module = make("vkCreateShaderModule", info, u64(), device)
-    # Vulkan's numbers: 6 is a uniform buffer, 7 a storage buffer; 32 is the compute stage.
+    # Constants of Vulkan: 6 is a uniform buffer, 7 a storage buffer, and 32 the compute stage.
     entries = [
         _struct(place=u32(place), kind=u32(6 if kind == "u" else 7), count=u32(1), stage=u32(32), samplers=null)
         for place, kind in enumerate(kinds)

@@ -1,4 +1,4 @@
-"""Keep what `difflogic bench` measured: its lines go to results/bench.jsonl.
+"""Append the results of `difflogic bench` to results/bench.jsonl.
 
 python -m benchmarks.keep measured.json
 """
@@ -13,13 +13,13 @@ from benchmarks.store import Line, append
 from difflogic.bench.results import Results
 
 LEFT_OUT = ("profile", "variant")
-"""Keys of a case that are not stored; the times of kernels in its profile are."""
+"""Keys of a case that are not stored as they are; `flatten` stores the kernel times of the profile, and the variant."""
 DIGITS = 6
-"""More than any of these numbers knows."""
+"""Number of stored significant digits, more than the precision of a measurement."""
 
 
 def flatten(results: Results) -> list[Line]:
-    """A line per case and engine, each with the machine and the device it was measured on."""
+    """Return a line per case and engine, each with the machine and the device of the measurement."""
     here = {name: results.data[name] for name in ("date", "commit", "machine", "versions")}
     lines = []
     for case in results.cases:
@@ -27,7 +27,7 @@ def flatten(results: Results) -> list[Line]:
         kept = {key: value for key, value in case.items() if key not in LEFT_OUT}
         if "profile" in case:
             kept["kernels_ms"] = {part["name"]: part["ms"] for part in case["profile"]["parts"]}
-        # A line must stand for itself: years later its reader has no other file.
+        # A line must be complete: years later, readers have no other file.
         device = {key: engine[key] for key in ("adapter", "backend", "driver", "software", "copy_gb_per_s")}
         lines.append(_rounded({**kept, **device, "variant": case["variant"]}) | here)
     return lines

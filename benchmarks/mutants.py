@@ -1,12 +1,11 @@
-"""Do the kernels' tests see a mistake? One operator or number of a shader is changed, and its parity tests must fail.
+"""Mutation tests of the kernels: one operator or number of a shader is changed, and its parity tests must fail.
 
-    python -m benchmarks.mutants --count 60              # a sample, the same one wherever the code is the same
+    python -m benchmarks.mutants --count 60              # a sample that depends only on the code and the seed
     python -m benchmarks.mutants --count 20 --only gate_backward
     python -m benchmarks.mutants --only common/d_patches.wgsl --list
 
-A mutant of a kernel, or of what it imports, is run against the tests that compare that kernel with its reference
-implementation. It is killed if one of them fails or hangs. Survivors are named: a hole in the tests, or a change that
-changes nothing.
+A mutant of a file runs in the tests that compare kernels with this file to their reference implementations. It is
+killed if a test fails or hangs. Surviving mutants are printed: they show a gap in the tests, or have no effect.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ SWAPS = {
 }  # fmt: skip
 SITE = re.compile("|".join(map(re.escape, sorted(SWAPS, key=len, reverse=True))) + r"|\b\d+u\b|\b\d+\.\d+\b")
 DECLARES = re.compile(r"\s*(#import|@|override|struct|alias|var<|fn |[\w]+: [\w<>, ]+,$|//)")
-"""Lines without an operator or number that computes anything."""
+"""Pattern of lines whose operators and numbers are not mutated, such as declarations."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one place."""
+    """Shader file with one changed operator or number."""
 
     file: str
     line: int
-    """Counted from 0."""
+    """Line number from 0."""
     column: int
     old: str
     new: str
@@ -55,7 +54,7 @@ class Mutant:
         return f"{self.file}:{self.line + 1}:{self.column + 1}: `{self.old.strip()}` -> `{self.new.strip()}`"
 
     def write(self, folder: Path) -> None:
-        """All shaders, one of them changed."""
+        """Copy all shaders to the new folder `folder`, and change one of them."""
         shutil.copytree(SHADERS, folder)
         lines = (folder / self.file).read_text().splitlines(keepends=True)
         before, after = lines[self.line][: self.column], lines[self.line][self.column + len(self.old) :]
@@ -64,7 +63,7 @@ class Mutant:
 
 
 def mutants(file: str) -> Iterator[Mutant]:
-    """Every one of a file, comments left out."""
+    """Yield all mutants of a file; comments are not changed."""
     for number, line in enumerate((SHADERS / file).read_text().splitlines()):
         if DECLARES.match(line):
             continue
@@ -78,13 +77,13 @@ def _next(number: str) -> str:
 
 
 def imported(file: str) -> set[str]:
-    """A file and all that it imports."""
+    """Return the file and all files that it imports, directly or indirectly."""
     direct = re.findall(r"^#import (\S+)$", (SHADERS / file).read_text(), re.MULTILINE)
     return {file}.union(*map(imported, direct))
 
 
 def judges(file: str) -> list[str]:
-    """Return the tests that call the reference implementation of a kernel that imports the file."""
+    """Return the tests of all kernels that contain the file."""
     if file.startswith("simulation/"):
         return [str(TESTS / "test_simulation.py")]
     kernels = {path.stem for path in SHADERS.glob("*.wgsl") if file in imported(path.name)}
@@ -99,7 +98,7 @@ def judges(file: str) -> list[str]:
 
 
 def outcome(mutant: Mutant) -> str:
-    """`killed`, `survived`, or `invalid` where it does not compile."""
+    """Run the tests of a mutant; return `killed`, `survived`, or `invalid` if it does not compile."""
     with tempfile.TemporaryDirectory() as folder:
         mutant.write(Path(folder) / "shaders")
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "benchmarks.mutants", "-p", "no:cacheprovider"]
@@ -117,7 +116,7 @@ def outcome(mutant: Mutant) -> str:
 
 
 def pytest_configure() -> None:
-    """Replace the shaders by the changed ones in a child process, before tests are collected."""
+    """Replace the shaders by the mutated ones in the child process of pytest, before tests are collected."""
     if FOLDER in os.environ:
         from difflogic.gpu import shaders
 
@@ -125,7 +124,7 @@ def pytest_configure() -> None:
 
 
 def main() -> int:
-    """Exit code 1 where one survived."""
+    """Test a sample of mutants; return exit code 1 if a mutant survived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60, help="how many, drawn from all by --seed [60]")
     parser.add_argument("--only", help="of files whose path holds this text alone")

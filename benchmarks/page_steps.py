@@ -1,9 +1,9 @@
-"""Time a train step of in-browser training, by Dawn in Node, and the same of the engine, on the first adapter.
+"""Time a train step of in-browser training by Dawn in Node, and one of the engine, on the first adapter.
 
     python -m benchmarks.page_steps --save
 
-The player of the page takes a run that was recorded for this kind of adapter. Its losses must first be those of the
-engine. Both count the second half of their epochs, in which both have found out how much work makes a submit.
+The player of the page runs a training that was recorded for this kind of adapter. Its first losses must equal those of
+the engine. The second half of the epochs is timed, after player and engine have adapted the number of steps per submit.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from difflogic.gpu.engine import GpuEngine
 from tests.javascript import node
 
 CLOSE = 1e-3
-"""Relative: two compilers, and plans that may differ."""
+"""Relative tolerance of the losses, since compilers and plans may differ."""
 COMPARED = 2
-"""Losses of the first epochs that are compared: later ones follow from gates that rounding has pushed apart."""
+"""Number of first losses that are compared; rounding changes the gates on which later losses depend."""
 
 
 def of_the_engine(engine: GpuEngine, preset: str, epochs: int) -> tuple[list[float], float]:
-    """Losses, and milliseconds a step."""
+    """Train by the engine; return the losses of the first half of the epochs, and the milliseconds per step."""
     (job, state), _ = work(preset)
     model = engine.open([job], [state])
     model.train(epochs // 2)
@@ -44,7 +44,7 @@ def of_the_engine(engine: GpuEngine, preset: str, epochs: int) -> tuple[list[flo
 
 
 def of_the_page(preset: str, epochs: int, software: bool) -> tuple[list[float], float]:
-    """The same, played in Node."""
+    """Train by the page's player in Node; return the losses, and the milliseconds per step."""
     found = node.run("play.js", {"player": PLAYER.read_text(), **recorded(preset, epochs, software)})
     half = next(each for each in found["times"] if each[0] >= epochs // 2)
     last = found["times"][-1]
@@ -52,7 +52,7 @@ def of_the_page(preset: str, epochs: int, software: bool) -> tuple[list[float], 
 
 
 def measured(preset: str, epochs: int, rounds: int) -> list[Line]:
-    """A line for each of the two, of rounds in turns."""
+    """Return a line for the engine and one for the page, with medians over alternating rounds."""
     adapter = select_adapter()
     engine = GpuEngine(GpuDevice(adapter))
     times: dict[str, list[float]] = {"gpu": [], "page in Node": []}

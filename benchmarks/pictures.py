@@ -1,13 +1,13 @@
-"""Custom images: each is learned by the command as a user gives it, and evaluated here.
+"""Learn custom images by a user's command, and evaluate the circuits independently.
 
-`python -m benchmarks.pictures 52001`                   # the twenty of a generator seed; --save keeps the rows
-`python -m benchmarks.pictures 52001 --only 0,3`        # some of them
-`python -m benchmarks.pictures 52001 --draw FOLDER`     # only the images, as files
-`python -m benchmarks.pictures 52001 --stays`           # twenty smaller ones, with the preset of images
+`python -m benchmarks.pictures 52001`                   # twenty images of a generator seed; --save stores the rows
+`python -m benchmarks.pictures 52001 --only 0,3`        # two of these images
+`python -m benchmarks.pictures 52001 --draw FOLDER`     # only write the images as files
+`python -m benchmarks.pictures 52001 --stays`           # twenty smaller images that must persist, without a preset
 
-Each is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`, with `--stays` without a
-preset. NumPy runs circuit.json from a single cell, or from zeros, and compares it with the image. With `--stays` it
-also follows the states until they repeat, and sets 3x3 squares at random places to zero.
+Each image is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`; with `--stays`, without
+`lizard`. NumPy runs circuit.json from a single cell, or from zeros, and compares the result with the image. With
+`--stays`, it also runs further steps, in which the image must stay, and sets 3x3 squares at random places to zero.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Pixels = npt.NDArray[np.uint8]
 Generator = np.random.Generator
 COUNT, SECONDS = 20, 240
 BLOCKS = {False: ((12, 32), (2, 8, 64)), True: ((12, 24), (2, 8))}
-"""Sides and numbers of colours, of images that need not stay and of those that should."""
+"""Range of sides and numbers of colours, by whether images must persist."""
 SQUARE, PLACES = 3, 25
-"""Side of a square that is set to zero, and its number of random places."""
+"""Side of a square that is set to zero, and number of its random places."""
 KINDS = ("shapes", "letters", "emoji", "gradient")
 FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
 EMOJI = [*range(0x1F600, 0x1F641), 0x1F42D, 0x1F42E, 0x1F431, 0x1F435, *range(0x2600, 0x2624), *range(0x2654, 0x2670)]
-"""Characters of that font: faces, animals, weather, pieces of chess, cards."""
+"""Code points of characters in FONT: faces, animals, weather, chess pieces, cards."""
 BRIGHT = {2: (255,), 8: (0, 255), 64: (0, 85, 170, 255)}
-"""Values of red, green and blue by number of colours; with two colours one is black."""
+"""Values of red, green and blue by number of colours; the two colours are black and white."""
 
 
 class Picture:
-    """One of a block: `number` and `colors` say its kind, and `pixels [H, W, 3]` are what a user has."""
+    """Random image `pixels [H, W, 3]`; `number` determines its kind and its number of colours."""
 
     def __init__(self, rng: Generator, number: int, stays: bool = False) -> None:
         sides, colors = BLOCKS[stays]
-        # With two numbers of colours each kind has both.
+        # This formula combines each kind with both numbers of colours.
         self.colors = colors[(number // len(KINDS) + number) % 2 if stays else number % len(colors)]
         kind = KINDS[number % len(KINDS)]
         height, width = rng.integers(sides[0], sides[1] + 1, 2).tolist()
@@ -57,7 +57,7 @@ class Picture:
 
     @property
     def bits(self) -> Pixels:
-        """`[H, W, channels]`: on or off, or the first and then the second bit of red, green and blue."""
+        """Bits `[H, W, channels]`: one channel, or the high bits of red, green and blue, then their low bits."""
         if self.colors == 2:
             return self.pixels.any(axis=-1, keepdims=True).astype(np.uint8)
         level: Pixels = (self.pixels // (255 if self.colors == 8 else 85)).astype(np.uint8)
@@ -76,7 +76,7 @@ class Picture:
                 int(rng.integers(4, 12)),
             )
             draw = (pen.rectangle, pen.ellipse)[rng.integers(2)]
-            # In two colours shapes are cut out of others too, or nothing but a spot would be left.
+            # Images of two colours also have black shapes, since white shapes alone would merge into a spot.
             color = self._color(rng) if self.colors > 2 or rng.random() < 0.7 else (0, 0, 0)
             draw((x, y, x + side, y + int(rng.integers(4, 12))), fill=color)
 
@@ -88,7 +88,7 @@ class Picture:
         self._write(rng, pen, page, [chr(int(rng.choice(EMOJI)))])
 
     def _write(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image, letters: list[str]) -> None:
-        """Each of its own colour, in its part of the page, without grey."""
+        """Draw letters next to each other, each in a random colour, without antialiasing."""
         room = page.width / len(letters)
         font = ImageFont.truetype(str(FONT), int(min(1.1 * room, page.height)))
         pen.fontmode = "1"
@@ -109,11 +109,11 @@ class Picture:
 
 
 def pictures(seed: int, stays: bool = False) -> list[Picture]:
-    """Return the twenty of a seed."""
+    """Return the twenty images of a seed."""
     rng, block = np.random.default_rng(seed), list[Picture]()
     while len(block) < COUNT:
         picture = Picture(rng, len(block), stays)
-        # One of a single colour is refused, and one on white is inverted.
+        # The command refuses images of a single colour, and inverts images on a white background.
         white = (picture.pixels == 255).all(axis=-1)
         if not stays or (np.ptp(picture.pixels, axis=(0, 1)).any() and white.mean() < 0.5):
             block.append(picture)
@@ -121,7 +121,7 @@ def pictures(seed: int, stays: bool = False) -> list[Picture]:
 
 
 def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS, stays: bool = False) -> Line:
-    """Train on the image, and compare the circuit's output with it."""
+    """Train on the image, compare the circuit's output with the image, and return the row."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "picture.png")
         Image.fromarray(picture.pixels).save(file)
@@ -150,7 +150,7 @@ def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS, stays:
 
 
 def _later(circuit: dict[str, Any], state: Pixels, target: Pixels, number: int) -> Line:
-    """Follow the states until one repeats itself, and then damage it."""
+    """Check that the image stays in later steps, then damage copies of the state; return the fields of the result."""
     steps, channels, stays = circuit["habitat"]["steps"], target.shape[-1], True
     for _ in range(4 * steps):
         before, state = state, stepped(circuit, state)

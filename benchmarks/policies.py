@@ -1,12 +1,12 @@
-"""Measure agents by return, steps and size of their controllers, seed by seed, compared with Stable-Baselines3.
+"""Measure the returns, speed and controller sizes of agents per seed, compared with Stable-Baselines3.
 
-python -m benchmarks.policies cartpole --seeds 12                 # kept in results/policies.jsonl
+python -m benchmarks.policies cartpole --seeds 12                 # append lines to results/policies.jsonl
 python -m benchmarks.policies CartPole-v1 --seeds 12              # an environment by its name, without a preset
-python -m benchmarks.policies cartpole --rival /path/to/python    # the same by Stable-Baselines3, installed there
-python -m benchmarks.policies --report --write                    # the table of docs/how-to/policies.md
+python -m benchmarks.policies cartpole --rival /path/to/python    # Stable-Baselines3, installed in another Python
+python -m benchmarks.policies --report --write                    # write the table of docs/how-to/policies.md
 
-The last parameters are evaluated, never the best ones of a run, by the discrete circuit, on 100 episodes that nothing
-else has played. No seed of the table was looked at while settings were chosen.
+The discrete circuit of the last parameters of a run, not of the best ones, is evaluated on 100 episodes that are used
+for nothing else. Settings were chosen on seeds that are not in the table.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from difflogic.train.trainer import Trainer
 
 FILE, EPISODES = "policies", 100
 FIRST = {"cartpole": 56_000, "CartPole-v1": 62_012, "Acrobot-v1": 62_105, "MountainCar-v0": 62_203}
-"""The first seed of today's settings; of other presets it is 52,000. Stable-Baselines3 has its own settings. Those of
-environments by name were chosen on seeds 61000 to 61005 of CartPole, 61100 to 61104 and 62101 to 62103 of Acrobot."""
+"""First seed with the current settings; 52,000 for other presets and Stable-Baselines3. Settings for environments by
+name were chosen on seeds 61000 to 61005 of CartPole, and 61100 to 61104 and 62101 to 62103 of Acrobot."""
 QUIET = 2.5
-"""Processes that wanted to run, on two cores: a time that was taken beside more of them is too long to be shown."""
+"""Maximum load average, on two cores, at which a time is shown."""
 RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"
 PAGE = CHECKOUT / "docs/how-to/policies.md"
 BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
 
 
 def ours(config: PolicyConfig, controller: bool) -> dict[str, Any]:
-    """One run, its score, and with `controller` what becomes of its gates."""
+    """Train one run; return its score and, if `controller`, the gates of its controller after simplification."""
     begin = time.perf_counter()
     run = Trainer(config, Device("cpu")).run()
     if run.interrupted is not None:
@@ -66,7 +66,7 @@ def ours(config: PolicyConfig, controller: bool) -> dict[str, Any]:
 
 
 def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
-    """Gates and thresholds as trained, simplified and proved, and pruned to the codes of 100 episodes."""
+    """Return gates and thresholds of a controller: trained, simplified with proof, pruned to the codes of episodes."""
     if config.policy != "logic" or member.environments.spaces.continuous:
         return {}
     whole = controllers.of_actor(member.agent.actor, config.environment.id, member.environments.spaces)
@@ -103,7 +103,7 @@ def study(options: argparse.Namespace) -> None:
         if options.algorithm:
             config = config.with_(algorithm=options.algorithm)
         here = stamp()
-        # Only presets are simplified: with the many thresholds of other environments this takes minutes.
+        # Only presets are simplified, since the many thresholds of other environments take minutes.
         found = rival(options.rival, config) if options.rival else ours(config, options.preset in PRESETS)
         line = {
             "preset": options.preset,
@@ -122,7 +122,7 @@ def study(options: argparse.Namespace) -> None:
 
 
 def report() -> str:
-    """A table in Markdown: a row per preset, steps and kind of policy, of the newest line of each of today's seeds."""
+    """Return a Markdown table with a row per preset, steps and kind of policy, from the newest line of each seed."""
     heads = ["environment", "steps", "policy", "seeds", "mean return: median, least", "solved", "500 in all episodes",
              "random agent", "seconds", "steps a second", "gates: proved equal, pruned",
              "pruned, mean return"]  # fmt: skip
@@ -141,7 +141,7 @@ def report() -> str:
 
 
 def _config(preset: str) -> PolicyConfig:
-    """Return the configuration of a preset or of an environment's name."""
+    """Return the configuration of a preset or an environment, by its name."""
     return PRESETS[preset] if preset in PRESETS else of_name(preset)
 
 
@@ -152,13 +152,13 @@ def _first(preset: str) -> int:
 def _row(preset: str, kind: str, lines: list[dict[str, Any]]) -> str:
     config = _config(preset)
     means = [line["mean"] for line in lines]
-    # Only where a return has a largest value, every episode can have it.
+    # Only an environment with a maximum return has a number of runs that reach this maximum in all episodes.
     most = 500.0 if config.environment.id == "CartPole-v1" else None
     small = [line for line in lines if "gates" in line]
     gates = " ".join(f"{statistics.median(line['gates'][k] for line in small):g}," for k in (1, 2)) if small else ""
     pruned = f"{statistics.median(line['pruned_mean'] for line in small):.1f}" if small else ""
     random = [line["baselines"]["random"] for line in lines if "baselines" in line]
-    # Lines without a time were taken beside other programs.
+    # Lines without a time were measured while other programs ran.
     quiet = [line for line in lines if "seconds" in line and line["machine"]["load_1min"] <= QUIET]
     times = [f"{statistics.median(line[of] for line in quiet):.{digits}f}" if quiet else ""
              for of, digits in (("seconds", 1), ("steps_per_s", 0))]  # fmt: skip

@@ -1,12 +1,12 @@
-"""The paper's five experiments at its own seed, whole: trained, evaluated and simplified, beside the paper's figures.
+"""Train, evaluate and simplify the paper's five experiments with its seed, and compare them with the paper's numbers.
 
-    python -m benchmarks.presets                             # all five; hours, or what is left of them
-    python -m benchmarks.presets lizard --runs there         # one, by a run folder that lies in or below `there`
-    python -m benchmarks.presets --report --write            # the tables, into docs/results/presets*
+    python -m benchmarks.presets                             # all five; takes hours, and continues earlier runs
+    python -m benchmarks.presets lizard --runs FOLDER        # one preset, with its run in or below FOLDER
+    python -m benchmarks.presets --report --write            # write the tables of docs/results/presets*
 
-A run is looked for in and below the folders of --runs: one that was configured as the preset is, whatever it is called,
-is not trained again, and one that was left is gone on with. What is missing is trained into the first of the folders.
-Each preset's line is appended to results/presets.jsonl as soon as it is there; the newest is shown.
+Runs with the configuration of a preset, under any name, are searched for in and below the folders of --runs. A finished
+run is not trained again, an unfinished one is resumed, and a missing one is trained into the first folder. The line of
+a preset is appended to results/presets.jsonl as soon as it is complete. The tables show the newest line.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FIRST_LOSSES = {
     "lizard": (109.708, 121),
     "colored-g": (102.129, 109),
 }
-"""First soft and hard loss of the authors' code at seed 23; for the last two presets with the paper's own images."""
+"""First soft and hard loss of the authors' code with seed 23; the last two presets have the paper's images."""
 
 TRAINED = ["first losses, soft and hard", "first epoch with hard loss 0", "hard loss at the end", "active gates"]
 TRAINED += ["four times the grid", "self-healing", "robustness"]
@@ -53,15 +53,15 @@ COUNTED = ["active gates, as the paper counts", "after the structural passes", "
 COUNTED += ["the same, in the paper's count of perception", "`--from-start`, proved"]
 COUNTED += ["`--from-start --size` of its own grid, proved", "`--task`"]
 Figure = tuple[str, str | int | None]
-"""Ours, and the paper's where it has one."""
+"""Value of difflogic, and value in the paper, or None."""
 RESULTS = CHECKOUT / "docs/results"
 
 SHOWN = ("larger-grid-4x", "self-healing")
-"""Tests of which the result is shown in words."""
+"""Keys of the tests that the tables show as text."""
 
 
 def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Checkpoint] | None:
-    """The furthest of the runs in and below the folders that are configured so; their names do not matter."""
+    """Return the run with this configuration and the most epochs, under any name, in or below the folders, or None."""
     found = []
     for folder in folders:
         for path in run_list.find(folder) if folder.is_dir() else ():
@@ -69,16 +69,16 @@ def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Checkpoint] 
                 checkpoint = read_checkpoint(path)
             except CheckpointError:
                 continue  # nothing to go on from
-            # A run that was renamed is the same run, and one whose configuration differs in anything is not.
+            # The name of a run may differ from that of the preset, but nothing else in the configuration.
             if len(checkpoint.members) == 1 and checkpoint.members[0].config.with_(name=config.name) == config:
                 found.append((path, checkpoint))
     return max(found, key=lambda each: each[1].epoch, default=None)
 
 
 def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable[[str], None]) -> Path:
-    """A run folder with all epochs of `config`: as it lies there, gone on with, or new. Raises DifflogicError."""
+    """Return a run folder with all epochs of `config`: finished, resumed or newly trained. Raises DifflogicError."""
     kept = fitting(config, folders)
-    # A run of these takes hours: it is looked for before it is trained.
+    # Training takes hours, so an existing run is searched for first.
     if kept is not None and kept[1].epoch >= config.train.epochs:
         say(f"{config.name}: {kept[0]} is that run")
         return kept[0]
@@ -91,14 +91,14 @@ def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable
         path, checkpoint = kept
         say(f"{config.name}: {path} goes on after epoch {checkpoint.epoch}")
         run = Trainer(checkpoint.members[0].config, opened).run(resume=path)
-    # The trainer has saved the run and returned; what is measured is only a run that is whole.
+    # An interrupted run was saved, but only a complete run is measured.
     if run.interrupted is not None:
         raise KeyboardInterrupt
     return path
 
 
 def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
-    """Return the result of a run: its losses, its evaluations, and its gates after simplification."""
+    """Return the line of a run: its losses, its evaluations, and its gates after simplification."""
     config = presets.get(name)
     found = evaluate(path, open_engine(engine))
     for file, content in found.files().items():
@@ -123,10 +123,10 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
 
 
 def _gates(circuit: source.LoadedCircuit, fixed: bool, on_pass: OnPass) -> dict[str, int | None]:
-    """Two-input gates after each kind of pass; None where there is none of it."""
+    """Return the number of two-input gates after each kind of simplification; None if it does not apply."""
     found = simplify(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
-    # Each count is of a circuit that was proved equal to the one before it, on all inputs or on those that can occur.
+    # Each counted circuit was proved equal to the previous one, on all inputs or on those that can occur.
     small = found.simplified.netlist
     smallest = pruned(small, circuit.task, on_pass).netlist
     return {
@@ -156,26 +156,26 @@ def _engine_of(path: Path, found: RunEvaluation) -> str:
 
 
 def newest() -> list[Line]:
-    """The last line of each preset, in the paper's order."""
-    # Later lines take the place of earlier ones.
+    """Return the last line of each preset, in the paper's order."""
+    # Later lines replace earlier ones.
     latest = {line["preset"]: line for line in load(NAME)}
     return [latest[name] for name in PAPER if name in latest]
 
 
 def training_table(lines: Sequence[Line]) -> str:
-    """Losses and tests in Markdown, the paper's figure in brackets."""
+    """Return a Markdown table of losses and tests, with the paper's numbers in brackets."""
     return "\n".join(
         _table(["preset", *TRAINED], 4, ([_linked(line), *map(_beside, _trained(line))] for line in lines))
     )
 
 
 def gates_table(lines: Sequence[Line]) -> str:
-    """Gates in Markdown, the paper's figure in brackets."""
+    """Return a Markdown table of gates, with the paper's numbers in brackets."""
     return "\n".join(_table(["", *COUNTED], 1, ([_linked(line), *map(_beside, _counted(line))] for line in lines)))
 
 
 def figures_table(line: Line) -> str:
-    """Everything that was measured of one preset in Markdown, the paper's figures beside ours."""
+    """Return a Markdown table of all measurements of one preset, with the paper's numbers in another column."""
     rows = [*zip(TRAINED, _trained(line), strict=True), *zip(COUNTED[1:], _counted(line)[1:], strict=True)]
     cells = [[head, ours, "" if paper is None else str(paper)] for head, (ours, paper) in rows if ours not in ("", "-")]
     return "\n".join(_table(["measure", "difflogic", "paper"], 1, cells))
@@ -202,7 +202,7 @@ def _counted(line: Line) -> list[Figure]:
 
 
 def _error(robustness: dict[str, Any]) -> str:
-    """The mean over the trials, and their standard deviation."""
+    """Return the mean error over the trials, and its standard deviation, as text."""
     return f"{robustness['mean_error']:.0f} ± {robustness['trial_deviation']:.0f}"
 
 
@@ -216,14 +216,14 @@ def _beside(figure: Figure) -> str:
 
 
 def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[str]]) -> Iterator[str]:
-    """Lines of Markdown; the columns after the first `texts` are of numbers."""
+    """Yield the lines of a Markdown table; all columns after the first `texts` columns have numbers."""
     rule = ["---" if index < texts else "---:" for index in range(len(heads))]
     for cells in (heads, rule, *rows):
         yield f"| {' | '.join(cells)} |"
 
 
 def pages() -> dict[Path, str]:
-    """The overview and the page of each preset as they should be, each table rebuilt between its marks."""
+    """Return the new text of the overview page and of each preset's page, with rebuilt tables."""
     lines = newest()
     tables = {RESULTS / "presets.md": {"training": training_table(lines), "gates": gates_table(lines)}}
     tables |= {RESULTS / f"presets/{line['preset']}.md": {"figures": figures_table(line)} for line in lines}
@@ -269,7 +269,7 @@ def _tell(step: PassReport) -> None:
 
 
 def report(write: bool) -> None:
-    """Print the tables; `write`: put them into the pages."""
+    """Print the tables; if `write`, also write them into the pages."""
     lines = newest()
     print(training_table(lines), gates_table(lines), sep="\n\n")
     for path, text in pages().items() if write else ():

@@ -1,7 +1,7 @@
-"""The tables of docs/results/speed.md and devices.md, and the README's numbers: none of them is written by hand.
+"""Generate the tables of docs/results/speed.md and devices.md, and the README's numbers, from the results files.
 
-python -m benchmarks.report          # print them
-python -m benchmarks.report --write  # put them there
+python -m benchmarks.report          # print the tables
+python -m benchmarks.report --write  # write the tables into the pages
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SECTIONS = (
     *("train/checkerboard", "train/checkerboard-small", *(f"train/{name}" for name in EXPERIMENTS)),
     *("judged/checkerboard", "hard/checkerboard"),
 )
-"""The cases shown."""
+"""Names of the cases in the table of train steps and evaluations."""
 
 
 def newest(lines: list[Line], *keys: str) -> list[Line]:
-    """The last line of each combination of keys, in the order of the first; a machine is the same under any load."""
-    # A later line takes the place of an earlier one, and a dict keeps the order of the first.
+    """Return the last line of each combination of keys, in the order of first lines; `machine` ignores the load."""
+    # A later line replaces an earlier one, and a dict preserves the order of the first insertions.
     latest = {tuple(_told(line, key) for key in keys): line for line in lines}
     return list(latest.values())
 
@@ -61,17 +61,17 @@ def _told(line: Line, key: str) -> str:
 
 
 def vectors(line: Line) -> str:
-    """The instruction set; lines from before it was noted are of one machine, with AVX-512."""
+    """Return the instruction set of a line; old lines without this field are of a machine with AVX-512."""
     return str(line.get("vectors", "AVX-512"))
 
 
 def card(line: Line) -> str:
-    """The device of a rival without its driver or library: machines with different cards have the same name."""
+    """Return the device of a rival's line without driver or library, since machines with several GPUs share a name."""
     return str(line["device"]).partition(",")[0]
 
 
 def engine(line: Line) -> str:
-    """Describe the engine of a row."""
+    """Return a description of the engine of a line."""
     if line["engine"].partition(":")[0] == "gpu":
         kind = "software" if line["software"] else "hardware"
         return f"gpu on {kind}: {line['adapter'].split(' (')[0]}, {line['driver'].split(' (')[0]}"
@@ -81,7 +81,7 @@ def engine(line: Line) -> str:
 
 
 def machine(line: Line) -> str:
-    """Describe the machine of a row, without its adapter."""
+    """Return a description of the machine of a line, without its adapter."""
     return f"{line['machine']['processor']}, {line['machine']['cores']} cores"
 
 
@@ -92,7 +92,7 @@ def milliseconds(value: float) -> str:
 
 
 def table(headers: list[str], rows: list[list[str]]) -> str:
-    """Markdown; every column from the fourth on is of numbers."""
+    """Return a Markdown table; all columns from the fourth on have numbers."""
     rule = "".join("---|" if index < 3 else "---:|" for index in range(len(headers)))
     return "\n".join([_row(headers), f"|{rule}", *map(_row, rows)]) + "\n"
 
@@ -108,7 +108,7 @@ def _steps() -> str:
     for case in SECTIONS:
         here = [line for line in found if line["case"] == case]
         for line in here:
-            # Only lines of one run are compared: another machine, and another hour on this one, has another speed.
+            # Only lines of one run are compared, since the speed of a machine changes over time.
             others = [each["median_ms"] for each in here if _run(each)[2:] == _run(line)[2:]]
             times = f"{max(others) / line['median_ms']:.1f}" if len(others) > 1 else ""
             billions = line["gate_evaluations_per_s"] / 1e9
@@ -140,7 +140,7 @@ def _growth() -> str:
 
 
 def _against() -> Iterator[tuple[Line, Line]]:
-    """Yield the newest lines of a card and of the processor of its machine, measured in one run, for each case."""
+    """Yield, for each case and GPU, the newest line of the GPU and the line of the processor from the same run."""
     lines = [line for line in load("bench") if line["engine"] == "cpu" or _is_card(line)]
     processors = {(line["case"], *_run(line)[2:]): line for line in lines if line["engine"] == "cpu"}
     for line in newest([line for line in lines if _is_card(line)], "case", "adapter", "machine"):
@@ -153,7 +153,7 @@ def _is_card(line: Line) -> bool:
 
 
 def _cards() -> str:
-    """A table of cards compared with the processor of their machine, and from which size each card is faster."""
+    """Return a table that compares GPUs with the processor of their machine, and sentences on sizes (`pays`)."""
     pairs = list(_against())
     if not pairs:
         return f"{NOT_COMPARED}\n"
@@ -167,7 +167,7 @@ def _cards() -> str:
 
 
 def pays() -> list[str]:
-    """Sentences on the grid side, batch and number of models from which each card is faster than its processor."""
+    """Return sentences on the grid side, batch size and number of models from which each GPU is faster than the CPU."""
     runs: dict[tuple[str, str], list[Line]] = {}
     for on, beside in _against():
         runs.setdefault((on["adapter"], machine(on)), []).extend([on, beside])
@@ -181,7 +181,7 @@ def pays() -> list[str]:
 
 
 def _kernels() -> str:
-    """Microseconds of each kernel in a train step on a card, all dispatches together."""
+    """Return a table with the microseconds of all dispatches of each kernel in a train step on a hardware GPU."""
     found = [line for line in load("bench") if _is_card(line) and line.get("kernels_ms")]
     lines = newest([line for line in found if line["case"].startswith("train/")], "case", "adapter", "machine")
     names = dict.fromkeys(name for line in lines for name in line["kernels_ms"])
@@ -196,7 +196,7 @@ def _kernels() -> str:
 
 
 def _instructions() -> str:
-    """The static instructions of each kernel by how it is compiled, of the newest run of each preset."""
+    """Return a table with the static instructions of each kernel by variant, from the newest run of each preset."""
     lines = newest(load("instructions"), "case", "contender", "family")
     if not lines:
         return "Not counted yet.\n"
@@ -225,7 +225,7 @@ def _growth_here() -> str:
 
 
 def _grown(before: Line, after: Line) -> str:
-    """Between two points of one run; others are no pair."""
+    """Return the growth between two points as text; points of different runs are not comparable."""
     return f"{ratio(after, before):.2f}" if _run(before) == _run(after) else "other runs"
 
 
@@ -235,7 +235,7 @@ def _run(line: Line) -> tuple[str, ...]:
 
 
 def _logging() -> str:
-    """The share of its speed that training keeps where every epoch is logged."""
+    """Return a table with the speed of training with logging of every epoch, relative to training without."""
     cases = ("train/checkerboard", "logged/checkerboard")
     runs: dict[tuple[str, ...], dict[str, Line]] = {}
     for line in load("bench"):
@@ -313,7 +313,7 @@ def _first() -> str:
 
 SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
 SHOWN = SETS[:2]
-"""Instruction sets in the README: the measured machine's, and the one that most others have."""
+"""Instruction sets in the README: that of the measured machine, and the one that most machines have."""
 PLAYERS = {"gpu": "the engine", "page in Node": "the page's player, Dawn"}
 CONTENDERS = {
     "by hand": "Life in hand-written C",
@@ -333,7 +333,7 @@ CONTENDERS = {
 
 
 def _life() -> list[Line]:
-    """Measurements of the simulator on the grid that is shown; those of larger grids are only stored."""
+    """Return the measurements of the simulator on the grid of the tables, 4096x4096 cells."""
     return [line for line in load("simulate") if line.get("case", "life/4096") == "life/4096"]
 
 
@@ -357,7 +357,7 @@ def _simulations() -> str:
 
 
 def section() -> str:
-    """Markdown: the cases, their growth, logging, the rivals, the main job and the simulator."""
+    """Return the Markdown of all tables: cases, growth, GPUs, logging, rivals, the main job and the simulator."""
     return f"""\
 All times are medians of rounds in turns. Engines of one run, on one machine, are compared with the slowest of them.
 The cases:
@@ -468,11 +468,11 @@ MEASURED = {
 }
 """Description of the rows of each results file."""
 PLATFORMS = {"Windows": "Windows", "Darwin": "macOS"}
-"""Beside Linux, by the name that Python gives them."""
+"""Names of platforms other than Linux, by Python's `platform.system()`."""
 
 
 def _gpus(lines: list[Line]) -> dict[str, bool]:
-    """The adapters that lines were measured on, and whether each is hardware."""
+    """Return the GPU adapters of lines, each with True for hardware."""
     on_gpu = [line for line in lines if str(line.get("engine") or line.get("contender")).partition(":")[0] == "gpu"]
     named = [line for line in on_gpu if "software" in line]
     named += [line for line in lines if line.get("place") == "gpu"]  # rivals are compared on hardware alone
@@ -491,12 +491,12 @@ def untried(files: dict[str, list[Line]]) -> str:
 
 
 def kept() -> dict[str, list[Line]]:
-    """The lines of every results file."""
+    """Return the lines of each results file."""
     return {name: load(name) for name in MEASURED}
 
 
 def ran() -> str:
-    """Markdown: what was measured, where, and on which GPUs."""
+    """Return Markdown tables of the measurements, the machines and the GPUs."""
     rows = []
     for name, lines in ((name, lines) for name, lines in kept().items() if lines):
         where = sorted({f"{machine(line)}, {line['machine']['system']}" for line in lines if "machine" in line})
@@ -516,14 +516,14 @@ def _gates() -> str:
 
 
 def _simulator(where: str | None = None) -> list[Line]:
-    """The newest measurement of the simulator on the processor by each instruction set, the widest vectors first."""
+    """Return the newest measurement of the simulator on the processor per instruction set, widest vectors first."""
     here = [line for line in _life() if where in (None, machine(line))]
     found = [line for line in newest(here, "contender", "vectors") if line["contender"] == "numba"]
     return sorted(found, key=lambda line: SETS.index(vectors(line)))
 
 
 def headline() -> str:
-    """The numbers for the README, each the newest that was kept."""
+    """Return the Markdown of the README's numbers, from the newest lines."""
     (job,) = [line for line in newest(load("checkerboard"), "engine") if line["engine"] == "cpu"]
     here = [line for line in load("rivals") if line["place"] == "cpu" and machine(line) == machine(job)]
     rivals = newest([line for line in here if vectors(line) == SETS[0]], "contender")
@@ -568,7 +568,7 @@ NOT_COMPARED = (
 
 
 def on_cards() -> str:
-    """Return the times of each card and of the rivals on it, and how it compares with the processor of its machine."""
+    """Return Markdown on hardware GPUs: times of training and rivals, and the comparison with the processor."""
     found = newest([line for line in load("rivals") if line["place"] == "gpu"], "contender", "card")
     others = list(dict.fromkeys(line["contender"] for line in found if line["contender"] != "difflogic"))
     rows = []
@@ -582,7 +582,7 @@ def on_cards() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """The pages with their generated parts replaced."""
+    """Return the new text of each page, with its generated parts replaced."""
     parts = [
         (PAGE, BEGIN, section()),
         (DEVICES, BEGIN, ran()),

@@ -1,11 +1,11 @@
-"""Rules of Golly's package as circuits: each built, simplified, proved, and moved by bgolly too.
+"""Build, simplify and prove circuits of the rules in Golly's package, and compare their steps with bgolly.
 
-python -m benchmarks.rules                        # all; --save writes docs/results/rules.md
-python -m benchmarks.rules WireWorld Byl-Loop     # some of them
-python -m benchmarks.rules --recordings           # each rule from a recording of random states
+python -m benchmarks.rules                        # all rules; --save writes docs/results/rules.md
+python -m benchmarks.rules WireWorld Byl-Loop     # two rules
+python -m benchmarks.rules --recordings           # induce each rule from a recording of random states
 
-A rule moves the largest of the package's patterns that uses it and fits in 160x160 cells, or else random states, for
-100 steps on a torus. The simplification of a rule ends after `--seconds`, and a proof after twice that.
+A rule runs for 100 steps on a torus, from the largest pattern of the package that uses the rule and fits into 160x160
+cells, or else from random states. Simplification ends after `--seconds`, and the proof after twice that time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def package() -> dict[str, list[tuple[int, str, States]]]:
 
 
 def moved_by_golly(rule: str, grid: States, states: int) -> States:
-    """Return the rectangle of cells that bgolly shows."""
+    """Return the states of a grid after all steps by bgolly, without empty rows and columns at the border."""
     height, width = grid.shape
     bounded = f"{rule}:T{width},{height}"
     words = [word for row in grid for word in (*rle.runs_of(row, states == 2), "$")]
@@ -93,7 +93,7 @@ def bits_of(states: States, channels: int) -> films.States:
 
 
 def of_file(path: Path) -> films.Rule:
-    """Return a rule that walks through the decisions of a file, without any circuit."""
+    """Return a rule that evaluates the decision diagram of a file, without a circuit."""
     rule = rule_file.load(path)
     children = np.array([child for _, child in rule.nodes])
 
@@ -107,12 +107,12 @@ def of_file(path: Path) -> films.Rule:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """End a search, which then keeps what it has reached."""
+    """Interrupt a search at its time limit; the search returns its best result so far."""
     raise KeyboardInterrupt
 
 
 def built(path: Path, seconds: float) -> tuple[CellNetlist, str]:
-    """Return the simplified circuit of a rule, and what is proved of it."""
+    """Return the simplified circuit of a rule, and the result of the proof as text."""
     netlist, equal = difflogic.load(path).netlist, None
     signal.setitimer(signal.ITIMER_REAL, seconds, 2 * seconds)
     with suppress(KeyboardInterrupt):  # between two passes nothing is held that could be kept
@@ -123,7 +123,7 @@ def built(path: Path, seconds: float) -> tuple[CellNetlist, str]:
 
 
 def row(path: Path, seconds: float) -> tuple[list[str], bool]:
-    """Return the row of a rule, and whether its circuit and bgolly agree."""
+    """Return the row of a rule in the table, and whether its circuit agrees with bgolly."""
     rule = rule_file.load(path)
     soup = np.random.default_rng(7).integers(0, rule.states, (SIDE, SIDE))
     name, grid = "random states", soup
@@ -139,7 +139,7 @@ def row(path: Path, seconds: float) -> tuple[list[str], bool]:
 
 
 def recorded(path: Path, seconds: float) -> tuple[list[str], bool]:
-    """Return the row of a rule that is induced from recordings, and whether it is right on all fresh frames."""
+    """Induce a rule from a recording; return its row, and whether it is right on all frames of another recording."""
     file, rule, random = rule_file.load(path), of_file(path), np.random.default_rng(7)
     x, y = rule.film(random)
     words = [f"`{path.stem}`", str(file.states), str((file.states - 1).bit_length())]
@@ -162,7 +162,7 @@ def recorded(path: Path, seconds: float) -> tuple[list[str], bool]:
 
 
 def rows(names: Sequence[str], one: Callable[[Path], tuple[list[str], bool]]) -> Iterator[tuple[list[str], bool]]:
-    """Yield the rows of rules, and print each."""
+    """Yield and print the rows of rules."""
     for path in sorted((GOLLY / "Rules").glob("*.rule")):
         if not names or path.stem in names:
             words, agrees = one(path)
@@ -194,7 +194,7 @@ def main() -> None:
 
 
 def _recordings_of(table: Sequence[tuple[list[str], bool]]) -> str:
-    """Return the section on recordings."""
+    """Return the Markdown of the section on recordings."""
     induced, right = sum(words[-1] != "" for words, _ in table), sum(agrees for _, agrees in table)
     return f"""
     python -m benchmarks.rules --recordings --save           # this table, of {date.today()}

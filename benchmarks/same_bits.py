@@ -1,11 +1,11 @@
 """Compare a short training and a discrete circuit, bit by bit, across engines, compilers and drivers.
 
-    python -m benchmarks.same_bits --save            # measure what is here
-    python -m benchmarks.same_bits --report --write  # the table of docs/results/devices.md
+    python -m benchmarks.same_bits --save            # run all available engines
+    python -m benchmarks.same_bits --report --write  # write the table of docs/results/devices.md
 
-Every engine trains checkerboard-small for a few epochs from the same state, and computes a discrete circuit whose gates
-were drawn. Tint, the compiler of Chromium, plays a recorded run: in Node with Dawn, and in Chromium. With --save a line
-for each goes to results/same_bits.jsonl.
+Every engine trains checkerboard-small for a few epochs from the same state, and runs a discrete circuit of random
+gates. A recorded run is played with Tint, the compiler of Chromium: in Node by Dawn, and in Chromium. With --save, a
+line per comparison is appended to results/same_bits.jsonl.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DRIVERS = {
     "llvmpipe": Path("/usr/share/vulkan/icd.d/lvp_icd.json"),
     "SwiftShader": Path("/usr/lib/chromium/vk_swiftshader_icd.json"),
 }
-"""Vulkan drivers that are programs on the processor: where Debian puts them."""
+"""Paths of software Vulkan drivers on Debian."""
 NAGA = ("gpu", "naga")
 PLAYER = CHECKOUT / "difflogic/page/player.js"
 PLAYED = CHECKOUT / "tests/javascript/played.js"
@@ -60,7 +60,7 @@ PLAYED = CHECKOUT / "tests/javascript/played.js"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of the work on one engine."""
+    """Results of an engine: losses and logits of the training, and the states of the discrete circuit."""
 
     engine: str
     compiler: str
@@ -69,13 +69,13 @@ class Outcome:
     logits: np.ndarray
     wrong: int
     hard: np.ndarray
-    """`[cells, C]` of the evaluation grids: the discrete circuit's last state."""
+    """Last state of the evaluation grids by the discrete circuit, `[cells, C]`."""
 
 
 def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, TrainState]]:
-    """Return the job to train, and the job to evaluate: the same task with random gates.
+    """Return the job to train, and the job to evaluate, which has the same task and random gates.
 
-    Four of five are XOR or XNOR, which forget nothing: with all alike, most channels are soon constant.
+    Four of five random gates are XOR or XNOR: if all types were equally frequent, most channels would become constant.
     """
     config = presets.get(preset)
     job = make_job(config, Circuit.initial(config.model, config.seed))
@@ -86,7 +86,7 @@ def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, Train
 
 
 def native(engine: str, compiler: str, driver: str) -> Outcome:
-    """Run on an engine of this package, in a child process that loads the driver at its start."""
+    """Return the outcome of an engine of this package, in a child process that loads the driver at its start."""
     command = [sys.executable, "-m", "benchmarks.same_bits", "--child", engine]
     done = subprocess.run(command, env=_environment(driver), stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
@@ -102,7 +102,7 @@ def native(engine: str, compiler: str, driver: str) -> Outcome:
 
 
 def child(engine: str) -> None:
-    """Print what an engine makes of the work, as JSON."""
+    """Print the results of an engine as JSON."""
     (job, state), (_, other) = work()
     opened = open_engine(engine)
     model = opened.open([job], [state])
@@ -120,7 +120,7 @@ def child(engine: str) -> None:
 
 
 def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) -> dict[str, Any]:
-    """The same work as data that a player plays."""
+    """Return the data of both jobs as a recorded run for the page's player."""
     (job, state), (_, other) = work(preset)
     runs = {"trained": record([job], [state], software), "hard": record([job], [other], software)}
     data: dict[str, Any] = {"epochs": epochs, "constants": {"HISTORY": HISTORY, "SUBMIT_SECONDS": SUBMIT_SECONDS}}
@@ -138,14 +138,14 @@ def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) 
 
 
 def in_node(driver: str) -> Outcome:
-    """Played by Dawn, without a browser."""
+    """Return the outcome of the player in Node, by Dawn."""
     given = {"player": PLAYER.read_text(), **recorded(software=driver in DRIVERS)}
     found = node.run("play.js", given, _environment(driver))
     return _played(found, "page in Node", driver)
 
 
 def in_chromium() -> Outcome:
-    """Played by Chromium, which brings its own driver."""
+    """Return the outcome of the player in Chromium, which contains a driver."""
     scripts = "\n".join([PLAYER.read_text(), PLAYED.read_text(), f"const data = {json.dumps(recorded())};"])
     with tempfile.TemporaryDirectory() as folder, chromium(webgpu=True) as browser:
         file = Path(folder) / "play.html"
@@ -181,7 +181,7 @@ def _environment(driver: str) -> dict[str, str]:
 
 
 def outcomes() -> Iterator[Outcome]:
-    """Yield the outcomes of all available engines; the others are compared with the first."""
+    """Yield the outcomes of all available engines; the first one is the basis of comparisons."""
     cards = [each.name for each in list_adapters() if not each.software][:1]
     for driver in (*(name for name, file in DRIVERS.items() if file.exists()), *cards):
         yield native(*NAGA, driver)
@@ -193,7 +193,7 @@ def outcomes() -> Iterator[Outcome]:
 
 
 def compared(one: Outcome, other: Outcome) -> Line:
-    """One as a line, beside another."""
+    """Return a line that compares an outcome with another one."""
     apart = np.abs(one.logits - other.logits)
     return {
         "preset": PRESET,
@@ -213,7 +213,7 @@ def compared(one: Outcome, other: Outcome) -> Line:
 
 
 def measured() -> list[Line]:
-    """A line for each, beside the first; where a driver has naga too, another beside that."""
+    """Return lines that compare each outcome with the first, and with that of naga on the same driver."""
     here = stamp()
     found: list[Outcome] = []
     lines = []
@@ -226,7 +226,7 @@ def measured() -> list[Line]:
 
 
 def section(lines: list[Line]) -> str:
-    """Return Markdown: the newest line of each combination, and what has not been measured."""
+    """Return a Markdown table of the newest line of each combination, and of combinations without a measurement."""
     rows = []
     for line in newest(lines, "engine", "compiler", "driver", "beside", "preset"):
         beside = ", ".join(line["beside"])

@@ -1,12 +1,12 @@
-"""`difflogic simplify` beside ABC and yosys: theirs, ours, theirs after ours, and ours after theirs.
+"""Compare `difflogic simplify` with ABC and yosys: each program alone, and each on the results of the others.
 
-    python -m benchmarks.circuits --save                # the kept circuits, and thirty random ones
-    python -m benchmarks.circuits --random 4 life       # four random ones, and of the kept ones those named so
-    python -m benchmarks.circuits --random 0 runs/NAME  # a run, or a file that holds a circuit
-    python -m benchmarks.circuits --structured 7349     # thirty that are drawn by this seed
+    python -m benchmarks.circuits --save                # the stored circuits, and thirty random ones
+    python -m benchmarks.circuits --random 4 life       # the stored circuit `life`, and four random ones
+    python -m benchmarks.circuits --random 0 runs/NAME  # the circuit of a run or of a file
+    python -m benchmarks.circuits --structured 7349     # thirty structured circuits, sampled with this seed
 
-Gates are counted as `difflogic simplify` counts them, two-input gates with XOR as one. What a tool makes is read back
-and proved equal before it is counted. A line a circuit and effort is appended to results/circuits.jsonl.
+Gates are counted as by `difflogic simplify`: two-input gates, an XOR as one gate. Before a result of another program is
+counted, it is read back and proved equal. A line per circuit and effort is appended to results/circuits.jsonl.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SCRIPTS = {
     "dc2": (tools.ABC, f"strash; dc2; {END}"),
     "yosys": (tools.YOSYS, "techmap; abc -g AND,NAND,OR,NOR,XOR,XNOR,ANDNOT,ORNOT; opt_clean; write_blif out1.blif"),
 }
-"""Scripts by name; the smallest circuit that each of them writes is counted."""
+"""Program and script by name; the smallest circuit that a script writes is counted."""
 
 
 ABC_RC = "".join(
@@ -59,11 +59,11 @@ ABC_RC = "".join(
         'rs -K 10 -l; rwz -l; rs -K 10 -N 2 -l; b -l; rs -K 12 -l; rfz -l; rs -K 12 -N 2 -l; rwz -l; b -l"',
     }.items()
 )  # fmt: skip
-"""Aliases of ABC's own start-up file that `&deepsyn` and the scripts use."""
+"""Aliases from ABC's standard start-up file, which `&deepsyn` and the scripts use."""
 
 
 def random_circuit(seed: int, count: int) -> CellNetlist:
-    """Gates that read two inputs, of a few channels, near wires and far ones."""
+    """Return a random circuit of `count` two-input gates and 1 to 4 channels, with wires of random maximum length."""
     rng = np.random.default_rng(seed)
     channels, reach = int(rng.integers(1, 5)), int(rng.integers(20, 120))
     ends = 9 * channels + np.arange(count)
@@ -82,7 +82,7 @@ def cases(named: list[str], random: int) -> Iterator[tuple[str, CellNetlist]]:
 
 
 def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
-    """The smallest that a script of another program makes of a circuit, proved equal. Raises ToolError."""
+    """Return the smallest result of another program's script for a circuit, proved equal. Raises ToolError."""
     text = to_blif(netlist, netlist.input_names, netlist.output_names, "given")
     with TemporaryDirectory(prefix="difflogic-") as name:
         folder = Path(name)
@@ -98,21 +98,21 @@ def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
 
 
 def in_order(signals: Signals, like: AnyNetlist) -> AnyNetlist:
-    """Return a circuit whose inputs and outputs are those of `like` in their order, whatever their names."""
+    """Return the circuit of a file with the inputs and outputs of `like`, matched by order instead of by name."""
     signals.is_named = False
     return signals.like(like)
 
 
 def measured(name: str, netlist: CellNetlist, least: int, efforts: list[str], both_ways: bool) -> Iterator[Line]:
-    """A line of the table for each effort, of which the others go on from what became.
+    """Yield a line for each effort of simplify, with the results of all other programs on the simplified circuit.
 
-    `&deepsyn` has as much time as simplify took with the first effort, but at least `least` seconds. With `both_ways`
-    simplify goes on from the smallest of the others' too.
+    `&deepsyn` has the time that simplify took with the first effort, but at least `least` seconds. If `both_ways`,
+    simplify also runs on the smallest result of the other programs.
     """
     netlist = lean(netlist)
     alone: dict[str, CellNetlist] = {}
     for effort in efforts:
-        # Seconds of the processor, as &deepsyn takes its own: those of the wall are others' on a machine that many use.
+        # Processor seconds are measured, as by &deepsyn: wall-clock seconds depend on other users of the machine.
         began = time.process_time()
         found = simplified(netlist, effort=EFFORTS[effort])
         spent = time.process_time() - began
@@ -163,7 +163,7 @@ def main() -> None:
 
 
 def show(line: Line) -> None:
-    """A line as the table has it."""
+    """Print a line as a row of the table."""
     theirs = [" ".join(f"{gates:5}" for gates in line[key].values()) for key in ("theirs", "theirs_after_ours")]
     ours = f"{line['circuit']:21} {line['effort']:6} {line['given']:5} {line['ours']:5} {line['seconds']:7}"
     print(ours, *theirs, line.get("ours_after_theirs", ""), sep=" | ", flush=True)

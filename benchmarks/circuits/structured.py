@@ -1,7 +1,7 @@
-"""Small structured circuits, drawn: products, multiplexers, adders, comparators, decoders, counts, S-boxes, layers.
+"""Random structured circuits: products, multiplexers, adders, comparators, decoders, counts, S-boxes, layers.
 
-Each is built as a textbook or a careless program would: nothing is shared that is not shared by the form itself. The
-seeds of both blocks were written down before one of their circuits was looked at.
+Each is built in textbook form, without any sharing of gates beyond that form. The seeds of both sets of circuits were
+fixed before any of the circuits was examined.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import READS
 
 TUNING, PROOF = 5201, 7349
-"""The generator's seeds: one for building simplification, one for its evaluation."""
+"""Seeds of the generator: one for development of the simplification, one for its evaluation."""
 COUNT = 30
 SIZES = range(30, 601)
-"""Two-input gates as drawn; a circuit of fewer or more is drawn again."""
+"""Allowed numbers of two-input gates; a circuit of any other size is sampled again."""
 
 TWO_INPUTS = [gate for gate, reads in enumerate(READS) if reads == 2]
 Random = np.random.Generator
@@ -29,7 +29,7 @@ Made = tuple[Builder, list[int]]
 
 
 def circuits(seed: int, count: int = COUNT) -> Iterator[tuple[str, CellNetlist]]:
-    """Each with the name of its kind, the kinds in turn."""
+    """Yield circuits with their names; the kinds of circuits alternate."""
     kinds = list(KINDS.items())
     for index in range(count):
         name, draw = kinds[index % len(kinds)]
@@ -43,7 +43,7 @@ def _netlist(builder: Builder, outputs: list[int]) -> CellNetlist | None:
     graph = rebuilt(builder.finish(outputs))
     if len(graph.gates) not in SIZES:
         return None
-    # The circuit of a cell: nine inputs a channel, of which some are not read, and an output for each.
+    # The graph becomes the circuit of a cell, with nine inputs and one output per channel; some inputs are not read.
     channels = max(len(outputs), -(-graph.inputs // 9))
     wide = Builder(9 * channels)
     made = wide.embed(graph, [input_literal(index) for index in range(graph.inputs)])
@@ -57,7 +57,7 @@ def _begun(inputs: int) -> tuple[Builder, list[int]]:
 
 
 def _tree(random: Random, join: Callable[[int, int], int], parts: list[int]) -> int:
-    """All parts joined, in a chain or in a balanced tree."""
+    """Join all parts by `join`, in a chain or in a balanced tree; return the literal of the result."""
     if random.random() < 0.5:
         return reduce(join, parts)
     while len(parts) > 1:
@@ -68,7 +68,7 @@ def _tree(random: Random, join: Callable[[int, int], int], parts: list[int]) -> 
 
 
 def products(random: Random) -> Made:
-    """Sums of products: several outputs that share some of their products, as a PLA does."""
+    """Sample sums of products: several outputs that share some products, as in a PLA."""
     inputs = int(random.integers(6, 25))
     builder, bits = _begun(inputs)
     longest = int(random.integers(3, 7))
@@ -89,7 +89,7 @@ def _mux(builder: Builder, select: int, low: int, high: int) -> int:
 
 
 def multiplexers(random: Random) -> Made:
-    """Trees of multiplexers: of inputs, of constants, of a few functions; one to four at the same select bits."""
+    """Sample one to four trees of multiplexers of inputs and constants, with common select bits."""
     depth, width = int(random.integers(3, 7)), int(random.integers(1, 5))
     data = int(random.integers(3, (1 << depth) + 1))
     builder, bits = _begun(depth + data)
@@ -116,7 +116,7 @@ def _sum(builder: Builder, ones: list[int], others: list[int], carry: int = FALS
 
 
 def adders(random: Random) -> Made:
-    """Ripple carry, carry select, carry lookahead, three summands, or a small product."""
+    """Sample an adder (ripple carry, carry select, carry lookahead, of three summands) or a small multiplier."""
     form = int(random.integers(5))
     width = int(random.integers(4, 6) if form == 4 else random.integers(4, 20))
     builder, bits = _begun(3 * width)
@@ -152,7 +152,7 @@ def adders(random: Random) -> Made:
 
 
 def comparators(random: Random) -> Made:
-    """Less, equal and more of two numbers; the larger of two, or of three; or the distance of two."""
+    """Sample a comparison of two numbers, the maximum of two or three numbers, or the distance of two numbers."""
     form, width = int(random.integers(4)), int(random.integers(5, 22))
     builder, bits = _begun(3 * width)
     a, b, c = bits[:width], bits[width : 2 * width], bits[2 * width :]
@@ -181,7 +181,7 @@ def comparators(random: Random) -> Made:
 
 
 def decoders(random: Random) -> Made:
-    """One of 2^n lines, or some of them joined; the first of many that is 1; or figures of seven segments."""
+    """Sample a decoder of 2^n lines or ORs of such lines, a priority arbiter, or a seven-segment decoder."""
     form = int(random.integers(3))
     if form == 0:
         inputs = int(random.integers(4, 7))
@@ -208,7 +208,7 @@ def decoders(random: Random) -> Made:
 
 
 def counts(random: Random) -> Made:
-    """Majorities and thresholds: as sums of products, by sorting, or by counting."""
+    """Sample majority and threshold functions, as sums of products, by sorting, or by counting."""
     form = int(random.integers(3))
     inputs = int(random.integers(5, 9) if form == 0 else random.integers(6, 16))
     builder, bits = _begun(inputs)
@@ -236,7 +236,7 @@ def _at_least(builder: Builder, bits: list[int], least: int) -> int:
 
 
 def _of_tables(random: Random, inputs: int, tables: np.ndarray, form: int) -> Made:
-    """Functions by their tables: as sums of products, as trees of multiplexers, or as polynomials (XOR of ANDs)."""
+    """Build functions from tables, as sums of products, trees of multiplexers, or polynomials (XOR of ANDs)."""
     builder, bits = _begun(inputs)
     outputs = []
     for table in tables:
@@ -261,7 +261,7 @@ def _of_tables(random: Random, inputs: int, tables: np.ndarray, form: int) -> Ma
 
 
 def substitutions(random: Random) -> Made:
-    """S-boxes: a random permutation of 4 to 6 bits, one or two beside each other, or an inverse in a field."""
+    """Sample an S-box: a random permutation of the values of 4 to 6 bits."""
     inputs = int(random.integers(4, 7))
     box = random.permutation(1 << inputs)
     tables = np.array([box >> bit & 1 for bit in range(inputs)])
@@ -269,7 +269,7 @@ def substitutions(random: Random) -> Made:
 
 
 def layers(random: Random) -> Made:
-    """Layers of random gates, as those that are trained here: each gate reads two of the layer before."""
+    """Sample layers of random gates, as in trained circuits: each gate reads two nodes of the previous layer."""
     inputs, width, depth = int(random.integers(8, 40)), int(random.integers(12, 60)), int(random.integers(3, 12))
     builder, layer = _begun(inputs)
     for _ in range(depth):

@@ -1,7 +1,7 @@
-"""Others' ways to the same numbers, written here from the model's definition: to measure against, and to check with.
+"""Rival implementations of a train step, written from the definition of the model, for comparison with the engines.
 
-`jax_plain` is what a reader of the paper writes, with four coefficients per gate (`difflogic.autodiff.jax_model`);
-`jax_tuned` what a JAX expert makes of it; `torch_compiled` the same in PyTorch (`difflogic.autodiff.torch_model`,
-compiled). All compute what the engines compute, and are verified before they are timed. `python -m benchmarks.rivals`
-runs them beside the engines.
+`jax_plain` is a direct implementation of the paper with four coefficients per gate (`difflogic.autodiff.jax_model`),
+`jax_tuned` an optimized JAX implementation, `torch_compiled` a compiled PyTorch implementation
+(`difflogic.autodiff.torch_model`), and `in_c` an implementation in C. Their results are verified before they are timed.
+`python -m benchmarks.rivals` compares them with the engines.
 """

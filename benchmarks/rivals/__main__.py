@@ -1,13 +1,13 @@
-"""The engines and their rivals side by side, in one run on this machine.
+"""Compare the train steps of the engines and of their rivals in one run on this machine.
 
     python -m benchmarks.rivals                    # on the processor
-    python -m benchmarks.rivals --gpu              # WGSL beside CUDA on the same card
-    python -m benchmarks.rivals --save             # and keep the result in results/rivals.jsonl
+    python -m benchmarks.rivals --gpu              # WGSL and CUDA on the same GPU
+    python -m benchmarks.rivals --save             # append lines to results/rivals.jsonl
 
-All train the paper's checkerboard (batch 2, 20 steps): start grids, soft forward and backward pass, AdamW, and the hard
-loss of the same batch; the engine also runs its 32 evaluation grids. Each contender is verified first: the first soft
-loss is the authors' 231.266, the first hard loss 256, and the second soft loss that of the reference. Then they take
-turns, each in a process of its own.
+All train the paper's checkerboard (batch 2, 20 steps): initial states, soft forward and backward pass, AdamW, and the
+hard loss of the same batch. The engine also runs its 32 evaluation grids. Each contender is verified first: the first
+soft loss must be the authors' 231.266, the first hard loss 256, and the second soft loss that of the reference. Then
+the contenders are timed alternately, each in a separate process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROUND_SECONDS = 1.0
 
 @dataclass
 class Process:
-    """A worker, and what it has measured."""
+    """Worker process of a contender, with the times that it has measured."""
 
     name: str
     place: str
@@ -67,7 +67,7 @@ class Process:
         self.seconds.append(self.repeat(self.per_round))
 
     def end(self) -> float | None:
-        """The worker's peak memory in MB."""
+        """End the worker, and return its peak memory in MB."""
         self._pipe(self._child.stdin).close()
         peak = None if self.failed else self._answer().get("peak_mb")
         self._child.wait()
@@ -84,7 +84,7 @@ class Process:
 
 
 def run(names: list[str], place: str, rounds: int) -> list[dict[str, Any]]:
-    """Return a line per contender that could be measured; if the run is interrupted, from the rounds so far."""
+    """Return a line per contender that runs; Ctrl-C ends the run with the rounds measured so far."""
     expected = Problem.checkerboard().expected_losses()
     processes: list[Process] = []
     with suppress(KeyboardInterrupt):

@@ -1,8 +1,8 @@
-"""A training step of a logic gate network in another library; it runs in that library's own environment.
+"""Training step of a logic gate network in another library, run in the environment of that library.
 
-Run as `PYTHON foreign_network.py LIBRARY cpu|gpu LAYERS WIDTH`, with the protocol of `worker.py`. LIBRARY is
-`torchlogix`, `torchlogix_compiled` or `difflogic`: Petersen's package has the name of ours, so this file imports
-nothing of this project, and its process runs outside the checkout.
+The command is `PYTHON foreign_network.py LIBRARY cpu|gpu LAYERS WIDTH`, with the protocol of `worker.py`. LIBRARY is
+`torchlogix`, `torchlogix_compiled` or `difflogic`. The last is Petersen's package, which has the name of this package:
+so this file imports nothing of this project, and its process runs outside the checkout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BATCH, BITS, CLASSES = 256, 784, 10
 
 
 def network(library: str, device: str, layers: int, width: int) -> Any:
-    """Return the module from bits to class scores, with the library's defaults."""
+    """Return the PyTorch module from bits to class scores, with the library's defaults."""
     import torch
 
     if library == "difflogic":
@@ -28,7 +28,7 @@ def network(library: str, device: str, layers: int, width: int) -> Any:
         def layer(inputs: int) -> Any:
             return LogicLayer(inputs, width, device=device, implementation=implementation)
     else:
-        # Its exports to C use syntax of Python 3.12; training does not need them.
+        # torchlogix's exports to C use syntax of Python 3.12; training does not need these exports.
         stub = types.ModuleType("torchlogix.circuit")
         stub.Circuit = None  # type: ignore[attr-defined]
         sys.modules["torchlogix.circuit"] = stub

@@ -1,4 +1,4 @@
-"""The same train step in C, compiled for the processor that Numba compiles for, with threads by OpenMP."""
+"""Train step in C, compiled for the processor that Numba compiles for, with threads by OpenMP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("training.c")
 
 
 class Training:
-    """A training run; its memory is one structure, which `training.c` describes."""
+    """Training run in C; its memory is one structure, which `training.c` defines."""
 
     def __init__(self, problem: Problem) -> None:
         config, layout = problem.config, flat_layout(problem.circuit)
@@ -39,7 +39,7 @@ class Training:
             "GATES": layout.gates,
             "INSTANCES": layout.instances,
         }
-        # For the processor that Numba was told to compile for: see `instruction_sets`.
+        # `instruction_sets` sets the processor that Numba, and here the C compiler, compiles for.
         march = os.environ.get("NUMBA_CPU_NAME", "native")
         library = _compiled(march, sizes)
         self._train, hyper = library.train, problem.hyper
@@ -60,13 +60,13 @@ class Training:
         self.device = f"C, -march={march}"
 
     def step(self, x: np.ndarray) -> tuple[float, int]:
-        """A train step from given start grids; the soft and the hard loss before it."""
+        """Run a train step from the initial states `x`; return the soft and the hard loss before the step."""
         state = self._memory[self._first_state :][: 4 * int(np.prod(self._padded))].view(np.float32)
         state.reshape(self._padded)[:, :, 1:-1, 1:-1] = np.moveaxis(x, -1, 0)
         return self._run(1, drawn=False)
 
     def repeat(self, count: int) -> float:
-        """Seconds per train step with fresh grids, over `count` of them."""
+        """Run `count` train steps with random initial states; return the mean seconds of a step."""
         begin = time.perf_counter()
         self._run(count, drawn=True)
         return (time.perf_counter() - begin) / count
@@ -90,7 +90,7 @@ def _compiled(march: str, sizes: dict[str, int]) -> ctypes.CDLL:
 
 
 def _aligned(size: int) -> np.ndarray:
-    """Zeros that begin at a cache line."""
+    """Return zeros in memory that begins at a cache line."""
     memory = np.zeros(size + 64, dtype=np.uint8)
     begin = -memory.ctypes.data % 64
     return memory[begin : begin + size]

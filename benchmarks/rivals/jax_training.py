@@ -1,4 +1,4 @@
-"""A train step in JAX around either rollout: loss, gradients, clip, AdamW, and the hard loss of the same batch."""
+"""Train step in JAX for the rollouts of `jax_plain` and `jax_tuned`: loss, gradients, clip, AdamW, and hard loss."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from difflogic.model.circuit import Circuit
 
 
 def last_state(module: ModuleType, circuit: Circuit, batch: Batch, hard: bool) -> np.ndarray:
-    """The state after all steps, `[B, H, W, C]`."""
+    """Return the state after all steps, `[B, H, W, C]`."""
     rollout = jax.jit(module.make_rollout(circuit, batch.steps), static_argnums=3)
     masks = None if batch.masks is None else jnp.asarray(batch.masks)
     return np.asarray(rollout(as_arrays(circuit), jnp.asarray(batch.x), masks, hard))
 
 
 class Training:
-    """A training run; `module` is the one that rolls out."""
+    """Training run in JAX; `module` implements the rollout."""
 
     def __init__(self, module: ModuleType, problem: Problem) -> None:
         config = problem.config
@@ -53,12 +53,12 @@ class Training:
         self.device = f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
 
     def step(self, x: np.ndarray) -> tuple[float, int]:
-        """A train step from given start grids; the soft and the hard loss before it."""
+        """Run a train step from the initial states `x`; return the soft and the hard loss before the step."""
         self._state, soft, hard = self._given(self._state, jnp.asarray(x))
         return float(soft), int(hard)
 
     def repeat(self, count: int) -> float:
-        """Seconds per train step with fresh grids, over `count` of them, waited for."""
+        """Run `count` train steps with random initial states; return the mean seconds of a step."""
         begin = time.perf_counter()
         for _ in range(count):
             self._key, sub = jax.random.split(self._key)

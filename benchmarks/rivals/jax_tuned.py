@@ -1,9 +1,9 @@
-"""The model in JAX as an expert writes it.
+"""Rollout of the model in JAX, optimized.
 
-Cells come last, so that a gather copies whole rows and every operation runs over contiguous cells; the order of
-perception's outputs is folded into the first update layer's wires; the gradient of a layer is written by hand,
-summing over a node's readers (a gather through their list) where autodiff would scatter; each CA step is
-recomputed in the backward pass, since reading its nodes back takes longer; the hard rollout works on bytes.
+Cells are the last axis: a gather copies complete rows, and every operation runs over contiguous cells. The order of the
+perception outputs is part of the wires of the first update layer. A custom gradient of a layer gathers from a node's
+readers, where autodiff would scatter. Each CA step is recomputed in the backward pass, since reading stored nodes takes
+longer. The hard rollout computes with bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ON_PROCESSOR = jax.default_backend() == "cpu"
 
 
 def readers(pairs: np.ndarray, n_in: int) -> np.ndarray:
-    """`[degree, n_in]`: for every input its edges, numbered `side*out + gate`; `2*out` is none."""
+    """Return the edges of every input, `[degree, n_in]`, numbered `side*out + gate`, padded with `2*out`."""
     edges = pairs.reshape(-1)
     found = [np.flatnonzero(edges == node) for node in range(n_in)]
     table = np.full((max(1, *map(len, found)), n_in), len(edges), dtype=np.int32)
@@ -33,13 +33,13 @@ def readers(pairs: np.ndarray, n_in: int) -> np.ndarray:
 
 
 def rows(x: Any, index: Any) -> Any:
-    """`x[index]`, without the clamping that JAX else does for every element."""
+    """Return `x[index]` without JAX's clamping of the index of each element."""
     return x.at[index].get(mode="promise_in_bounds")
 
 
 @jax.custom_vjp
 def soft_layer(coef: Any, x: Any, pairs: Any, fan: Any) -> Any:
-    """`[out, 4]`, `[n_in, N]`, `[2, out]` and its readers -> `[out, N]`."""
+    """Return the outputs `[out, N]` of coefficients `[out, 4]`, inputs `[n_in, N]`, wires `[2, out]` and readers."""
     c0, ca, cb, cab = (coef[:, index, None] for index in range(4))
     a, b = rows(x, pairs[0]), rows(x, pairs[1])
     return c0 + ca * a + (cb + cab * a) * b
@@ -60,7 +60,7 @@ def _backward(saved: Any, d: Any) -> Any:
 
 
 def _dots(one: Any, other: Any) -> Any:
-    # On a processor as products of matrices: XLA does not vectorise sums over rows there. On a card it fuses the sums.
+    # On a CPU the sums are matrix products, since XLA does not vectorise sums over rows there. On a GPU it fuses them.
     return jnp.einsum("on,on->o", one, other) if ON_PROCESSOR else (one * other).sum(1)
 
 
@@ -72,14 +72,14 @@ soft_layer.defvjp(_saved, _backward)
 
 
 def hard_layer(form: Any, x: Any, pairs: Any, fan: Any) -> Any:
-    """The same on bytes of 0 and 1; `form [out, 4]` holds the algebraic normal form of each gate."""
+    """Return the outputs for bytes of 0 and 1; `form [out, 4]` is the algebraic normal form of each gate."""
     c0, ca, cb, cab = (form[:, index, None] for index in range(4))
     a, b = rows(x, pairs[0]), rows(x, pairs[1])
     return c0 ^ (ca & a) ^ (cb & b) ^ (cab & a & b)
 
 
 def _tables(wires: list[np.ndarray], n_in: int) -> list[tuple[Any, Any]]:
-    """Wires `[..., 2, out]` and readers `[..., degree, n_in]` of each layer."""
+    """Return the wires `[..., 2, out]` and the readers `[..., degree, n_in]` of each layer."""
     found = []
     for pairs in wires:
         fans = [readers(each, n_in) for each in pairs.reshape(-1, *pairs.shape[-2:])]
@@ -92,7 +92,7 @@ def _tables(wires: list[np.ndarray], n_in: int) -> list[tuple[Any, Any]]:
 
 
 def _update_wires(circuit: Circuit) -> list[np.ndarray]:
-    """The update network's wires, its input being `[centre] ++ [out[k, s, c] at C + (k*S + s)*C + c]`."""
+    """Return the update network's wires for the inputs `[centre] ++ [out[k, s, c] at C + (k*S + s)*C + c]`."""
     channels, kernels, outputs = circuit.channels, circuit.kernels, circuit.perceive[-1].shape[1]
     order = np.arange(kernels * outputs * channels).reshape(kernels, outputs, channels).transpose(2, 1, 0)
     moved = np.concatenate([np.arange(channels), channels + order.reshape(-1)])
@@ -100,7 +100,7 @@ def _update_wires(circuit: Circuit) -> list[np.ndarray]:
 
 
 def make_rollout(circuit: Circuit, steps: int) -> Any:
-    """A function `(logits, x [B, H, W, C], masks [T, H, W, 1], hard) -> [B, H, W, C]`, the last state."""
+    """Return the function `(logits, x [B, H, W, C], masks [T, H, W, 1], hard) -> [B, H, W, C]` to the last state."""
     channels, kernels = circuit.channels, circuit.kernels
     shared = all((layer == layer[:1]).all() for layer in circuit.perceive_wires)
     perceive = _tables([layer[0] if shared else layer for layer in circuit.perceive_wires], 9)
@@ -109,7 +109,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
     own = None if shared else 0
 
     def network(layer: Any, coef: Any, patch: Any) -> Any:
-        """`[9, C, B, H, W]` -> `[C, B, H, W]`"""
+        """Return the next state `[C, B, H, W]` from patches `[9, C, B, H, W]`."""
         seen = jnp.broadcast_to(patch.reshape(9, -1), (kernels, 9, patch[0].size))
         for each, tables in zip(coef["perceive"], perceive, strict=True):
             seen = jax.vmap(layer, in_axes=(0, 0, own, own))(each, seen, *tables)
@@ -120,7 +120,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
 
     soft = jax.checkpoint(partial(network, soft_layer))
     hard_network = partial(network, hard_layer)
-    # mod 2 the coefficients are those of the algebraic normal form
+    # Modulo 2, the coefficients are those of the algebraic normal form.
     forms = jnp.asarray(TABLE.astype(np.int64) % 2, jnp.uint8)
 
     def rollout(logits: Logits, x: Any, masks: Any, hard: bool = False) -> Any:
@@ -142,7 +142,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
 
 
 def patches(state: Any, periodic: bool) -> Any:
-    """`[C, B, H, W]` -> `[9, C, B, H, W]`"""
+    """Return the patches `[9, C, B, H, W]` of a state `[C, B, H, W]`."""
     height, width = state.shape[2:]
     padded = jnp.pad(state, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="wrap" if periodic else "constant")
     return jnp.stack([padded[:, :, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)])

@@ -1,10 +1,10 @@
-"""Other people's programs for Life, on a random soup and on a glider gun in an empty plane.
+"""Time other programs for Life on random cells and on a glider gun, in an empty plane.
 
-Golly's `bgolly` computes cell by cell what lives (QuickLife), or by hashing what it has seen before (HashLife), as
-`python-lifelib` does; that is installed in an environment of its own, whose Python is named. None of them does the work
-of a whole grid: where little lives, or much comes again, they are faster than anything that does. A pattern is stepped
-far and near, and the difference is timed: what reading it takes is left out. Each must first step a soup as the
-reference does.
+Golly's `bgolly` computes only blocks with living cells (QuickLife), or caches the future of blocks by their hash
+(HashLife), as `python-lifelib` also does, which runs in a separate environment. None of these programs computes all
+cells: if few cells live, or blocks repeat, they are faster than any program that does. A pattern is run for few and for
+many steps, and the difference is timed, which excludes the time of reading the pattern. Each program must first equal
+the reference on random cells.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from difflogic.engine.simulation import SimulationSpec
 from difflogic.reference.simulation import ReferenceSimulation
 
 Program = Callable[[Path, int, Path | None], object]
-"""Function that steps a pattern by a number of generations, and writes it."""
+"""Function that runs a pattern file for a number of generations, and may write the result to another file."""
 
 GUN = (
     "x = 36, y = 9, rule = B3/S23\n24bo$22bobo$12b2o6b2o12b2o$11bo3bo4b2o12b2o$2o8bo5bo3b2o$2o8bo3bob2o4bobo$10bo5bo7bo"
@@ -37,9 +37,9 @@ STEPS = {
     "soup": {"QuickLife": 128, "HashLife": 8, "lifelib": 128},
     "gun": {"QuickLife": 1 << 14, "HashLife": 1 << 20},
 }
-"""Generations that take about a second. With lifelib those of the gun take less than reading it does, however many."""
+"""Generations that take about a second. In lifelib, any number for the gun takes less time than reading it."""
 VERIFIED = 128, 16
-"""Side and generations of the soup that is compared."""
+"""Side of the random cells, and number of generations, of the comparison with the reference."""
 MEMORY_MB = 2000
 
 _LIFELIB = """
@@ -51,7 +51,7 @@ if len(sys.argv) > 4: pattern.write_rle(sys.argv[4])
 
 
 def programs(lifelib: str | None) -> dict[str, Program]:
-    """Return the programs by name; `lifelib` is the Python that has it. Raises OSError if one is not installed."""
+    """Return the programs by name; `lifelib` is a Python with the package, or None to leave that program out."""
     found: dict[str, Program] = {name: _golly(name) for name in ("QuickLife", "HashLife")}
     if lifelib:
         found["lifelib"] = lambda pattern, steps, out: _run(
@@ -73,7 +73,7 @@ def _run(command: Sequence[object]) -> None:
 
 
 def patterns(spec: SimulationSpec, folder: Path) -> dict[str, Path]:
-    """Write the pattern files of the cases: the simulator's initial soup, and the gun."""
+    """Write the pattern files of the cases, the simulator's random initial state and the gun, and return the paths."""
     soup, gun = folder / "soup.rle", folder / "gun.rle"
     soup.write_text(_soup(spec))
     gun.write_text(GUN)
@@ -85,13 +85,13 @@ def _soup(spec: SimulationSpec) -> str:
 
 
 def verify(name: str, program: Program, spec: SimulationSpec, folder: Path) -> None:
-    """Ends the run where the program's soup is not the reference's."""
+    """Compare a program with the reference on random cells. Raises SystemExit for a difference."""
     side, steps = VERIFIED
     small = replace(spec, netlist=replace(spec.netlist, periodic=False), height=side, width=side)
     before, after = folder / "before.rle", folder / f"{name}.rle"
     before.write_text(_soup(small))
     program(before, steps, after)
-    # In an empty plane: nothing comes farther than a cell in a step.
+    # The grid is large enough to equal an empty plane, since cells live at most one cell further in each step.
     wide = ReferenceSimulation(replace(small, height=side + 2 * steps + 2, width=side + 2 * steps + 2))
     wide.put(planes_of(wide.spec, str(before), 0))
     wide.run(steps)
@@ -101,13 +101,13 @@ def verify(name: str, program: Program, spec: SimulationSpec, folder: Path) -> N
 
 
 def _trimmed(cells: Bits) -> Bits:
-    """Without empty rows and columns around what lives."""
+    """Return the cells without empty rows and columns at the border."""
     rows, columns = (np.flatnonzero(cells.any(axis=axes)) for axes in ((1, 2), (0, 2)))
     return cells[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
 
 
 def seconds_per_step(program: Program, pattern: Path, steps: int) -> tuple[float, float]:
-    """Return wall-clock and processor seconds per generation, without the time of the first one."""
+    """Return wall-clock and processor seconds per generation, without the time to read the pattern."""
     clocks = [_clocks()]
     for each in (1, 1 + steps):
         program(pattern, each, None)
@@ -117,6 +117,6 @@ def seconds_per_step(program: Program, pattern: Path, steps: int) -> tuple[float
 
 
 def _clocks() -> tuple[float, float]:
-    """The time, and what child processes have taken of a processor."""
+    """Return the wall-clock time, and the processor time of all child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter(), used.ru_utime + used.ru_stime

@@ -1,13 +1,13 @@
-"""A training step of logic gate networks, compared with torchlogix and with Petersen's `difflogic`, in one run.
+"""Compare training steps of logic gate networks with torchlogix and with Petersen's `difflogic` in one run.
 
     python -m benchmarks.rivals.networks --python VENV/bin/python           # on the processor
-    python -m benchmarks.rivals.networks --python VENV/bin/python --gpu     # on the card, in all of them
-    python -m benchmarks.rivals.networks --python VENV/bin/python --save    # and keep the rows
+    python -m benchmarks.rivals.networks --python VENV/bin/python --gpu     # on the GPU
+    python -m benchmarks.rivals.networks --python VENV/bin/python --save    # append lines to results/networks.jsonl
 
-The cases are `feed-forward/*` of `difflogic bench`: 784 bits, a batch of 256, ten classes, Adam. VENV is an environment
-of its own, since Petersen's package has the name of ours: `python -m venv VENV`, then `VENV/bin/pip install torchlogix`
-and `VENV/bin/pip install difflogic`, which needs a CUDA toolkit. A library that is missing there is named and left out.
-Contenders take turns, each in a process of its own; the rate of each is the median of its rounds.
+The cases are `feed-forward/*` of `difflogic bench`: 784 bits, a batch of 256, ten classes, Adam. VENV is a separate
+environment, since Petersen's package has the name of this package. `python -m venv VENV` creates it, and
+`VENV/bin/pip install torchlogix difflogic` requires a CUDA toolkit. A missing library is reported and left out.
+Contenders are timed alternately, each in a separate process; the result is the median over the rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OURS = "ours"
 
 
 def work(case: ArrayCase, place: str) -> None:
-    """Run our contender by the protocol of `worker.py`."""
+    """Run the contender of this package by the protocol of `worker.py`."""
     begin = time.perf_counter()
     engine = open_engine(place, require_hardware=place == "gpu")
     contender = open_array_contender(case, Bench(place, engine, 1.0))
@@ -50,7 +50,7 @@ def run(case: ArrayCase, place: str, python: str | None, rounds: int) -> list[Li
     script = Path(__file__).with_name("foreign_network.py")
     for library in LIBRARIES if python else ():
         sizes = map(str, (case.layers, case.size))
-        # Isolated mode (-I): our package is not on the path, which Petersen's would be hidden by.
+        # In isolated mode (-I), this package is not on the path, where it would hide Petersen's.
         commands[library] = [str(python), "-I", str(script), library, place, *sizes]
     processes = []
     for name, command in commands.items():

@@ -1,4 +1,4 @@
-"""The job that all contenders do, as plain arrays."""
+"""Training job of all contenders, as plain arrays."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
 
 FIRST_SOFT_LOSS, FIRST_HARD_LOSS = 231.266, 256
-"""Seed 23 of the checkerboard, from the authors' code."""
+"""First losses of the authors' code for the checkerboard with seed 23."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Training a circuit by a configuration."""
+    """Training of a circuit with a configuration."""
 
     config: Config
 
@@ -46,11 +46,11 @@ class Problem:
         return Hyper.of(self.config)
 
     def target(self) -> np.ndarray:
-        """`[B, H, W, loss_channels]`"""
+        """Return the target of the batch, `[B, H, W, loss_channels]`."""
         return np.tile(self.job.target, (self.config.train.batch, 1, 1, 1))
 
     def starts(self, epochs: int) -> list[np.ndarray]:
-        """The start grids `[B, H, W, C]` of the first epochs, float32."""
+        """Return the initial states of each of the first epochs, float32 `[B, H, W, C]`."""
         task, key = self.config.task, prng.key_from_seed(self.config.seed)
         shape = (self.config.train.batch, task.height, task.width, self.config.model.channels)
         grids = []
@@ -60,7 +60,7 @@ class Problem:
         return grids
 
     def expected_losses(self) -> list[float]:
-        """The soft losses of the first two epochs; the first is the authors'."""
+        """Return the soft losses of the first two epochs: of the authors' code, and of the reference."""
         model = ReferenceModel(self.job, self.state)
         model.train(2)
         return [FIRST_SOFT_LOSS, model.fetch_metrics()[0][1].soft_loss]

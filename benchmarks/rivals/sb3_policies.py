@@ -1,8 +1,8 @@
-"""An agent of Stable-Baselines3 by environment, steps and seed on standard input; a line of JSON on standard output.
+"""Train an agent of Stable-Baselines3: read a configuration from standard input, and print the result as JSON.
 
-It learns by the settings that the RL Baselines3 Zoo publishes for it (hyperparams/ppo.yml and sac.yml, for LunarLander
-those of version 2), and elsewhere by Stable-Baselines3's own defaults. It runs in a Python of its own, which has
-stable-baselines3 and gymnasium, and nothing of difflogic.
+The settings are those of RL Baselines3 Zoo (hyperparams/ppo.yml and sac.yml, for LunarLander those of version 2), or
+the defaults of Stable-Baselines3 if there are none. The script runs in a separate Python with stable-baselines3 and
+gymnasium, without difflogic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 EPISODES = 100
 NORMALIZED = {("ppo", "Acrobot-v1")}
-"""Agents whose observations and rewards are normalised by RL Baselines3 Zoo."""
+"""Algorithms and environments for which RL Baselines3 Zoo normalises observations and rewards."""
 SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
     ("ppo", "CartPole-v1"): {
         "n_envs": 8, "n_steps": 32, "batch_size": 256, "gae_lambda": 0.8, "gamma": 0.98, "n_epochs": 20,

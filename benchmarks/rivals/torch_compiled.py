@@ -1,4 +1,4 @@
-"""A train step in PyTorch: autograd, each CA step compiled where `torch.compile` works."""
+"""Train step in PyTorch by autograd, with each CA step compiled if `torch.compile` works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from difflogic.engine.shape import Hyper
 
 
 class Training:
-    """A training run."""
+    """Training run in PyTorch."""
 
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
         device = "cuda" if on_gpu else "cpu"
@@ -29,12 +29,12 @@ class Training:
         self.device = f"{name}, torch {torch.__version__.partition('+')[0]}, {how}"
 
     def step(self, x: np.ndarray) -> tuple[float, int]:
-        """A train step from given start grids; the soft and the hard loss before it."""
+        """Run a train step from the initial states `x`; return the soft and the hard loss before the step."""
         soft, hard = self._train(torch.tensor(x, device=self._target.device))
         return float(soft), int(hard)
 
     def repeat(self, count: int) -> float:
-        """Seconds per train step with fresh grids, over `count` of them, waited for."""
+        """Run `count` train steps with random initial states; return the mean seconds of a step."""
         shape = (*self._target.shape[:3], self._config.model.channels)
         begin = time.perf_counter()
         for _ in range(count):
@@ -55,7 +55,7 @@ class Training:
 
 
 def _working_rollout(problem: Problem, logits: Tensors, device: str) -> tuple[Rollout, str]:
-    """Compiled where the compiler works (on a CPU it needs a C++ compiler), else not."""
+    """Return the rollout, compiled if the compiler works (on a CPU it needs a C++ compiler), and a description."""
     steps = problem.config.task.steps
     rollout = Rollout(problem.circuit, steps, device, compile_step=True)
     x = torch.tensor(problem.starts(1)[0], device=device)

@@ -1,8 +1,8 @@
-"""One contender in a process of its own, so that memory is its own and idle threads do not disturb the others.
+"""Run one contender in a separate process, so that its memory can be measured and idle threads disturb no other.
 
-Run as `python -m benchmarks.rivals.worker NAME cpu|gpu LOSS LOSS`, with the first two soft losses. It reports on a line
-of JSON that it is ready (or why not), then for every line `N` the seconds that each of N repetitions took, and at the
-end its memory.
+The command is `python -m benchmarks.rivals.worker NAME cpu|gpu LOSS LOSS`, with the expected first two soft losses. The
+process prints a line of JSON that it is ready, or why not. For each input line `N` it runs N repetitions and prints the
+mean seconds of one. At the end it prints its peak memory.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ CONTENDERS = {
     "torch_compiled": "train step and hard loss of the batch",
     "in_c": "train step and hard loss of the batch",
 }
-"""And what each does in one repetition."""
+"""Description of one repetition of each contender."""
 
 
 class Contender(Protocol):
     device: str
 
     def repeat(self, count: int) -> float:
-        """Seconds per repetition, over `count` of them, waited for."""
+        """Run `count` repetitions; return the mean seconds of a repetition."""
 
 
 class Ours:
-    """The engine of this package, which does more than the others: it runs the evaluation grids, too."""
+    """Contender of this package, an engine; unlike other contenders it also runs the evaluation grids."""
 
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
         from difflogic.devices.open import open_engine
@@ -45,7 +45,7 @@ class Ours:
         self.device = f"{self.model.info.adapter}, {self.model.info.driver}"
 
     def first_losses(self) -> tuple[list[float], list[int]]:
-        """Soft and hard. The hard loss is that of the circuit after the first step, in which no gate changes yet."""
+        """Return the soft and hard losses of two epochs; the first step changes no gate of the hard circuit."""
         soft, hard = [], []
         for _ in range(2):
             self.model.train(1)
@@ -63,7 +63,7 @@ class Ours:
 
 
 def open_verified(name: str, on_gpu: bool, expected: list[float]) -> tuple[Contender, str | None]:
-    """A contender, and what is wrong with it."""
+    """Return a contender after its first two train steps, and the error of its losses, or None."""
     problem = Problem.checkerboard()
     if name == "difflogic":
         ours = Ours(problem, on_gpu)
