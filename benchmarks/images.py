@@ -1,0 +1,102 @@
+"""Train classifiers of gates on Fashion-MNIST, and test them on its own test set.
+
+python -m benchmarks.images --save                  # all networks, three seeds each
+python -m benchmarks.images 8000 --circuit --save   # one of them, its circuit simplified and compiled too
+python -m benchmarks.images --report --write        # the tables of docs/how-to/classify.md and the README
+
+The images are those of Debian's package dataset-fashion-mnist. Settings were chosen with the first 55,000 training
+images only, on 5,000 others of them. The seeds are used for no other purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import difflogic
+from benchmarks.store import CHECKOUT, Line, append, inserted, load
+from benchmarks.tables import in_c
+from difflogic.bench.machine import stamp
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.policies.classifier import function_of
+
+FILE, FOLDER = "images", Path("/usr/share/datasets/fashion-mnist")
+FIRST, SEEDS = 75_001, 3
+NETWORKS: dict[str, dict[str, Any]] = {
+    "8000": {"steps": 1_200_000, "logic": {"widths": [2000] * 4, "candidates": 8, "learning_rate": 0.06}},
+    "64000": {"steps": 600_000, "logic": {"widths": [16_000] * 4, "candidates": 8, "learning_rate": 0.06}},
+}
+"""Fields of each network's configuration, by its number of gates."""
+PLACES = (CHECKOUT / "docs/how-to/classify.md", CHECKOUT / "README.md")
+BEGIN = "<!-- generated: python -m benchmarks.images --report --write -->"
+
+
+def measured(network: str, seed: int, circuit: bool) -> Line:
+    """Train one network; if `circuit`, simplify and compile it too."""
+    train, test = (
+        difflogic.load_table(FOLDER / f"{name}-images-idx3-ubyte.gz") for name in ("train", "t10k")
+    )
+    fields = NETWORKS[network]
+    begin = time.perf_counter()
+    run = difflogic.fit(table=train, test=test, engine="cpu", set={"seed": seed, **fields})
+    seconds = time.perf_counter() - begin
+    function = function_of(run.best.agent.actor, run.config.table)
+    line = {"network": network, "seed": seed, "accuracy": run.score, "seconds": round(seconds), "fields": fields}
+    if circuit:
+        begin = time.perf_counter()
+        small = difflogic.simplify(function)
+        assert small.ok
+        line |= {"simplify_seconds": round(time.perf_counter() - begin)}
+        line |= {"gates": [gate_count(function), gate_count(small.netlist)], **in_c(small.netlist)}
+    return line | stamp()
+
+
+def report() -> str:
+    """Return a table in Markdown with a row for each network."""
+    lines = sorted(load(FILE), key=lambda line: int(line["network"]))
+    heads = ["gates", "accuracy, mean of seeds", "of each seed", "training", "with class decision", "simplified"]
+    rows = [f"| {' | '.join([*heads, 'bytes compiled', 'images/s, one core'])} |", f"|{'---:|' * 8}"]
+    for network, group in itertools.groupby(lines, key=lambda line: str(line["network"])):
+        newest = {line["seed"]: line for line in group}.values()
+        scores = [line["accuracy"] for line in newest]
+        cells = [f"{int(network):,}", f"{100 * statistics.mean(scores):.1f} %"]
+        cells += [", ".join(f"{100 * score:.1f}" for score in scores)]
+        cells += [f"{statistics.median(line['seconds'] for line in newest):,.0f} s"]
+        for line in [line for line in newest if "gates" in line][:1]:
+            cells += [f"{line['gates'][0]:,}", f"{line['gates'][1]:,}", f"{line['c_bytes']:,}"]
+            cells += [f"{1e9 / line['ns_a_row']:,.0f}"]
+        rows.append(f"| {' | '.join(cells + [''] * (8 - len(cells)))} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", default=[*NETWORKS], help=f"of {', '.join(NETWORKS)}")
+    parser.add_argument("--first", type=int, default=FIRST, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--circuit", action="store_true", help="simplify and compile the circuit of the first seed")
+    parser.add_argument("--save", action="store_true", help="store the lines")
+    parser.add_argument("--report", action="store_true", help="print the table")
+    parser.add_argument("--write", action="store_true", help="with --report: put it into the pages")
+    options = parser.parse_args()
+    if options.report:
+        text = report()
+        for path in PLACES if options.write else ():
+            path.write_text(inserted(path.read_text(encoding="utf-8"), BEGIN, f"\n{text}"), encoding="utf-8")
+        print(text)
+        return
+    for network in options.networks:
+        for seed in range(options.first, options.first + options.seeds):
+            line = measured(network, seed, options.circuit and seed == options.first)
+            if options.save:
+                append(FILE, [line])
+            shown = ("network", "seed", "accuracy", "gates", "c_bytes", "ns_a_row", "seconds")
+            print({key: line[key] for key in shown if key in line}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
