@@ -37,9 +37,7 @@ BEGIN = "<!-- generated: python -m benchmarks.images --report --write -->"
 
 def measured(network: str, seed: int, circuit: bool) -> Line:
     """Train one network; if `circuit`, simplify and compile it too."""
-    train, test = (
-        difflogic.load_table(FOLDER / f"{name}-images-idx3-ubyte.gz") for name in ("train", "t10k")
-    )
+    train, test = (difflogic.load_table(FOLDER / f"{name}-images-idx3-ubyte.gz") for name in ("train", "t10k"))
     fields = NETWORKS[network]
     begin = time.perf_counter()
     run = difflogic.fit(table=train, test=test, engine="cpu", set={"seed": seed, **fields})

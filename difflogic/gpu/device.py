@@ -64,7 +64,7 @@ class DeviceVerbs(Protocol):
 def computing(device: DeviceVerbs) -> GpuDevice:
     """Return the device if it is a GpuDevice. Raises DeviceError for a recording."""
     if not isinstance(device, GpuDevice):
-        raise DeviceError("A recording has no device that computes: it holds what another one is to run.")
+        raise DeviceError("A recording cannot compute: it only holds commands for another device.")
     return device
 
 

@@ -175,10 +175,10 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
                 f"{allowed / 1e6:.1f} MB: use a smaller grid, batch or circuit."
             )
     if plan.models > limits["max-compute-workgroups-per-dimension"]:
-        raise LimitError(f"{plan.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
+        raise LimitError(f"{plan.models} models were requested, expected at most 65535 at once: train fewer.")
     _check_kernels(plan, limits)
     if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
-        raise LimitError("A layer reads one that is not the layer before it, or among candidates: no chunk is split.")
+        raise LimitError("Chunks cannot be split: a layer has candidates, or reads a layer other than the one before.")
 
 
 def _most_bytes(limits: Mapping[str, int]) -> int:

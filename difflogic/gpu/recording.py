@@ -133,7 +133,7 @@ class RecordedRun(NamedTuple):
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
     """Record a training planned for an adapter, software or not, with default limits. Raises LimitError, UsageError."""
     if jobs[0].circuit.candidates > 1:
-        raise UsageError("A page trains fixed wiring: set model.candidates to 1.")
+        raise UsageError("In-browser training has no learned wiring: set model.candidates to 1.")
     device = RecordingDevice(software)
     model = GpuModel(device, jobs, plan_for(device, jobs))
     model.fill(states)

@@ -311,7 +311,7 @@ class Workspace:
     def under(self, launch: LaunchConfig) -> Workspace:
         """Return a workspace with these buffers under another schedule. Raises DeviceError if the layout differs."""
         if launch.layout != self.plan.launch.layout:
-            raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
+            raise DeviceError("The schedule needs another memory layout: make a new workspace for it.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}

@@ -48,7 +48,7 @@ class RolloutSpec:
     def squares(self) -> Array:
         """Corners of the damage squares. Raises DataError if there are none."""
         if self.corners is None:
-            raise DataError("This task damages its grids, and nothing says where: give corners.")
+            raise DataError("The task damages its grids, but no corners of the squares were given: give corners.")
         return self.corners
 
 

@@ -119,7 +119,7 @@ REFUSED = {
     ("max-storage-buffer-binding-size", 100_000): TOO_LARGE,
     ("max-buffer-size", 100_000): TOO_LARGE,
     ("max-compute-workgroups-per-dimension", 0): (
-        "1 models were asked for, but one dispatch holds 65535: train fewer at once."
+        "1 models were requested, expected at most 65535 at once: train fewer."
     ),
 }
 
