@@ -1,11 +1,11 @@
-"""Sweeps: many runs (trials) that differ in some fields, with a table, a page and the best one.
+"""Sweeps: many runs (trials) that differ in some fields, with a table, a page and a copy of the best run.
 
     described = Spec.of(preset="checkerboard-small", over={"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
 
-A sweep decides which trials there are and how they are ranked. They are trained as jobs of the service's queue: see
-`difflogic.serve.sweep`, which begins a sweep, and `difflogic.serve.worker.sweeps`.
+A sweep chooses and ranks its trials. Jobs in the queue of the service train the trials: see `difflogic.serve.sweep`,
+which begins a sweep, and `difflogic.serve.worker.sweeps`.
 
-A `Sweep` may be unfinished: then `trial_rows` and `html` return the table and the page of the trials so far.
+For an unfinished `Sweep`, `trial_rows` and `html` return the table and the page of the trials so far.
 """
 
 from difflogic.sweeps.course import Sweep, SweepObserver, Trial

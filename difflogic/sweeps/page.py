@@ -1,6 +1,6 @@
-"""Draw the page of a sweep as one file: every trial as a line through its values, and as a row of a table.
+"""Page of a sweep in one HTML file, which shows every trial as a line through its values and as a row of a table.
 
-Without scripts the table is complete, in the order of the metric.
+Without scripts the table is complete, and sorted by the metric.
 """
 
 import math
@@ -13,7 +13,7 @@ from difflogic.version import __version__
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
-"""Number of colours, from the best lines to the worst."""
+"""Number of colours of the lines, from best to worst."""
 MOST_TICKS = 12
 NONE = "none"
 Values = dict[str, Any]
@@ -21,18 +21,18 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Vertical axis of the diagram."""
+    """Vertical axis of the diagram, for a field or the metric."""
 
     name: str
     x: float
     ticks: Sequence[tuple[float, str]]
-    """Height and label of each tick."""
+    """Position in y and label of each tick."""
     places: dict[str, float]
-    """Height of each value that occurs."""
+    """Position in y of each value that occurs, by its text."""
 
 
 def html(sweep: Sweep, is_alone: bool = False) -> str:
-    """Return the page as HTML; if `is_alone` is set, it has no links to trials."""
+    """Return the page as HTML; if `is_alone`, the page has no links to trials."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -78,7 +78,7 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Place numbers by size, and other values at equal distances."""
+    """Return an axis with positions for `values`: numbers by size, other values at equal distances."""
     present = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
     if present and all(type(value) in (int, float) for value in present):

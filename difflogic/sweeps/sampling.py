@@ -1,7 +1,7 @@
-"""Samplers of a trial's values: every point of a grid in turn, or by Optuna.
+"""Samplers of the values of trials: every point of a grid, or values that Optuna chooses.
 
-Optuna receives results in the order of trials, and each trial has its own key, so that a sweep does not depend on the
-number of workers, or on being resumed.
+Optuna receives results in the order of trials, and each trial has its own random key, so that a sweep does not depend
+on the number of workers or on interruptions.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 DATABASE = "study.db"
 Values = dict[str, Any]
-"""Values of a trial by the paths of the axes."""
+"""Values of a trial, by the paths of the axes."""
 
 
 class GridSampler:
-    """Sampler of every combination; the last axis changes first."""
+    """Sampler of every combination of values; the last axis changes fastest."""
 
     def __init__(self, spec: Spec) -> None:
         self._paths = [axis.path for axis in spec.axes]
         self._points = itertools.product(*(axis.values for axis in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """Return the values of the next trial, which are `known` if it was sampled before."""
+        """Return the values of the next trial; `known` are its values if it was sampled before a resume."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether to prune a trial with `value` after `rung`, counted from 0."""
+        """Return whether to prune a trial that has `value` after rung number `rung`, counted from 0."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """Receive the value of a trial, and its status: complete, pruned or failed."""
+        """Receive the value of an ended trial and its status: complete, pruned or failed."""
 
 
 class OptunaSampler(GridSampler):
-    """Sampler that uses Optuna: TPESampler for `optuna`, else RandomSampler; SuccessiveHalvingPruner for `halving`."""
+    """Sampler of Optuna: TPESampler for `optuna`, else RandomSampler; with SuccessiveHalvingPruner for `halving`."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        """Create a new study in the folder's `study.db`."""
+        """Create a new study in `study.db` in the folder."""
         import optuna
 
         def connected() -> sqlite3.Connection:
             connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
-            # Do not flush each of a trial's ten changes, since the study can be created again.
+            # The ten changes per trial are not flushed to disk, since the study can be created again.
             connection.execute("PRAGMA synchronous=OFF")
             return connection
 
@@ -109,7 +109,7 @@ class OptunaSampler(GridSampler):
 
 
 def _word(value: Any) -> Any:
-    """Return a list as text, since Optuna stores only numbers, text and booleans."""
+    """Convert lists to text, since Optuna stores only numbers, text and booleans."""
     return json.dumps(value) if isinstance(value, list | tuple) else value
 
 

@@ -1,4 +1,4 @@
-"""Specification of a sweep: a configuration, the axes along which trials differ, and their choice and ranking.
+"""Specification of a sweep: a configuration, the axes in which trials differ, and how trials are chosen and ranked.
 
 preset = "checkerboard-small"     # of `difflogic train` or `train-policy`; or config = "mine.toml"
 recipe = "robust"
@@ -34,16 +34,16 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""Halving checks a trial after a ninth and after a third of its training, and continues about a third."""
+"""Number of rungs and reduction factor of halving: checks after a ninth and a third of a training continue a third."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
-"""Entries of a specification for all trials; ENTRIES are those of the sweep."""
+"""Entries of a specification that apply to all trials; ENTRIES are the entries for the sweep itself."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
 class Spec(SweepRequest, Document):
-    """Specification of a sweep; make one with `of`, which sets defaults."""
+    """Specification of a sweep. Use `of` to create one, which sets defaults."""
 
     if TYPE_CHECKING:  # `of` sets them
         metric: str = ""
@@ -53,7 +53,7 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def of(cls, **entries: Any) -> Self:
-        """Make a specification from the entries of a file.
+        """Make a specification from entries like those of a file, with defaults.
 
         Args:
             entries: Entries such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.
@@ -77,7 +77,7 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a specification from all its entries. Raises UsageError, ConfigError."""
+        """Make a specification from the result of `to_dict`, without defaults. Raises UsageError, ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         entries = {name: value for name, value in data.items() if name != "format"}
@@ -89,20 +89,20 @@ class Spec(SweepRequest, Document):
         return spec
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries for a file, with everything that trials depend on."""
+        """Return the entries for a file, including everything on which trials depend."""
         entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
         return {"format": FORMAT} | entries | self.asked.to_dict()
 
     @classmethod
     def load(cls, path: Path, **changed: Any) -> Self:
-        """Read a specification, with some of its entries replaced. Raises UsageError, ConfigError."""
+        """Read a specification from a file and replace entries by `changed`. Raises UsageError, ConfigError."""
         data = document.read(path)
         if isinstance(data.get("config"), str):  # relative to the specification
             data["config"] = path.parent / data["config"]
         return cls.of(**data | {name: value for name, value in changed.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Raise UsageError for contradictions, ConfigError for wrong fields."""
+        """Raise UsageError for contradictions between entries, ConfigError for invalid fields."""
         super().__post_init__()
         own, kind = (OF_AGENTS, "agents") if self.is_policy else (OF_AUTOMATA, "automata")
         if self.metric not in own:
@@ -136,7 +136,7 @@ class Spec(SweepRequest, Document):
             raise UsageError("Agents are swept without `until_solved`: drop it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
-        # Report errors of all trials here, not in each of them.
+        # Errors that concern all trials are raised here, not in each trial.
         try:
             self.configured({})
         except ConfigError:  # `set` may fit only with values of the axes: try the first ones
@@ -144,7 +144,7 @@ class Spec(SweepRequest, Document):
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """Configuration that trials begin with."""
+        """Configuration of all trials before `set` and the values of the axes."""
         return base_of(None, dict(self.config))
 
     @cached_property
@@ -158,31 +158,31 @@ class Spec(SweepRequest, Document):
 
     @property
     def searched(self) -> list[Axis]:
-        """Axes other than the seed."""
+        """Axes that samplers search: all except the seed."""
         return [axis for axis in self.axes if axis.path != SEED]
 
     @property
     def sign(self) -> int:
-        """Factor of the metric, 1 or -1, after which less is better."""
+        """Sign of the metric: 1 if lower values are better, or -1 if higher values are."""
         return -1 if self.metric == "return" else 1
 
     @property
     def most(self) -> int:
-        """Total number of trials."""
+        """Total number of trials of the sweep."""
         points = math.prod(len(axis.values) for axis in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Return the epochs, or steps of agents, after which a trial is checked; None, the last, is its end."""
+        """Return the epochs, or steps of agents, after which trials are checked; the last entry, None, is the end."""
         if self.method != "halving":
             return [None]
-        # With 1000 epochs: [112, 334, None].
+        # Example: with 1000 epochs, the result is [112, 334, None].
         config = self.configured({})
         total = config.train.epochs if isinstance(config, Config) else config.steps
         return [*(math.ceil(total / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """Return the configuration of a trial with `values` by the paths of the axes. Raises ConfigError."""
+        """Return the configuration of a trial; `values` are by the paths of the axes. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -193,15 +193,15 @@ class Spec(SweepRequest, Document):
 
     @property
     def request(self) -> TrainRequest:
-        """Request of each trial, with its stop rule."""
-        # A solution ends a trial that measures the time to it; other metrics improve further.
+        """Request of each trial, which includes the condition for its end."""
+        # With the metric tts a solution ends the trial; other metrics may improve further.
         request = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
-        # Halving compares unfinished runs, which no recipe may restart.
+        # Halving compares unfinished runs, so recipes must not restart them.
         return replace(request, restarts=0) if self.method == "halving" else request
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
-    """Return the configuration of a preset, file or table, of automata or agents. Raises UsageError, ConfigError."""
+    """Return a configuration of automata or agents from a preset, file or table. Raises UsageError, ConfigError."""
     if (preset is None) == (config is None):
         raise UsageError("Say what to sweep: `preset`, `config`, or a sweep's own file.")
     if isinstance(config, Config | PolicyConfig):
@@ -225,7 +225,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fit the first and last width of the update network to changed kernels or channels, unless its widths are set."""
+    """Fit the first and last width of the update network to new kernels or channels, unless `fields` sets widths."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -1,4 +1,4 @@
-"""Write the results of a sweep into its folder: tables, a page, and the best run.
+"""Writer of the results of a sweep into its folder: tables, a page, and the best run.
 
 trials.csv  trials.json   a row for each trial
 settings.csv              a row for each setting over all its seeds, with the success rate
@@ -29,7 +29,7 @@ OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
 def trial_rows(sweep: Sweep) -> list[Row]:
-    """Return a row for each ended trial; only its `seconds` depend on the machine."""
+    """Return a row for each ended trial; only the value `seconds` depends on the machine."""
     return [
         {"trial": trial.number, "status": trial.status, **plain(dict(trial.values)), sweep.spec.metric: trial.value}
         | {name: getattr(trial.outcome, name) for name in OF_OUTCOME}
@@ -38,7 +38,7 @@ def trial_rows(sweep: Sweep) -> list[Row]:
 
 
 def settings(sweep: Sweep) -> list[Row]:
-    """Return a row for each setting of the axes without the seed: its success rate, and the metric of its trials."""
+    """Return a row for each combination of values except seeds: its success rate, and the metric of its trials."""
     groups: dict[str, list[Trial]] = {}
     for trial in sorted(sweep.trials, key=lambda trial: trial.number):
         groups.setdefault(repr(_setting(trial)), []).append(trial)
@@ -56,7 +56,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
     values = [trial.value for trial in ended if trial.value is not None]
     mean = sum(values) / len(values) if values else None
     if metric == "tts":
-        # The total effort per solution, over all trials.
+        # The metric tts is the total effort of all trials per solution.
         mean = sum(trial.outcome.effort or 0.0 for trial in ended) / solved if solved else None
     return dict(plain(_setting(group[0]))) | {
         "trials": len(group),
@@ -72,7 +72,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
 
 
 def write(sweep: Sweep) -> None:
-    """Write the results so far. Raises OSError."""
+    """Write all tables, the page and the best run so far. Raises OSError."""
     rows, grouped = trial_rows(sweep), settings(sweep)
     files.write_atomically(sweep.path / "trials.csv", _csv(rows))
     files.write_atomically(sweep.path / "settings.csv", _csv(grouped))
@@ -91,7 +91,7 @@ def _csv(rows: Sequence[Row]) -> bytes:
 
 
 def _copy_best(path: Path, folder: str) -> None:
-    """Copy the best run atomically, by way of a temporary folder."""
+    """Replace the copy of the best run atomically, by a temporary folder."""
     copy = path / f"{BEST}{files.TEMPORARY}"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(path / folder, copy, ignore=shutil.ignore_patterns(".lock"))

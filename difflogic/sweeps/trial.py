@@ -1,4 +1,4 @@
-"""Train trials, each a run in a separate folder, and measure their results."""
+"""Training of trials, each in a separate run folder, and measurement of their results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """Part of a trial that ends with a check, which may prune the trial."""
+    """Part of a trial, at the end of which a check may prune the trial."""
 
     spec: Spec
     trial: int
     values: Mapping[str, Any]
-    """Values by the paths of the axes."""
+    """Values of the trial, by the paths of the axes."""
     number: int
-    """Number of the rung in its trial, counted from 0."""
+    """Number of the rung within its trial, counted from 0."""
     until: int | None
-    """Epochs, or steps of agents, after which the next evaluation ends the rung; None: the end of the trial."""
+    """Epochs, or steps of agents, after which the next evaluation ends the rung; None for the end of the trial."""
 
 
 def folder_of(number: int) -> str:
@@ -45,47 +45,47 @@ def folder_of(number: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a trial so far; None for unknown values."""
+    """Result of a trial so far; unknown values are None."""
 
     status: Status
-    """Status of the trial; `paused` is before its end."""
+    """Status of the trial; `paused` means between two rungs."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
-    """Cost of all models, each up to its first solution, in billions of gate evaluations, or in environment steps."""
+    """Cost of all models until their first solutions, in billions of gate evaluations, or in environment steps."""
     wrong: float | None = None
-    """Mean over all models of their fewest mismatches."""
+    """Fewest mismatches of a model, averaged over all models."""
     gates: float | None = None
-    """Mean number of gates per cell over all solved models."""
+    """Number of gates per cell, averaged over all solved models."""
     score: float | None = None
-    """Mean over all agents of their mean returns, in new episodes or, before the end, at the last evaluation."""
+    """Mean return averaged over all agents, in new episodes or, before the end, at the last evaluation."""
     done: int = 0
-    """Number of trained epochs, or of steps of agents."""
+    """Number of trained epochs, or environment steps of agents."""
     engine: str = ""
     error: str = ""
     seconds: float = 0.0
-    """Duration in seconds, the only value that depends on the machine."""
+    """Duration of the training in seconds, the only value that depends on the machine."""
 
     def value(self, metric: str) -> float | None:
-        """Return the metric of the trial, or None, which is worse than any number."""
+        """Return the value of a metric, or None, which counts as worse than any number."""
         if metric == "tts":
-            # Expected effort until one solution, if models are tried in turn.
+            # This is the expected effort until a solution if models are trained one after another.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the value to compare an unfinished trial by, since few are solved before their end."""
+        """Return the value by which unfinished trials are compared, since few trials are solved before their end."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
-    """Train a trial in a folder, which may hold a part of it, until its end or the observer's stop.
+    """Train a trial until its end or the observer's stop, in a folder that may contain an earlier part of it.
 
-    `request` has the configuration. Raises what `run_request` raises.
+    `request` must have a configuration. Raises what `run_request` raises.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # The process was killed after the trial's end, before that was recorded: there is nothing to train.
+        # The process was killed after the trial's end and before its result was stored, so nothing is left to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
@@ -101,7 +101,7 @@ def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Out
 
 
 def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
-    # Paused agents are compared by their last evaluation, ended ones by new episodes.
+    # Unfinished agents are compared by their last evaluation, finished agents by new episodes.
     latest = [[row.score for row in member.metrics if row.score is not None][-1:] for member in run.members]
     ended = [member.score.mean for member in run.members if member.score is not None]
     scores = ended if run.complete else [score for scores in latest for score in scores]
@@ -119,7 +119,7 @@ def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
 def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
     config = run.config
     if record is not None:
-        # All attempts together count as one model.
+        # All attempts of a run together count as one model.
         models, solved = 1, int(any(attempt.status == "solved" for attempt in record.attempts))
         spent, wrongs = record.effort, [run.wrong]
     else:
@@ -131,7 +131,7 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
                   for member in run.members]  # fmt: skip
     circuits = [run.circuit] if solved else []
     right = circuits if models == 1 else [member.circuit for member in run.members if member.solved]
-    # `spent` counts epochs of the complete task; one on a smaller grid is a fraction of one.
+    # `spent` is in epochs of the complete task, of which an epoch on a smaller grid is a fraction.
     return Outcome(
         status,
         models,
