@@ -1,1 +1,1 @@
-"""Agents whose policy is a logic circuit: environments, PPO and SAC, runs, and the controllers that they end as."""
+"""Agents with logic circuits as policies: environments, PPO and SAC, runs, and controllers made from agents."""

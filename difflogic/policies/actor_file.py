@@ -1,6 +1,6 @@
 """Read and write an actor without its training state: `actor.safetensors`, with checksums.
 
-The arrays are `seen.mean`, `seen.spread`, and the agent's `actor.*` and `follower.*`. The metadata is a checkpoint's.
+The arrays are `seen.mean`, `seen.spread`, and the agent's `actor.*` and `follower.*`. The metadata are a checkpoint's.
 
     agent = actor_file.load(Path("runs/first"), Device("cpu"))
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
@@ -22,7 +22,7 @@ from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of
 
 NAME = "actor.safetensors"
-"""Name of the file of the best agent in a run folder."""
+"""Name of the file in a run folder that contains the best agent."""
 ACTS = ("actor.", "follower.")
 
 
@@ -34,7 +34,7 @@ def encode(agent: Agent) -> bytes:
 
 
 def load(path: Path, device: Device) -> Agent:
-    """Load the agent of a run folder or file, which decides as before, with a new training state.
+    """Load the agent of a run folder or file. It decides as the saved agent did, but has a new training state.
 
     The module of an environment `module:Name` is not imported: import that module first. Raises CheckpointError,
     ConfigError, DeviceError.

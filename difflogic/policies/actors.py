@@ -1,4 +1,4 @@
-"""Actors of logic gates or dense layers: from observations to preferences or means, and to actions."""
+"""Actors of logic gates or dense layers, which map observations to preferences or means, and then to actions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ TINY = 1e-20
 """Number added to a probability before its logarithm: a probability of 0 would make the entropy 0 * -inf, a NaN."""
 
 LATCH_LOGIT = 6.0
-"""Initial logit of a latch's pass-through function: it passes 0.96 of a gradient on, a logit of 3 only 0.57."""
+"""Initial logit of a latch's pass-through function: a latch passes on 0.96 of a gradient; with a logit of 3, 0.57."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """Mean and spread of each number of the observations that a random policy saw, float32 `[D]`.
+    """Mean and standard deviation (spread) of each number in the observations of a random policy, float32 `[D]`.
 
-    Both are measured once, before the first update, and saved with the run, so that thresholds and the scale of dense
+    They are measured once, before the first update, and saved with the run, so that thresholds and the scale of dense
     networks never change.
     """
 
@@ -43,7 +43,7 @@ class Sightings:
     def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
         """Measure mean and spread in `random_steps` random steps; `played` is called after each step.
 
-        Raises FaultyEnvironmentError if all episodes end at once, or no observation changes.
+        Raises FaultyEnvironmentError if every episode ends after one step, or no observation changes.
         """
         environments = Environments(config.environment.id, 1, config.seed, RANDOM, config.environment.reset)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
@@ -65,14 +65,14 @@ class Sightings:
                 "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
                 "another environment."
             )
-        # The spread of a number that never changed, or of a remembered bit, is 0. It is replaced by 1.
+        # A number that never changed, or a remembered bit, has the spread 0, which is replaced by 1.
         mean, spread = (np.pad(values, (0, config.gates.memory)) for values in (observations.mean(axis=0), spread))
         return cls(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
         """Standardize observations by `mean` and `spread`, and compress large values: sign(x) log(1 + |x|).
 
-        A trained policy meets values far outside those of a random policy, for which tanh would saturate.
+        A trained policy observes values far outside the range of a random policy; tanh would saturate for them.
         """
         scaled = (observations - self.mean) / self.spread
         bounded: Floats = np.copysign(np.log1p(np.abs(scaled)), scaled)
@@ -80,7 +80,7 @@ class Sightings:
 
 
 def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Sample uniform actions of `count` copies, int64 `[count]` or float32 `[count, A]`."""
+    """Sample uniform actions for `count` environment copies, int64 `[count]` or float32 `[count, A]`."""
     if not spaces.continuous:
         return generator.integers(0, spaces.actions, count)
     low, high = spaces.bounds
@@ -94,7 +94,7 @@ def from_unit(spaces: Spaces, actions: Floats) -> Floats:
 
 
 class Actor(Protocol):
-    """Network that maps observations to a preference per discrete action, or a mean in [-1, 1] per continuous one."""
+    """Network that maps observations to preferences of discrete actions, or means in [-1, 1] of continuous actions."""
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         """Return the inputs of the network, float32 `[N, F]`, for observations `[N, D]`."""
@@ -103,7 +103,7 @@ class Actor(Protocol):
         """Return the preferences or means `[N, A]` for features `[N, F]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """Return the preferences or means in an evaluation, where an actor of gates uses its hard circuit."""
+        """Return the preferences or means for an evaluation, in which an actor of gates uses its hard circuit."""
 
     def began(self, progress: float) -> None:
         """Begin an iteration; `progress` is the share of training that is done, 0 to 1."""
@@ -112,7 +112,7 @@ class Actor(Protocol):
         """Respond to an update of the parameters."""
 
     def adopted(self) -> None:
-        """Respond to parameters that were taken from another agent before training."""
+        """Respond to parameters that were copied from another agent before training."""
 
     def parameters(self) -> list[Tensor]:
         """Return the trained parameters."""
@@ -134,9 +134,9 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
-    """Return the configured thresholds, else thresholds between known values, else around random observations.
+    """Return the configured thresholds. By default, they are between known values, or around random observations.
 
-    Raises ConfigError.
+    Raises ConfigError if there is not one row of thresholds per number.
     """
     thresholds, size = gates.thresholds, scales.mean.size
     if not thresholds:
@@ -151,10 +151,10 @@ def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Therm
 
 
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
-    """Return the circuit with its last `count` bits as latches, which pass on their value of the previous step.
+    """Return the circuit with its last `count` outputs as latches, which pass on their value of the previous step.
 
-    Training seldom finds a bit that lasts, so some bits last from the start. The other remembered bits begin as an
-    input of the previous step, since most tasks need both kinds.
+    Training seldom finds a circuit that preserves a bit, so latches preserve some bits from the start. The other
+    remembered bits initially copy an input of the previous step, since most tasks need both kinds.
     """
     before, wires, logits = circuit.channels, [*map(np.copy, circuit.update_wires)], [*map(np.copy, circuit.update)]
     for layer, start in zip(wires, logits, strict=True):
@@ -168,8 +168,8 @@ def _with_latches(circuit: Circuit, count: int) -> Circuit:
 class LogicActor:
     """Actor of thermometer bits and layers of gates, which counts the ones in a group of gates for each action.
 
-    The groups split the last layer equally; a preference is the number of ones in a group of k gates, divided by the
-    temperature and sqrt(k).
+    The last layer consists of equal groups, one per action. A preference is the number of ones in a group of k gates,
+    divided by the temperature and sqrt(k).
     """
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
@@ -178,23 +178,23 @@ class LogicActor:
         self._actions, self._continuous, self.memory = spaces.actions, spaces.continuous, spaces.memory
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)
-        # Late in training a gate whose two best logits are nearly equal flips between two functions at every update.
-        # The agent that is evaluated takes the function whose logit has the largest mean over many updates.
+        # Late in training a gate with two nearly equal best logits flips between two functions at every update. So an
+        # evaluation uses the function with the largest mean logit over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
         # If counts are equal, an evaluation takes the first action. Agents that sampled among equal counts in training
-        # came to depend on that, and did worse in evaluations. So earlier actions lead in training too, by less than
-        # one bit, which changes the order only in ties: counts of 3 and 3 become 3 and 2.5, counts of 3 and 4 become 3
-        # and 3.5.
+        # came to depend on the sampling, and did worse in evaluations. So training prefers earlier actions too, by less
+        # than one bit, which changes the order only in ties: counts of 3 and 3 become 3 and 2.5, counts of 3 and 4
+        # become 3 and 3.5.
         self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        """Return the initial circuit, its steps, and the votes per action. Raises ConfigError if it does not fit."""
+        """Return the initial circuit, its steps, and the votes per action. Raises ConfigError if actions do not fit."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
         # The gates after the groups are the remembered bits, which do not vote.
@@ -207,7 +207,7 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """Circuit with which the agent is evaluated, and which is the result of a run."""
+        """Circuit that is used in evaluations and is the result of a run."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
@@ -223,9 +223,9 @@ class LogicActor:
 
     def updated(self) -> None:
         """Update the moving mean of the logits."""
-        # A moving mean over a constant share of the updates so far. With averaging = 1 it is the mean of all logits,
-        # with 0 only the last logits. With the usual 0.06 the window after 1000 updates is 60, and the last 59 updates
-        # have 63 % of the weight. So early logits are soon forgotten, and a single late update changes little.
+        # The window of the moving mean is a constant share of the updates so far. With averaging = 1 it is the mean of
+        # all logits, with 0 only the last logits. With the usual 0.06 the window after 1000 updates is 60, and the last
+        # 59 updates have 63 % of the weight. So early logits are soon forgotten, and one late update changes little.
         window = self._averaging * float(self._updates.numpy()[0])
         weight = window / (window + 1)
         self._updates.assign(self._updates.numpy() + 1)
@@ -245,15 +245,15 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """Return the preferences of a decision, and the remembered bits as integers, int64 `[N]`, first bit lowest."""
+        """Return the preferences, and the remembered bits as integers, int64 `[N]`, with the first bit lowest."""
         bits = (self._mean if evaluated else self.layer)(features)
         remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
 
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
-        """Return the preferences `[T * B, A]` of T steps, differentiable through all; `features` are `[T * B, F]`.
+        """Return the preferences `[T * B, A]` for `features [T * B, F]` of T steps, with gradients through all steps.
 
-        If `goes_on`, bool `[T, B]`, is True for a step, the next step begins with its remembered bits, else with zeros.
+        If `goes_on`, bool `[T, B]`, is True, the next step begins with the step's remembered bits, else with zeros.
         """
         steps = features.reshape(*goes_on.shape, -1)
         bits = self.layer.unrolled(steps, self.memory, goes_on)
@@ -261,8 +261,8 @@ class LogicActor:
 
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
-        # A mean is -1 if no bit votes for the action, 1 if all do. A sum of k fair bits spreads by sqrt(k) / 2: divided
-        # by sqrt(k), preferences spread alike for any width, so that wide layers explore as much as narrow ones.
+        # A mean is -1 if no bit votes for the action, 1 if all bits do. A sum of k fair bits has the standard deviation
+        # sqrt(k) / 2. Divided by sqrt(k), it is the same for any width, so wide layers explore as much as narrow ones.
         if self._continuous:
             return counts / (self._votes / 2) - 1.0
         return (counts + self._leaning) / (self._temperature * math.sqrt(self._votes))
@@ -309,8 +309,8 @@ class Categorical:
         """Sample actions int64 `[N]`; return them with the logarithms of their probabilities, float32 `[N]`."""
         shifted = np.exp(preferences - preferences.max(axis=1, keepdims=True))
         probabilities = shifted / shifted.sum(axis=1, keepdims=True)
-        # The first action whose cumulative probability passes a uniform number. The sum of float32 probabilities often
-        # ends at 0.9999999, and a number above it passes none: then argmax would say 0, whose probability may be 0.
+        # Take the first action with a cumulative probability above a uniform number. The sum of float32 probabilities
+        # is often 0.9999999; for a number above it, argmax would return action 0, whose probability may be 0.
         passed = probabilities.cumsum(axis=1) > generator.random((len(preferences), 1))
         actions = np.where(passed.any(axis=1), passed.argmax(axis=1), preferences.argmax(axis=1))
         return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
@@ -321,7 +321,7 @@ class Categorical:
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
         """Encode actions for `log_probs`, float32 `[N, A]`."""
-        # One-hot rows, since picking an entry by its number has no gradient here, and a product has one.
+        # One-hot rows, since tensors have no differentiable indexing, but a differentiable product.
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
@@ -334,7 +334,7 @@ class Categorical:
         return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the actions as the environment expects them."""
+        """Return the actions in the form that the environment expects."""
         return actions
 
 
@@ -350,8 +350,8 @@ class Gaussian:
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
         """Sample actions float32 `[N, A]`, not clipped; return them with the logarithms of their densities `[N]`."""
-        # Only the environment receives clipped actions, from `given`. Learning uses the sampled ones, which the
-        # densities belong to: with clipped actions the ratio of PPO would not begin at 1.
+        # Only the environment receives clipped actions, from `given`. Learning uses the sampled actions, to which the
+        # densities belong: with clipped actions the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
         noise = generator.standard_normal(preferences.shape, dtype=np.float32)
         density = -(0.5 * noise**2 + logarithm + 0.5 * math.log(2 * math.pi)).sum(axis=1)
@@ -381,5 +381,5 @@ Distribution = Categorical | Gaussian
 
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
-    """Return the distribution of actions, whose parameters are the outputs of an actor."""
+    """Return the distribution of actions, which the outputs of an actor parameterize."""
     return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

@@ -1,13 +1,13 @@
-"""Automata that act: the border of a grid reads an observation, and the cells within vote for the actions.
+"""Automata as policies: the border of a grid reads an observation, and the inner cells vote for the actions.
 
-    T T T T T T      T: a border cell, whose channels begin with bits of the observation's thermometer: each has the
-    T v v v v T         next bits clockwise, and the first bit follows the last
-    T v v v v T      v: a cell that begins with zeros, and votes in the end: its channels are split among the actions in
-    T v v v v T         equal groups
+    T T T T T T      T: a border cell, which begins with bits of the observation's thermometer in its channels; going
+    T v v v v T         clockwise, each cell has the next bits, and the first bit follows the last
+    T v v v v T      v: an inner cell, which begins with zeros and votes at the end: its channels form equal groups, one
+    T v v v v T         for each action
     T v v v v T
-    T T T T T T      Each decision takes some steps of one rule from a new grid.
+    T T T T T T      Each decision runs some steps of one rule on a new grid.
 
-So a single cell has little influence: a damaged cell only loses its votes and the signals that pass through it.
+A single cell has little influence: damage to a cell removes only its votes and the signals that pass through it.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ZeroedCells:
     every_step: bool
 
     def on(self, actor: Actor) -> None:
-        """Damage an automaton in all further decisions. Raises UsageError for another actor, or too few cells."""
+        """Damage an automaton in all further decisions. Raises UsageError for other actors, or if it is too small."""
         if not isinstance(actor, AutomatonActor):
             raise UsageError(
                 "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
@@ -66,7 +66,7 @@ def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 class AutomatonActor(LogicActor):
-    """Actor of thermometer bits at the border of a grid, steps of an automaton, and the votes of the cells within."""
+    """Actor that is an automaton: thermometer bits at the border, then CA steps, then votes of the inner cells."""
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
@@ -76,8 +76,8 @@ class AutomatonActor(LogicActor):
         self.damage: ZeroedCells | None = None
         self._chance = np.random.default_rng(config.seed)
         inner = shape.side - 2
-        # All votes are counted by one product of matrices, `[cells * channels, actions]`. A border cell has rows of 0;
-        # the four channels of an inner one, with two actions, have the rows 1 0, 1 0, 0 1 and 0 1.
+        # One product with a matrix, `[cells * channels, actions]`, counts all votes. A border cell has rows of 0. With
+        # two actions, the four channels of an inner cell have the rows 1 0, 1 0, 0 1 and 0 1.
         within = np.pad(np.ones((inner, inner)), 1)
         votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
         matrix = Tensor(votes.reshape(-1, spaces.actions), device)
@@ -95,14 +95,14 @@ class AutomatonActor(LogicActor):
 
     @property
     def cell(self) -> CellNetlist:
-        """Hard circuit of a cell, with which the agent is evaluated; all channels are visible."""
+        """Hard circuit of a cell that is used in evaluations; all channels are visible."""
         return CellNetlist.from_circuit(self.circuit)
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.start(self.thermometer.code(observations)).astype(np.float32)
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]` of bits, or of literals of a circuit."""
+        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]` of bits or of a circuit's literals."""
         # The border clockwise from a corner, 4 * (side - 1) cells, each side without its last corner. With a side of 4:
         # (0, 0) (0, 1) (0, 2), then (0, 3) (1, 3) (2, 3), then (3, 3) (3, 2) (3, 1), then (3, 0) (2, 0) (1, 0).
         up, last = np.arange(self.side - 1), self.side - 1
@@ -124,13 +124,12 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """Return the grids, uint8 `[steps + 1, N, side, side, C]`, of decisions by the hard circuit, with `damage`."""
+        """Return the grids of the hard circuit's decisions, with `damage`, uint8 `[steps + 1, N, side, side, C]`."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):
             if self.damage is not None:
-                # argsort of random numbers is a random order of 0, 1, 2 and so on: exactly `cells` entries are below
-                # `cells`.
+                # argsort of random numbers is a random order of 0, 1, 2, ...: `cells` of the entries are below `cells`.
                 hit = self._chance.random((len(state), self.side**2)).argsort(axis=1) < self.damage.cells
                 hit &= self.damage.every_step | (when == step)[:, None]
                 state = np.where(hit.reshape(*state.shape[:3], 1), np.uint8(0), state)
@@ -143,15 +142,14 @@ class AutomatonActor(LogicActor):
         # first steps, cells far from the border read only constants, and add no gates.
         bits, cell = self.thermometer.bits, to_xag(self.cell)
         builder = Builder(bits)
-        # The layout is that of training, with literals in place of bits: the literal FALSE is the number 0, which is
-        # also the value of empty cells.
+        # The layout is that of training, with literals in place of bits. Empty cells are 0, which is the literal FALSE.
         grid = self.start(np.array([[input_literal(bit)] for bit in range(bits)]))[0]
         for _ in range(self.steps):
             padded = np.pad(grid, ((1, 1), (1, 1), (0, 0)), constant_values=FALSE)
             # `[H, W, C, 3, 3]`, so that a flat patch is in the order of the cell's inputs, 9 * channel + place.
             patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
             grid = np.array([[builder.embed(cell, patch.reshape(-1).tolist()) for patch in row] for row in patches])
-        # The order is channel by channel, since `decision` expects the votes for an action next to each other.
+        # Sort votes by channel, since `decision` expects the votes for an action next to each other.
         voters = grid[1:-1, 1:-1].reshape(-1, self.channels).T.reshape(-1).tolist()
         counted = _named(len(voters), *decision(len(voters), [], self._actions))
         outputs = builder.embed(to_xag(counted), voters)

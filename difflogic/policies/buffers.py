@@ -1,4 +1,4 @@
-"""Buffers that agents learn from: a rollout of every copy for PPO, and a replay buffer for SAC."""
+"""Buffers that agents learn from: a rollout of all environment copies for PPO, and a replay buffer for SAC."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from difflogic.tensor import Tensor, gathered
 FIRST_ROWS = 1 << 12
 """Initial number of rows of a replay buffer."""
 Read = Callable[[Floats], Floats]
-"""Function that scales observations to inputs of a network, both `[N, D]`, or a critic that returns values `[N]`."""
+"""Function of observations `[N, D]`: it scales them to inputs `[N, D]`, or, as a critic, returns values `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Rollout for PPO, with all steps and copies on one axis of length N."""
+    """Rollout for PPO; all steps of all environment copies share one axis of length N."""
 
     features: Floats
     """Inputs of the actor."""
@@ -31,7 +31,7 @@ class Samples:
     log_probs: Floats
     """Logarithms of the probabilities of the actions when they were sampled."""
     values: Floats
-    """Values that the critic gave the observations before the update."""
+    """Critic's values of the observations before the update."""
     advantages: Floats
     returns: Floats
     goes_on: Flags
@@ -39,7 +39,7 @@ class Samples:
 
 
 class RolloutBuffer:
-    """Buffer of `steps` steps of `count` copies; arrays are `[steps, count, ...]`."""
+    """Buffer of `steps` steps of `count` environment copies; arrays are `[steps, count, ...]`."""
 
     def __init__(self, steps: int, count: int, gamma: float, gae_lambda: float) -> None:
         self.gamma, self.gae_lambda = gamma, gae_lambda
@@ -65,12 +65,12 @@ class RolloutBuffer:
         observations, features, actions, log_probs = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
-        # The critic computes the values of all states at once, since they are not needed earlier.
+        # No value is needed earlier, so one call of the critic computes all values.
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
-        # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
-        # With gamma = lambda = 0.5, all rewards 1, all values 2, and an episode that ends at t = 1 of 0, 1, 2, from the
-        # last:
+        # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; the terms of t + 1 are 0 at the
+        # end of an episode. Take gamma = lambda = 0.5, rewards 1, values 2, and an episode that ends at t = 1 of 0, 1,
+        # 2. Computed from the last step:
         #     t = 2: delta = 1 + 0.5 * 2 - 2 = 0     A = 0
         #     t = 1: delta = 1 - 2 = -1              A = -1       nothing follows the end
         #     t = 0: delta = 1 + 0.5 * 2 - 2 = 0     A = 0 + 0.25 * -1 = -0.25
@@ -88,11 +88,11 @@ class RolloutBuffer:
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the indices of all samples once, in random order, `size` at a time; an incomplete batch is dropped.
+    """Yield batches of `size` indices of samples, in random order without repetition; drop an incomplete batch.
 
     All batches have the same shape, so that buffers on the device are allocated only once.
     """
-    if size >= count:  # one batch: its order would change nothing but the last bits of a sum
+    if size >= count:  # the order of a single batch matters only for rounding errors
         yield np.arange(count)
         return
     order = generator.permutation(count)
@@ -101,7 +101,7 @@ def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterat
 
 
 class ReplayBuffer:
-    """Replay buffer of the last `size` transitions of all copies: ring buffers `[rows, ...]` by name."""
+    """Replay buffer of the last `size` transitions of all environment copies, with one ring buffer per column."""
 
     def __init__(self, size: int, like: Arrays, device: Device) -> None:
         """Allocate columns with the names and shapes of `like`. Raises LimitError if `size` rows exceed the memory."""
@@ -112,18 +112,18 @@ class ReplayBuffer:
                 f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but {free / 1e9:.1f} "
                 f"GB are free: --set sac.buffer_size={int(0.8 * free) // bytes_each} fits."
             )
-        # Few rows at first, twice as many when they are full: a large buffer costs nothing before it is filled.
+        # Begin with few rows and double them when they are full, so that an empty large buffer takes little memory.
         rows = min(size, FIRST_ROWS)
         self._columns = {name: Tensor(np.zeros((rows, *array.shape[1:])), device) for name, array in like.items()}
 
     def add(self, **columns: npt.NDArray[Any]) -> None:
-        """Add a transition of every copy, each array `[count, ...]`."""
+        """Add a transition of every environment copy; each column is an array `[count, ...]`."""
         count = len(columns["rewards"])
-        # A ring of 5 rows after three steps of two copies, whose transitions are numbered 0 to 5: [5 1 2 3 4], and the
-        # next one goes to place 1. Rows are filled from 0 on, so that the first `filled` rows are always those in use,
-        # and the ring only grows before its end is first reached.
+        # Example: three steps of two copies write transitions 0 to 5 to a ring of 5 rows. It then contains [5 1 2 3 4],
+        # and the next transition is written to row 1. Rows are filled from 0 on, so that the first `filled` rows are
+        # always those in use, and the ring grows only until its end is first reached.
         self._reserve(min(self.size, self._next + count))
-        before = min(count, self.size - self._next)  # the others go to the ring's beginning
+        before = min(count, self.size - self._next)  # the others are written to the ring's beginning
         for name, ring in self._columns.items():
             rows = columns[name].reshape(count, *ring.shape[1:])
             ring.assign_rows(self._next, rows[:before])
@@ -145,7 +145,7 @@ class ReplayBuffer:
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """Return the columns with these names, and the row of the next transition as `next`."""
+        """Return the columns `names`, and the row of the next transition as `next`."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }

@@ -19,16 +19,16 @@ from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
-"""Maximum number of rows that are classified at once, and of columns that are measured at once."""
+"""Maximum number of rows that are classified in one call, and of columns that are measured in one call."""
 
 
 def spaces(table: TableConfig) -> Spaces:
-    """Return the spaces of a table, whose features are observations and whose classes are actions."""
+    """Return spaces with the features of a table as observations and its classes as actions."""
     return Spaces(len(table.features), len(table.classes))
 
 
 class Rows:
-    """Rows of a table: training rows, validation rows that choose the best of a population, and held-out rows."""
+    """Rows of a table: training rows, validation rows to choose the best of a population, and held-out rows."""
 
     def __init__(self, config: ClassifierConfig, table: LabelledTable | None) -> None:
         """Split the rows. Raises UsageError if `table` is missing or is not the table of the configuration."""
@@ -43,14 +43,14 @@ class Rows:
 
     def seen(self) -> Sightings:
         """Return mean and spread of the columns in the training rows."""
-        # Few columns are measured at once, since the mean and spread of bytes take eight times their memory.
+        # Few columns are measured at a time, since the computation takes eight times the memory of columns of bytes.
         columns = range(0, self.table.x.shape[1], AT_ONCE_COLUMNS)
         parts = [self.table.x[self.parts.learned, k : k + AT_ONCE_COLUMNS] for k in columns]
         mean, spread = (np.concatenate([measure(part, axis=0) for part in parts]) for measure in (np.mean, np.std))
         return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
-        """Score held-out or validation rows: 1 for each row that is classified correctly, else 0."""
+        """Score held-out or validation rows: the return of a row is 1 if it is classified correctly, else 0."""
         parts = self.parts
         rows = parts.held_out if held_out else parts.validation
         rows = rows if len(rows) else parts.learned
@@ -59,12 +59,12 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """Return the accuracy of always predicting the most frequent class of the training rows, by its name."""
+        """Return the held-out accuracy of always predicting the most frequent class of the training rows, by name."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 
     def state(self) -> Arrays:
-        """Return an empty state, since seeds determine the training rows and their order."""
+        """Return an empty state, since the seed determines the training rows and their order."""
         return {}
 
     def restore(self, state: Arrays) -> None:
@@ -95,7 +95,7 @@ class Classifier(Chooser):
         self.actor.began(progress)
         learned, losses = rows.parts.learned, []
         for places in minibatches(len(learned), self.config.table.batch_size, generator):
-            # One batch is encoded at a time: the bits of a whole table of images take 28 times the memory of its bytes.
+            # Batches are encoded one by one, since the bits of a table of images take 28 times the memory of its bytes.
             batch = learned[places]
             preferences = self.actor(self._tensor(self.actor.features(rows.table.x[batch])))
             labels = self.distribution.coded(rows.table.y[batch])
@@ -112,7 +112,7 @@ class Classifier(Chooser):
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
-    """Return the gates that compute the number of a class from the features of a row. Raises CircuitError."""
+    """Return the hard circuit that computes a class's number from the features of a row. Raises CircuitError."""
     return FunctionNetlist(
         thermometer=actor.thermometer,
         observations=table.features,
@@ -122,7 +122,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """Describe an accuracy with its 95 % interval; `which` names the rows."""
+    """Return a description of an accuracy with its 95 % interval; `which` describes the rows."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

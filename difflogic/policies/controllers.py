@@ -1,4 +1,4 @@
-"""Controllers of trained agents: take them from a run, score them on new episodes, and prune them."""
+"""Controllers of trained agents: make them from actors, score them on new episodes, and prune them."""
 
 import math
 from collections import Counter
@@ -21,11 +21,11 @@ from difflogic.policies.environments import spaces as spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
-"""Offsets of seeds for the episodes that collect codes, that test a pruned controller, and that choose it."""
+"""Offsets of seeds for the episodes that collect codes, test the pruned controller, and choose it."""
 SHARES = (0.9995, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8)
 """Shares of the steps in which a pruned controller must decide like the original, tried in this order."""
 TRIALS = 3
-"""Ratio of episodes for choosing to those for testing, to reject a controller that fails once in a hundred."""
+"""Number of episodes for choosing per episode for testing, to reject a controller that fails once in a hundred."""
 WORDS = {
     "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
     "Acrobot": (
@@ -61,7 +61,7 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Return the controller as a policy. Raises ConfigError, UsageError if it does not fit its environment."""
+    """Return the controller as a policy. Raises UsageError if it does not fit its environment, ConfigError."""
     environment = make(controller.environment)
     spaces = spaces_of(environment, controller.environment, controller.memory)
     environment.close()
@@ -95,13 +95,13 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 
 @dataclass(frozen=True)
 class PrunedController:
-    """Pruned controller, and its scores on new episodes compared with those before."""
+    """Pruned controller, and scores on new episodes before and after pruning."""
 
     smaller: Simplified[Controller]
     codes: int
-    """Number of the most frequent codes for which both controllers decide the same."""
+    """Number of most frequent codes for which the pruned controller decides like the original."""
     met: int
-    """Number of all codes that occurred."""
+    """Total number of codes that occurred."""
     before: Score
     after: Score
 
@@ -123,21 +123,21 @@ class PrunedController:
 
 
 def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> PrunedController:
-    """Prune to the codes that occur in `episodes`, and test both controllers on as many other episodes.
+    """Prune a controller, and test the original and the pruned controller on the same number of new episodes.
 
-    Then allow other decisions for the rarest codes too, for more and more codes while the mean return on a third set of
-    episodes does not fall.
+    First, only decisions for codes that do not occur in `episodes` episodes may change. Then decisions for the rarest
+    codes may change too, for more and more codes until the mean return on a third set of episodes falls.
     """
     codes, shares = codes_met(controller, episodes, seed + MEETING)
     trials = TRIALS * episodes, seed + TRYING
     count, smaller = codes.shape[1], synthesis.pruned(controller, codes, on_pass)
     least = score(controller, *trials).mean
     for share in SHARES:
-        # The fewest codes with that share of the steps: of the shares 0.6, 0.3 and 0.1, two make up 0.85.
+        # Take the fewest codes with that share of the steps: of codes with 0.6, 0.3 and 0.1, two make up 0.85.
         fewer = 1 + int(np.searchsorted(shares.cumsum(), share))
         if fewer >= count or smaller.stopped:
             continue
-        # A pruned controller reads fewer thresholds: take only the rows of these from the codes.
+        # A pruned controller reads fewer thresholds, so take only the rows of these thresholds from the codes.
         rows = [controller.input_names.index(name) for name in smaller.netlist.input_names]
         attempt = synthesis.pruned(smaller.netlist, codes[rows, :fewer], on_pass)
         if attempt.stopped or score(attempt.netlist, *trials).mean < least:

@@ -1,4 +1,4 @@
-"""Predict the memory and time of a training of agents from its configuration, before anything is allocated."""
+"""Predict memory and time for training agents from the configuration, before memory is allocated."""
 
 from difflogic.config.policy import PERCEPTION, AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
@@ -13,13 +13,13 @@ PASSES = 3
 EPISODE = 500
 """Assumed number of steps of an episode: Gymnasium's classic environments end episodes after 200 to 1000."""
 ENVIRONMENT = 1 << 14
-"""Assumed bytes of a copy of an environment, with the actions of its current episode."""
+"""Assumed number of bytes of an environment copy, including the actions of its current episode."""
 COPIES = 6
-"""Numbers stored per parameter: its value, its gradient, two moments, a mean or target, and a temporary one."""
+"""Number of values stored per parameter: itself, its gradient, two moments, a mean or target, and a temporary value."""
 
 
 def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
-    """Return the cost of training agents: see `devices.cost`."""
+    """Return the cost of training agents; `devices.cost` defines its units."""
     sac, ppo, copies = config.sac, config.ppo, config.environment.n_envs
     is_sac, evaluation = config.algorithm == "sac", config.evaluation
     actor, networks = _actor(config, spaces), _networks(config, spaces)
@@ -27,16 +27,16 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
     played = (times * evaluation.episodes + evaluation.final_episodes) * EPISODE * (STEP + actor)
     evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
-    # A ring is at most twice as long as its content, and holds the networks' inputs for both observations.
+    # A ring is at most twice as long as its content. It stores network inputs for observations before and after a step.
     transition = row + 2 * (spaces.observations + _features(config, spaces))
     buffer = min(sac.buffer_size, 2 * config.steps) * transition if is_sac else ppo.n_steps * copies * row
-    # Values of a sample and their gradients; a gate computes sixteen numbers and stores one.
+    # Values of samples and their gradients; a gate computes sixteen numbers and stores one.
     batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
     return Cost(evaluations, population * (FLOAT * (COPIES * networks + buffer + batch) + copies * ENVIRONMENT))
 
 
 def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, float]:
-    """Return the cost of training classifiers, and the seconds of a pass over the rows, which saves no state."""
+    """Return the cost of training classifiers, and the seconds of a pass over the rows, in which no state is saved."""
     table, spaces = config.table, Spaces(len(config.table.features), len(config.table.classes))
     actor = _actor(config, spaces)
     # A gate learns sixteen numbers and computes one.
@@ -49,13 +49,13 @@ def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, floa
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
-    """Return the seconds of an iteration, or of the random steps if longer, during which a run cannot save or stop."""
+    """Return the maximum number of seconds during which a run cannot save or stop: an iteration or the random steps."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 
 
 def _size(config: AgentConfig) -> int:
-    """Return the steps of an iteration."""
+    """Return the number of environment steps of an iteration."""
     return ITERATION if config.algorithm == "sac" else config.ppo.n_steps * config.environment.n_envs
 
 
@@ -67,7 +67,7 @@ def _networks(config: AgentConfig, spaces: Spaces) -> int:
 
 
 def _step(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the cost of a step of one copy and of learning from it, in gate evaluations."""
+    """Return the cost of a step of one environment copy and of learning from this step, in gate evaluations."""
     sac = config.sac
     # Samples to learn from, per step of a copy.
     learned: float = config.ppo.n_epochs

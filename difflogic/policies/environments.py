@@ -1,7 +1,7 @@
-"""Copies of a Gymnasium environment that are stepped together, and whose state can be saved.
+"""Copies of a Gymnasium environment that are stepped together and can be saved.
 
 Gymnasium's environments cannot be saved without pickle. But the seed and the actions determine an episode. So the state
-of a copy is the number of its episode, which determines the seed, and the actions since it began:
+of a copy consists of the number of its episode, which determines the seed, and the actions in this episode:
 
     copy 0   episode 3   actions 1 0 0 1      a restored copy is reset with the seed of episode 3 of copy 0,
     copy 1   episode 5   actions 1            and steps 1 0 0 1 again
@@ -34,13 +34,13 @@ TRAINING, EVALUATION, RANDOM = range(3)
 """Numbers of the streams of episode seeds; no two streams share an episode."""
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 LONGEST = 10_000
-"""Maximum steps of an episode in an environment that sets no limit itself."""
+"""Maximum number of steps of an episode if the environment itself sets no limit."""
 NAME = re.compile(r"-v\d+$")
 """Pattern of the end of a registered environment's name."""
 MOST_NUMBERS = 4096
 """Maximum size of an observation."""
 MOST_VALUES = 1024
-"""Maximum number of values of an integer for thresholds between all values; above, a random policy determines them."""
+"""Maximum number of values of an integer that has thresholds between all of its values."""
 
 
 def library() -> Any:
@@ -57,17 +57,17 @@ class Spaces:
     """Observations and actions of an agent, from the spaces of Gymnasium."""
 
     observations: int
-    """Size of an observation, remembered bits included."""
+    """Number of values in an observation, including remembered bits."""
     actions: int
     """Number of discrete actions, or of dimensions of a continuous action."""
     bounds: tuple[Floats, ...] = ()
-    """Lower and upper bounds of continuous actions, float32 `[actions]` each; empty if they are discrete."""
+    """Lower and upper bounds of continuous actions, each float32 `[actions]`; empty if actions are discrete."""
     first: int = 0
     """Number of the first discrete action."""
     known: tuple[tuple[float, ...], ...] = ()
-    """Thresholds between the values of each number of an observation that has few values; empty for others."""
+    """Thresholds between the values of each number in an observation; empty for numbers with many values."""
     memory: int = 0
-    """Number of remembered bits at the end of an observation: the agent returned them with its last action."""
+    """Number of remembered bits, which the agent outputs with an action and reads in the next observation."""
 
     @property
     def continuous(self) -> bool:
@@ -75,29 +75,29 @@ class Spaces:
 
     @property
     def remembered_weight(self) -> int:
-        """Power of two above all actions, by which remembered bits are multiplied when added to an action."""
+        """Power of two above all actions; remembered bits are multiplied by it and added to an action."""
         return 1 << (self.actions - 1).bit_length()
 
     def remembered(self, actions: npt.NDArray[Any]) -> Floats:
-        """Return the remembered bits `[..., memory]` in actions `[...]`."""
+        """Return the remembered bits `[..., memory]` that actions `[...]` contain."""
         bits = np.asarray(actions)[..., None] // self.remembered_weight >> np.arange(self.memory) & 1
         return bits.astype(np.float32)
 
     def row(self, observation: Any, action: Any) -> Floats:
-        """Return the observation `[observations]` of a single environment after an action."""
+        """Return the agent's observation `[observations]` after an action in a single environment."""
         flat = np.asarray(observation, dtype=np.float32).reshape(-1)
         return np.concatenate([flat, self.remembered(action)]) if self.memory else flat
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Result of one step of every copy; `observations` are those before a new episode begins."""
+    """Result of one step of every copy; after the last step of an episode, `observations` still belong to it."""
 
     observations: Floats
     rewards: npt.NDArray[np.float64]
     terminated: Flags
     truncated: Flags
-    """True if a time limit ended the episode, so that the rest of it still has a value."""
+    """True if a time limit ended the episode; learning still estimates a value for the omitted rest."""
 
 
 class Environments:
@@ -109,9 +109,9 @@ class Environments:
     ) -> None:  # fmt: skip
         """Make and reset `count` copies of the environment `identifier`, a registered name or `module:Name`.
 
-        `seed` and `stream` determine all episodes, and `reset` holds the options of every reset. `memory` is the number
+        `seed` and `stream` determine all episodes. `reset` contains the options of every reset. `memory` is the number
         of bits that come with an action and are part of the next observation. Raises ConfigError if the environment is
-        unknown or has other spaces, MissingPackagesError.
+        unknown or has unsupported spaces, MissingPackagesError.
         """
         vector = library().vector
         self.identifier, self.count = identifier, count
@@ -120,24 +120,24 @@ class Environments:
         self.spaces = spaces(self._made[0], identifier, memory)
         self._remembered = np.zeros((count, memory), dtype=np.float32)
         # By default gymnasium resets a copy in the *next* step, which ignores the action and has the reward 0: a false
-        # transition. Here `begin_anew` resets at once. Gymnasium copies no observations, since `_checked` does.
+        # transition. Here `begin_anew` resets copies instead. `_checked` copies observations, so gymnasium need not.
         with self._guarded("cannot be stepped side by side"):
             makers = [lambda made=made: made for made in self._made]
             self._vector = vector.SyncVectorEnv(makers, autoreset_mode=vector.AutoresetMode.DISABLED, copy=False)
         self._actions: list[list[npt.NDArray[Any]]] = [[] for _ in range(count)]
         self._episodes = np.zeros(count, dtype=np.int64)
         self.returns = np.zeros(count)
-        """Returns so far of the current episodes."""
+        """Return of each current episode so far, float64 `[count]`."""
         self.observations: Floats = np.zeros((count, self.spaces.observations), dtype=np.float32)
         self._reset(np.ones(count, dtype=bool))
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Steps so far of the current episodes, int64 `[count]`."""
+        """Number of steps of each current episode so far, int64 `[count]`."""
         return np.array([len(actions) for actions in self._actions])
 
     def step(self, actions: npt.NDArray[Any]) -> Step:
-        """Step every copy by actions `[count]`, or float32 `[count, actions]`. Raises FaultyEnvironmentError."""
+        """Step every copy with actions `[count]`, or float32 `[count, actions]`. Raises FaultyEnvironmentError."""
         if self.spaces.memory:
             self._remembered = self.spaces.remembered(actions)
         with self._guarded("raised in the middle of an episode"):
@@ -172,7 +172,7 @@ class Environments:
         return int(np.random.SeedSequence([self._seed, self._stream, copy, episode]).generate_state(1)[0])
 
     def state(self) -> Arrays:
-        """Return `episodes` and `lengths`, int64 `[count]`, `observations`, and `actions` of all copies in a row."""
+        """Return `episodes` and `lengths`, int64 `[count]`, `observations`, and the concatenated `actions`."""
         actions = [action for history in self._actions for action in history]
         kind = np.float32 if self.spaces.continuous else np.int64
         shape = (len(actions), self.spaces.actions) if self.spaces.continuous else (len(actions),)
@@ -189,7 +189,7 @@ class Environments:
         self._reset(np.ones(self.count, dtype=bool))
         ends = np.cumsum(state["lengths"])
         for copy, (end, length) in enumerate(zip(ends, state["lengths"], strict=True)):
-            # One copy at a time, since episodes have different lengths.
+            # Replay one copy at a time, since episodes have different lengths.
             for action in state["actions"][end - length : end]:
                 with self._guarded("raised in the middle of an episode"):
                     observation, reward, *_ = self._made[copy].step(from_action(self.spaces, action))
@@ -225,7 +225,7 @@ class Environments:
 
     @contextmanager
     def _guarded(self, problem: str) -> Iterator[None]:
-        """Raise FaultyEnvironmentError for any error of the environment."""
+        """Convert any error of the environment into FaultyEnvironmentError."""
         try:
             yield
         except Exception as error:
@@ -249,7 +249,7 @@ def make(identifier: str) -> Any:
 
 
 def limit_notice(identifier: str) -> str | None:
-    """Return a notice about the step limit of an environment that sets none itself; None for any other."""
+    """Return a notice that LONGEST limits the episodes of an environment; None if the environment sets a limit."""
     spec = library().registry.get(_registered(identifier))
     if spec is None or spec.max_episode_steps is not None:
         return None
@@ -260,7 +260,7 @@ def limit_notice(identifier: str) -> str | None:
 
 
 def threshold(identifier: str, others: Iterable[str] = ()) -> float:
-    """Return the mean return at which Gymnasium calls an environment solved; -inf if it has none.
+    """Return the mean return at which an environment counts as solved in Gymnasium; -inf if it is not specified.
 
     Raises ConfigError for an unregistered name; the message suggests the nearest registered name or one of `others`.
     """
@@ -281,9 +281,9 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
 
 
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
-    """Return the configuration for an environment's name given as a preset; None if it is no environment.
+    """Return the configuration of an environment that is named in place of a preset; None for other names.
 
-    If `is_named`, every name that is no preset of agents names an environment. Raises what `of_name` raises.
+    If `is_named` is True, every name except a preset of agents names an environment. Raises what `of_name` raises.
     """
     if name is None or name in AGENTS or not (is_named or NAME.search(name)):
         return None
@@ -319,7 +319,7 @@ def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
 def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
     """Return the spaces of an environment, for an agent with `memory` remembered bits.
 
-    Raises ConfigError if an agent cannot handle them.
+    Raises ConfigError if agents do not support them.
     """
     box, discrete = library().spaces.Box, library().spaces.Discrete
     observations, actions = environment.observation_space, environment.action_space
@@ -363,7 +363,7 @@ def in_a_box(environment: Any) -> Any:
 
 
 def _ends(space: Any) -> list[tuple[float, float, bool]] | None:
-    """Return lower and upper bound of each number and whether it is an integer; None if a space has other parts."""
+    """Return lower bound, upper bound and `is_integer` for each number; None if a part of the space is unsupported."""
     kinds = library().spaces
     if isinstance(space, kinds.Discrete):
         return [(int(space.start), int(space.start + space.n - 1), True)]
@@ -391,7 +391,7 @@ def _in_a_row(space: Any, observation: Any) -> Floats:
 
 
 def from_action(spaces: Spaces, action: Any) -> Any:
-    """Convert actions of an agent, one or many, to those of the environment."""
+    """Convert one or more actions of an agent to actions of the environment."""
     if spaces.continuous:
         return action
     return (action % spaces.remembered_weight if spaces.memory else action) + spaces.first

@@ -56,17 +56,17 @@ def evaluate_policy(
         decide: The policy.
         identifier: Name of the environment.
         episodes: Number of episodes.
-        seed: Seed of the episodes; the initial states depend on nothing else, so that policies can be compared.
+        seed: Seed of the episodes. Initial states depend only on the seed, so that policies can be compared.
         watch: Callback for each step.
         memory: Number of remembered bits, which come with an action and are part of the next observation.
 
     Raises:
-        ConfigError: The environment is unknown or has other spaces.
+        ConfigError: The environment is unknown or has unsupported spaces.
         FaultyEnvironmentError: The environment raised an error, or returned a number that is not finite.
     """
-    # Each copy plays a fixed number of episodes: of 120 episodes on 50 copies, 20 copies play 3 and 30 play 2. The
-    # first 120 episodes that end would favour short ones. A copy that is done plays on without being counted, since all
-    # are stepped together.
+    # Each copy plays a fixed number of episodes: of 120 episodes on 50 copies, 20 copies play 3 and 30 play 2. Counting
+    # the first 120 episodes that end would favour short ones. A copy that is done continues without being counted,
+    # since all copies are stepped together.
     copies = min(COPIES, episodes)
     quotas = np.full(copies, episodes // copies) + (np.arange(copies) < episodes % copies)
     scores: list[list[tuple[float, int]]] = [[] for _ in range(copies)]
@@ -92,7 +92,7 @@ def random_policy(spaces: Spaces, seed: int) -> Decide:
 
 
 def constant_policies(spaces: Spaces) -> dict[str, Decide]:
-    """Return constant policies by name: one for each discrete action, or the middle of a continuous range."""
+    """Return constant policies by name: one for each discrete action up to 16, or the middle of a continuous range."""
     if not spaces.continuous:
         return {f"always {action}": _always(np.int64(action)) for action in range(min(spaces.actions, 16))}
     low, high = spaces.bounds

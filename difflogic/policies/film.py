@@ -26,7 +26,7 @@ Below = Callable[[npt.NDArray[Any], int], Pixels]
 """Function that draws observations `[N, D]` at a width, as RGB `[N, h, width, 3]`."""
 
 FRAMES = 200
-"""Maximum number of frames of an animation; of a longer episode, evenly spaced frames are shown."""
+"""Maximum number of frames of an animation; a longer episode is shown by evenly spaced frames."""
 SIDE, SPACE = 10, 2
 """Side of the square that shows a bit, and gap between squares, in pixels."""
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
@@ -82,7 +82,7 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """Draw an episode of an agent, with its grids or the controller's bits below; `seed` None: the agent's seed.
+    """Draw an episode of an agent, with its grids or the controller's bits below; `seed` defaults to the agent's.
 
     Raises ConfigError for a classifier.
     """
@@ -96,7 +96,7 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw thresholds, blue if reached, a row per dimension, and gates below them, as RGB `[N, h, width, 3]`."""
+    """Draw a controller's bits as RGB `[N, h, width, 3]`: a row of thresholds per dimension, and gates below them."""
     code = controller.thermometer.code(observations)
     bits = unpack_bits(controller.program.all_bits(pack_bits(code)), len(observations))
     row, rows = max(1, (width - SPACE) // (SIDE + SPACE)), []

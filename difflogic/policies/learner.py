@@ -1,4 +1,4 @@
-"""Base classes of all algorithms, with an actor that decides and a training state that is saved."""
+"""Base classes of all learning algorithms, with an actor and a training state that can be saved."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ KINDS: dict[str, type[LogicActor | DenseActor]] = {"logic": LogicActor, "automat
 
 
 def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raise ConfigError if an agent of this configuration does not fit the environment's spaces."""
+    """Raise ConfigError if the environment's spaces do not fit an agent of this configuration."""
     if config.policy == "logic":
         group_size(config, spaces)
     elif config.policy == "automaton":
@@ -51,12 +51,12 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
 
 
 class Learner(ABC):
-    """An actor and its training state."""
+    """Actor together with its training state."""
 
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the actor; `wiring` is the seed of its wires, None for the configuration's seed.
+        """Make the actor; `wiring` is the seed of its wires, or None for the configuration's seed.
 
         Raises ConfigError if the actor's layers do not fit the actions, DeviceError.
         """
@@ -67,11 +67,11 @@ class Learner(ABC):
     @property
     @abstractmethod
     def iteration_steps(self) -> int:
-        """Number of environment steps of an iteration, over all copies; for a classifier, number of rows."""
+        """Number of environment steps of an iteration, over all copies; for a classifier, the number of rows."""
 
     @abstractmethod
     def _parts(self) -> dict[str, list[Tensor]]:
-        """Return all tensors outside the actor that training changes; names of optimizers begin with `optimizer`."""
+        """Return all trained tensors outside the actor by name; names of optimizers begin with `optimizer`."""
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}
@@ -92,7 +92,7 @@ class Learner(ABC):
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
-        """Restore what `state` returned. Raises KeyError or ShapeError if it is the state of another agent."""
+        """Restore what `state` returned. Raises KeyError or ShapeError for the state of a different agent."""
         for name, tensor in self._tensors().items():
             tensor.assign(state[name])
 

@@ -34,7 +34,7 @@ Agent = PPO | SAC | Classifier
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """Make an agent; `wiring` is the seed of its wires, None for the configuration's seed.
+    """Make an agent; `wiring` is the seed of its wires, or None for the configuration's seed.
 
     Raises ConfigError if the agent does not fit the spaces, LimitError, DeviceError.
     """
@@ -53,10 +53,10 @@ class Member:
         """Make the environment and the agent.
 
         Args:
-            config: Configuration with the member's own seed.
+            config: Configuration with the seed of this member.
             device: Device of the networks.
-            seen: Mean and spread of the observations; None: measure them.
-            wiring: Seed of the wires; None: the configuration's seed.
+            seen: Mean and spread of the observations; None to measure them.
+            wiring: Seed of the wires; None for the configuration's seed.
             played: Callback for each random step of the measurement.
             table: Table that a classifier learns.
         """
@@ -97,7 +97,7 @@ class Member:
 
     @property
     def circuit(self) -> Circuit | None:
-        """Circuit with which the agent is evaluated; None for a dense agent."""
+        """Circuit that is used in evaluations; None for a dense agent."""
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
@@ -134,14 +134,14 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score the best actions on episodes of seed + `offset`, or a classifier on validation or held-out rows."""
+        """Score the agent on episodes of seed + `offset`, or a classifier on validation rows (held-out if `offset`)."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset
         return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:
-        """Return the state of the member as arrays, for `restored`."""
+        """Return the state of the member as arrays for `restored`."""
         scales = self.agent.seen
         parts = {"agent": self.agent.state(), "environments": self.environments.state()}
         return {
@@ -171,14 +171,14 @@ class Member:
 
     @classmethod
     def begun(cls, config: PolicyConfig, device: Device, source: Arrays, table: LabelledTable | None = None) -> Member:
-        """Return a member that begins with the parameters, wires and scales in another member's state."""
+        """Return a member that begins with the parameters, wires and scales of `source`, another member's state."""
         member = cls(config, device, Sightings(**part_of(source, "seen.")), int(source["wiring"]), table=table)
         member.agent.adopt(part_of(source, "agent."))
         return member
 
 
 def restored(path: Path, number: int | None = None) -> Member:
-    """Load the agent `number`, counted from 1, of a run onto the processor. Raises UsageError, CheckpointError."""
+    """Load agent `number` of a run, counted from 1, onto the CPU. Raises UsageError, CheckpointError."""
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):

@@ -1,4 +1,4 @@
-"""Proximal policy optimization (PPO): a rollout of all copies, then some passes over it with a clipped ratio.
+"""Proximal policy optimization (PPO): collect a rollout, then learn from it in several passes with a clipped ratio.
 
 Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details are Stable-Baselines3's.
 """
@@ -19,7 +19,7 @@ from difflogic.tensor import Tensor, gathered, nn, optim
 EPSILON = 1e-8
 
 ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
-"""Names of a rollout's arrays on the device; advantages are normalized on the host, batch by batch."""
+"""Names of the rollout's arrays that are on the device; advantages are normalized on the host, batch by batch."""
 Stepped = Callable[[Environments, Flags], None]
 
 
@@ -36,8 +36,8 @@ class PPO(Chooser):
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
-        # Logits of gates and weights have different scales: each kind has its own learning rate, and its gradients are
-        # clipped by their own norm. The optimizer of gates is the first, which `_learn` relies on.
+        # Logits of gates and weights have different scales, so each kind has its own learning rate, and its gradients
+        # are clipped by their own norm. `_learn` relies on the optimizer of gates to be the first.
         self._optimizers = []
         self._largest_spread = Tensor([0.0], device)
         if isinstance(self.actor, LogicActor):
@@ -59,10 +59,10 @@ class PPO(Chooser):
         """Collect a rollout, learn from it, and return metrics.
 
         Args:
-            environments: Copies to step.
+            environments: Environment copies to step.
             iteration: Number of the iteration.
             progress: Share of training that is done, 0 to 1.
-            stepped: Callback after every step, before new episodes begin, with the copies whose episodes have ended.
+            stepped: Callback after every step, before new episodes begin; it receives which episodes have ended.
         """
         # Each iteration has a separate generator, so that a checkpoint needs no state of a generator.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
@@ -80,8 +80,8 @@ class PPO(Chooser):
             actions, log_probs = self.distribution.sample(preferences, generator)
             step = environments.step(self.distribution.given(actions) + remembered)
             rewards = step.rewards.astype(np.float32)
-            # The critic estimates the value of the rest of a truncated episode. It is added to the reward here, since
-            # the buffer stops at every end of an episode, and the next observation is of a new one.
+            # The critic estimates the value of the rest of a truncated episode. This value is added to the reward here,
+            # since the next observation in the buffer belongs to a new episode.
             cut = step.truncated & ~step.terminated
             if cut.any():
                 after = self._values(self.seen.scaled(step.observations))
@@ -121,15 +121,15 @@ class PPO(Chooser):
         if not self.spaces.memory:
             yield from minibatches(steps * copies, self.config.ppo.batch_size, generator)
             return
-        # A batch has complete copies, since remembered bits pass through all steps of a copy.
+        # A batch contains all steps of some copies, since remembered bits pass from step to step.
         for some in minibatches(copies, max(1, self.config.ppo.batch_size // steps), generator):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
         """Return the factor of the gates' learning rate for advantages of this spread."""
         # The advantages of an agent that makes no mistakes are only the critic's errors. Normalized by their own small
-        # spread (or by Adam, which divides by the size of gradients) they would count like real advantages, and the
-        # agent would unlearn.
+        # spread (or by Adam, which divides by the size of gradients), they would have the effect of real advantages,
+        # and the agent would unlearn.
         largest = max(spread, float(self._largest_spread.numpy()[0]))
         self._largest_spread.assign([largest])
         least = self.config.gates.calm * largest
@@ -169,7 +169,7 @@ class PPO(Chooser):
                 "policy_loss": policy_loss.item(),
                 "value_loss": value_loss.item(),
                 "entropy": self.distribution.entropy(preferences).item(),
-                # E[r - 1 - log r]: as E[-log r] it estimates the divergence, but no sample of it is below 0.
+                # E[r - 1 - log r] estimates the divergence as E[-log r] does, but no sample is below 0.
                 "approx_kl": float((ratios - 1 - log_ratios).mean()),
                 "clip_fraction": float((np.abs(ratios - 1) > clip).mean()),
             }

@@ -22,15 +22,15 @@ from difflogic.runs.journal import JSONL
 
 SUMMARY, EVALUATION = "summary.txt", "evaluation.json"
 RETURNS, ACCURACY = "returns.png", "accuracy.png"
-"""Names of the images with the curves of agents, and of a classifier."""
+"""Names of the images with the curves of agents, and with the curve of a classifier."""
 CELL = "circuit.json"
-"""Name of the file with the rule of an automaton that acts."""
+"""Name of the file with the cell of an agent that is an automaton."""
 FINAL = 1 << 20
-"""Offset of the seed of the final evaluation, whose episodes were never played before."""
+"""Offset of the seed of the final evaluation, which plays episodes that were never played before."""
 
 
 def read(run: Path) -> dict[str, Any]:
-    """Return the final evaluation of a run of agents; empty if it has not ended."""
+    """Return the final evaluation of a run of agents; {} if the run has not ended."""
     try:
         evaluation: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -44,7 +44,7 @@ def final_score(member: Member, watch: Watch) -> Score:
 
 
 def netlist_of(member: Member) -> CellNetlist | FunctionNetlist | None:
-    """Return the hard circuit of an agent: a function, a controller or a cell; None for other agents."""
+    """Return the hard circuit of an agent: a function, a controller or a cell; None if the agent has none."""
     actor, spaces = member.agent.actor, member.environments.spaces
     if isinstance(actor, LogicActor) and isinstance(config := member.config, ClassifierConfig):
         return classifier.function_of(actor, config.table)
@@ -57,7 +57,7 @@ def files(
     config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float] | None,
     netlist: CellNetlist | FunctionNetlist | None,
 ) -> dict[str, str | bytes]:  # fmt: skip
-    """Return the result files by name; no files if `baselines` is None, as the run has not ended."""
+    """Return the result files by name; {} if `baselines` is None, because the run has not ended."""
     if baselines is None:
         return {}
     contents: dict[str, str | bytes] = {
@@ -73,7 +73,7 @@ def files(
 
 
 def curves(run: Path, card: bool = False) -> bytes:
-    """Draw the returns so far of a run's agents, the best agent in colour; `card` draws a square without a title.
+    """Draw the returns of a run's agents so far, the best agent in colour; `card` draws a square without a title.
 
     Raises CheckpointError, ConfigError, OSError.
     """

@@ -17,13 +17,13 @@ class PolicyRow(MetricsLine):
     episodes: int
     """Number of episodes that ended so far."""
     mean_return: float | None
-    """Mean return of the last hundred episodes, with sampled actions; None before the first has ended."""
+    """Mean return of the last hundred episodes, with sampled actions; None before the first episode has ended."""
     mean_length: float | None
     elapsed_s: float
     """Seconds of training so far."""
     steps_per_s: float
     score: float | None = None
-    """Mean return of an evaluation with the best actions of the discrete agent; None if none was due."""
+    """Mean return of an evaluation, with hard gates and the best actions; None if no evaluation was due."""
     policy_loss: float | None = None
     value_loss: float | None = None
     entropy: float | None = None

@@ -26,11 +26,11 @@ SAVED = ("observations", "actions", "rewards", "following", "terminated")
 REACH = 3.0
 """Bound of the means of a gate actor before tanh: tanh(3) is 0.995 of an action's bound."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
-"""Range of the logarithms of spreads, -5 to 2, so that spreads are 0.007 to 7.4."""
+"""Minimum and range of the logarithms of spreads: spreads are between exp(-5) = 0.007 and exp(2) = 7.4."""
 
 
 class QNetwork:
-    """Critic: the value of an observation and an action."""
+    """Critic that estimates the value of an action after an observation."""
 
     def __init__(self, observations: int, actions: int, widths: tuple[int, ...], seed: int, device: Device) -> None:
         # The first layer has two matrices, whose results are added. This is the same function as one matrix for the
@@ -59,9 +59,9 @@ class SAC(Learner):
         require_continuous(config, spaces)
         super().__init__(config, spaces, seen, device, wiring)
         sac, seed, widths = config.sac, config.seed, config.critic.widths
-        # Only training needs the spread of actions: it is a dense network, even beside an actor of gates.
+        # Only training needs the spread of actions, so a dense network computes it, even for an actor of gates.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
-        # Two critics of the seeds +20 and +30, then two targets of the same seeds: each target begins equal to its
+        # Two critics with the seeds +20 and +30, then two targets with the same seeds: each target begins equal to its
         # critic.
         pairs = [
             QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
@@ -96,7 +96,7 @@ class SAC(Learner):
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
     ) -> dict[str, float]:
-        """Step the copies, learn at the configured intervals, and return metrics: see `PPO.iterate`."""
+        """Step the environment copies, learn at the configured intervals, and return metrics; see `PPO.iterate`."""
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
         self.actor.began(progress)
         metrics: dict[str, float] = {"updates": 0}
@@ -126,17 +126,17 @@ class SAC(Learner):
         environments.begin_anew(over)
 
     def _read(self, observations: Floats) -> tuple[Floats, Floats]:
-        """Return the inputs of the actor for observations, and those of all other networks."""
+        """Return the actor's inputs for observations, and the inputs of all other networks."""
         return self.actor.features(observations), self.seen.scaled(observations)
 
     def _columns(self, **transitions: npt.NDArray[Any]) -> Arrays:
-        """Return the columns of the replay buffer: transitions, and the networks' inputs, which are computed once."""
+        """Return the columns of the replay buffer: transitions, and the networks' inputs, which it thus caches."""
         features, scaled = self._read(transitions["observations"])
         after_features, after = self._read(transitions["following"])
         return transitions | {"features": features, "scaled": scaled, "after_features": after_features, "after": after}
 
     def _update(self, batch: dict[str, Tensor], generator: np.random.Generator) -> dict[str, float]:
-        """Take a gradient step of critics, actor and temperature, and move the targets."""
+        """Take a gradient step of critics, actor and temperature, update the targets, and return metrics."""
         sac, temperature = self.config.sac, self._log_temperature.stop_gradient().exp()
         following, log_probs_after = self._sample(batch["after_features"], batch["after"], generator)
         worth = self._least(self._targets, batch["after"], following.stop_gradient()) - temperature * log_probs_after
@@ -174,7 +174,7 @@ class SAC(Learner):
         }
 
     def _follow(self) -> None:
-        """Move the targets by the share `tau` towards their critics."""
+        """Move the parameters of the targets by the share `tau` towards their critics."""
         tau = self.config.sac.tau
         for critic, target in zip(self._critics, self._targets, strict=True):
             for own, slow in zip(critic.parameters(), target.parameters(), strict=True):
@@ -196,8 +196,8 @@ class SAC(Learner):
         log_spread = (self._spread(scaled).tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
         actions = (mean + noise * log_spread.exp()).tanh()
-        # The density of a squashed normal is that of the normal over the slope of tanh, 1 - tanh^2. In float32 tanh(10)
-        # is 1 and the slope 0: the 1e-6 keeps its logarithm finite.
+        # The density of a squashed normal is the normal's density divided by the slope of tanh, 1 - tanh^2. In float32
+        # tanh(10) is 1 and the slope 0: adding 1e-6 keeps the logarithm finite.
         normal = -0.5 * noise**2.0 - log_spread - 0.5 * math.log(2 * math.pi)
         return actions, (normal - (1.0 + 1e-6 - actions**2.0).log()).sum(1)
 
