@@ -1,1 +1,1 @@
-"""Actions on trained circuits: each is one function, which commands, workers and Python users call."""
+"""Actions on trained circuits. Commands, workers and Python users call the same function for an action."""

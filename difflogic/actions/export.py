@@ -1,4 +1,4 @@
-"""`export`: a circuit in the formats of other programs."""
+"""`export`: write a circuit in the formats of other programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,16 +20,16 @@ from difflogic.system.files import check_links
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exports(ActionResult):
-    """Exported files of each format."""
+    """Exported circuit, and its files for each format."""
 
     netlist: Exported
     """Exported circuit: a cell, a grid of cells, or a function."""
     name: str
-    """Name of files and modules."""
+    """Name of the files and modules."""
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """Return sentences on what other programs prove about a format's files. Raises ToolError for a difference."""
+        """Check a format's files with other programs, and return what is proved. Raises ToolError for a difference."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 
@@ -43,27 +43,27 @@ def export(
     periodic: bool | None = None,
     visible: int | None = None,
 ) -> Exports:
-    """Write a circuit for other programs.
+    """Return the files of a circuit in the formats of other programs.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> list(difflogic.export(keep, ["c"], name="keep").files)
         ['keep.h', 'keep_demo.c']
 
     Args:
-        given: A run or its folder, a file of a circuit or a function, or one of these.
-        forms: Formats of `difflogic.circuits.export.formats.FORMATS`; none: all that fit.
-        grid: `(height, width)` of the grid, for formats that hold a complete automaton.
-        name: Name of files and modules; None: that of the circuit's file or folder.
-        fraction_bits: Number of bits behind the point; None: 16, or more for thresholds that are close.
+        given: A run or its folder, a file of a circuit or function, or a circuit or function.
+        forms: Formats of `difflogic.circuits.export.formats.FORMATS`; empty: all formats that fit.
+        grid: `(height, width)` of the grid, for formats that can represent a complete automaton.
+        name: Name of files and modules; None: the name of the circuit's file or folder.
+        fraction_bits: Number of fractional bits; None: 16, or more for thresholds that are close.
         periodic: Boundary of the grid; None: as the file says.
         visible: Number of visible channels; None: as the file says.
 
     Returns:
-        The files, the same bytes for the same circuit. `ok` is False if a named format does not fit.
+        The files, which are equal for equal circuits. `ok` is False if a named format does not fit.
 
     Raises:
         UsageError: There is no such format, or an option does not apply to the circuit.
-        CircuitError: The file is no circuit, or no format can hold it.
+        CircuitError: The file is not a circuit, or no format can represent it.
         RunFolderError: A link leads out of the run folder.
     """
     if unknown := sorted(set(forms) - formats.FORMATS.keys()):
@@ -87,7 +87,7 @@ def export(
         netlist, title, note = held.netlist, _of_cell(held, chosen), held.told
         if grid is not None:
             netlist = claimed_grid(held.netlist, held.config, *grid)
-            # Of the formats that take a grid, only that of model checkers holds the claim.
+            # Only AIGER, the format for model checkers, includes the claim about a grid.
             if netlist.target is not None and "aiger" in chosen:
                 words = [f"aiger: claims that every initial state shows the target from step {netlist.steps} on"]
     exported, left_out = formats.exports(netlist, stem, chosen)
@@ -101,7 +101,7 @@ def export(
 
 
 def _of_cell(circuit: LoadedCircuit, forms: list[str]) -> str:
-    """Return the number of gates, and the channels that are written."""
+    """Return a title with the number of gates, and the channels that a format writes if it omits some."""
     text = f"{circuit.name}: {live_gates(circuit.netlist)} gates per cell"
     for form in forms:
         if (netlist := formats.written(circuit.netlist, form)) is not circuit.netlist:

@@ -1,4 +1,4 @@
-"""`prove`: the claim of a run's task, and the equivalence of two circuits."""
+"""`prove`: prove the claim of a run's task, or the equivalence of two circuits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
-"""Checker that evaluates the trained network itself, on samples."""
+"""Name of the checker that evaluates the trained network itself, on samples."""
 VERDICTS, CONFIG = "verdicts.json", "config.toml"
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
@@ -36,15 +36,15 @@ class Proved(ActionResult):
     """Proof that two circuits are equal, or of the claim of a run."""
 
     proved: bool | None
-    """True if proved, False if refuted, None if undecided."""
+    """Result: True if proved, False if refuted, None if undecided."""
     verdicts: tuple[Equivalence, ...] = ()
-    """Result of each checker of two circuits."""
+    """Results of the checkers for two circuits."""
     proof: Proof | None = None
-    """Claim of a run, and its result."""
+    """Claim of a run with its result; None for two circuits."""
 
     @property
     def text(self) -> str:
-        """Text in one line, which begins with the result for two circuits."""
+        """Sentences in one line; for two circuits, the result is first."""
         *others, verdict = self.words
         return " ".join([verdict, *(f"{each.judge}: {each.how}." for each in self.verdicts), *others])
 
@@ -60,7 +60,7 @@ def prove(
     periodic: bool | None = None,
     visible: int | None = None,
 ) -> Proved:
-    """Prove that two circuits compute the same, or the claim of a run's task.
+    """Prove that two circuits are equivalent, or prove the claim of a run's task.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> [verdict.equal for verdict in difflogic.prove(keep, keep, judges=["difflogic"]).verdicts]
@@ -70,10 +70,10 @@ def prove(
         given: A run, its folder, a file of a circuit next to the config.toml of its run, or a netlist.
         other: Circuit to compare `given` with; None: prove the claim of the run.
         every_start: Prove that every initial state of a run ends in the target.
-        size: `(height, width)` of the grid of a run; None: that of its task.
-        seconds: Limit of the search for a counterexample.
-        judges: Checkers: for two circuits some of `network`, `difflogic`, `berkeley-abc` and `yosys` (none: all), for a
-            run `difflogic` (the default) or, with `every_start`, `berkeley-abc`.
+        size: `(height, width)` of the grid for the claim of a run; None: the grid of its task.
+        seconds: Time limit of the search for a counterexample.
+        judges: Checkers: for two circuits some of `network`, `difflogic`, `berkeley-abc` and `yosys` (empty: all), for
+            a run `difflogic` (the default) or, with `every_start`, `berkeley-abc`.
         periodic: Boundary of two circuits; None: as the files say.
         visible: Number of visible channels of two circuits; None: as the files say.
 
@@ -82,7 +82,7 @@ def prove(
 
     Raises:
         UsageError: An argument does not apply to the circuit.
-        CircuitError: A file holds no circuit, or the inputs or outputs of the two differ.
+        CircuitError: A file is not a circuit, or the circuits have different inputs or outputs.
         LimitError: The grid of a proof does not fit into memory.
         ToolError: The only checker is missing, or fails.
     """
@@ -109,7 +109,7 @@ def prove(
         else:
             claims = [proofs.of_run(trained, every_start, size)]
     results = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
-    # Code reads one proof: the first that fails, if there is one.
+    # The report has one proof: the first that fails, or else the first.
     first = next((proof for proof in results if not proof.proved), results[0])
     alone, files = len(results) == 1, proof_file.files_of(results[0])
     files |= {proof_file.NUMBERED.format(number): proof.to_json() for number, proof in enumerate(results[1:], 2)}
@@ -128,7 +128,7 @@ def prove(
 
 
 def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) -> Claim:
-    """Return the claim of a circuit's file, whose task is in config.toml next to it."""
+    """Return the claim of a circuit's file; its task is in config.toml in the same folder."""
     from difflogic.config.schema import Config
     from difflogic.evaluation import proof as proofs
 
@@ -144,12 +144,12 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
 
     Args:
         file: The proof.json.
-        given: Circuit that the proof must be about; None: any.
-        seconds: Limit of the search for a counterexample.
+        given: Circuit that the proof must concern; None: any circuit.
+        seconds: Time limit of the search for a counterexample.
 
     Raises:
-        CircuitError: The file is no proof.
-        UsageError: The proof is about another circuit.
+        CircuitError: The file is not a proof.
+        UsageError: The proof concerns another circuit.
     """
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import proof_file
@@ -187,7 +187,7 @@ def _compared(
 def _framed(
     given: Given, circuit: LoadedCircuit | FunctionNetlist, other: LoadedCircuit | FunctionNetlist
 ) -> LoadedCircuit | FunctionNetlist:
-    """Return the gates of a BLIF or AIGER file with the thresholds, boundary and classes of the `other` circuit."""
+    """Return a circuit from a BLIF or AIGER file with the thresholds, boundary and classes of the `other` circuit."""
     frame = other.netlist if isinstance(other, LoadedCircuit) else other
     netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
@@ -198,7 +198,7 @@ def _framed(
         if signals.is_described:
             return None
         try:
-            # An export has only the thresholds and channels that its gates read.
+            # Exports omit thresholds and channels that no gate reads.
             return signals.like(written(frame, "blif"))
         except CircuitError:
             return signals.like(frame)
@@ -225,7 +225,7 @@ def _cells_compared(
     verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in checkers]
     verdicts += equality.prove(first.netlist, second.netlist, programs)
     alike = first.netlist.periodic == second.netlist.periodic
-    # Checkers compare one cell with its neighbours as inputs, whatever the boundary is.
+    # Checkers compare a single cell with its neighbours as inputs, independent of the boundary.
     border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
     told = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(

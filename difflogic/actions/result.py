@@ -1,4 +1,4 @@
-"""Result of an action: human-readable text, a machine-readable report, and files."""
+"""Results of actions, each with human-readable text, a machine-readable report, and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from difflogic.system import files
 from difflogic.system.brief import brief
 
 Given = Source | LoadedCircuit | CellNetlist | FunctionNetlist | Circuit
-"""A run, its folder, a file, a circuit, or a rule such as `B36/S23`."""
+"""Circuit as an argument: a run, its folder, a file, a circuit object, or a rule such as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
 class ResultTable:
-    """Table with headers."""
+    """Table of a result, with headers."""
 
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -36,42 +36,42 @@ class ResultTable:
 
 @dataclass(frozen=True, eq=False)
 class ActionResult:
-    """Result that a command prints (`title`, `table`, `words`), a worker stores (`files`, `report`) or Python reads."""
+    """Result of an action. Commands print `title`, `table` and `words`; workers store `files` and `report`."""
 
     title: str
     words: tuple[str, ...]
-    """Sentences, a line each."""
+    """Sentences about the result, one per line."""
     report: dict[str, Any]
-    """Machine-readable result, as in JSON."""
+    """Machine-readable result, as JSON data."""
     files: Files
-    """Contents of files by name, the main one first."""
+    """Contents of files by name; the main file is first."""
     ok: bool = field(default=True, kw_only=True)
-    """False if a proof or test fails: a command then ends with exit code 1."""
+    """False if a proof or test fails, after which a command ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Sentence that names the circuit of a run that was used."""
+    """Sentence about which circuit of a run was used; "" if there was no choice."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
     """True if Ctrl-C ended the action early."""
     folder: Path | None = field(default=None, kw_only=True)
-    """Run folder in which later commands look for the files; None if there is none."""
+    """Run folder in which later commands look for the files; None if the circuit has no run folder."""
     outdated: tuple[str, ...] = field(default=(), kw_only=True)
-    """Names of files that an earlier result may have left in the folder and that this one replaces."""
+    """Names of files from an earlier result in the folder, which `keep` removes."""
 
     __repr__ = brief
 
     @property
     def text(self) -> str:
-        """Sentences of `words` in one line."""
+        """All sentences of `words` in one line."""
         return " ".join(self.words)
 
     def keep(self, folder: Path | str | None = None) -> list[Path]:
-        """Write the files into a folder, in place of older ones, and return their paths.
+        """Write the files into a folder, replace older files, and return the paths.
 
         Args:
-            folder: Where to write; None: the run folder.
+            folder: Folder for the files; None: the run folder.
 
         Raises:
-            UsageError: `folder` is None, and there is no run folder.
+            UsageError: `folder` is None and there is no run folder.
             RunFolderError: A file cannot be written.
         """
         if folder is not None:
@@ -103,12 +103,12 @@ class ActionResult:
 
 
 def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
-    """Open a circuit: a run, path, rule or netlist becomes the circuit of a cell with its run, or a function.
+    """Load the circuit of a cell, with its run if it has one, or the circuit of a function.
 
     Raises:
-        CircuitError: The file holds no circuit.
+        CircuitError: The file is not a circuit.
         CheckpointError: There is no usable checkpoint.
-        UsageError: It is a run of agents without a controller, or no circuit.
+        UsageError: `given` is a run of agents without a controller, or not a circuit.
     """
     if isinstance(given, str | PathLike):
         return source.function(Path(given)) or source.load(given, periodic, visible)
@@ -124,7 +124,7 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return a name for files: that of the folder of a run or `circuit.json`, the stem of another file, or the rule."""
+    """Return a name for files: the folder of a run or of `circuit.json`, the stem of another file, or the rule."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     path = Path(given).resolve()

@@ -1,4 +1,4 @@
-"""`simplify`: reduce the gates of a cell or of a function such as a controller, and prove the result equal."""
+"""`simplify`: reduce the gates of a cell or function, such as a controller, and prove that the result is equal."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -25,14 +25,14 @@ from difflogic.system.words import counted
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
-"""Number of episodes for which a controller is pruned, and number of new episodes that test the result."""
+"""Number of episodes on which a controller is pruned, and number of new episodes on which it is then tested."""
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification(ActionResult):
-    """Simplified circuit, and the passes that led to it."""
+    """Simplified circuit, and reports of the passes that produced it."""
 
     netlist: CellNetlist | FunctionNetlist
     steps: tuple[PassReport, ...]
@@ -56,23 +56,23 @@ def simplify(
         0
 
     Args:
-        given: A run or its folder, a file of a circuit or a function, or one of these.
-        from_start: Preserve only the states that follow from the task's initial state.
+        given: A run or its folder, a file of a circuit or function, or a circuit or function.
+        from_start: Preserve only states that are reachable from the task's initial state.
         size: `(height, width)` of the only grid for `from_start`; None: any grid.
-        task: Preserve only the behaviour that the run was trained for. This is tested, not proved.
+        task: Preserve only the behaviour for which the run was trained. This is tested, not proved.
         effort: `normal`, or `high` to search ten times as long.
         periodic: Boundary of the grid; None: as the file says.
         visible: Number of visible channels; None: as the file says.
-        on_pass: Callback for the report of each pass.
+        on_pass: Callback that receives the report of each pass.
 
     Returns:
-        The simplified circuit, its passes, and in `ok` whether it is proved equal. If Ctrl-C stops a pass and `on_pass`
-        permits it, the result is that of the passes before.
+        The simplified circuit and its passes; `ok` is True if the circuit is proved equal. If Ctrl-C stops a pass and
+        `on_pass` permits this, the result is the circuit after the earlier passes.
 
     Raises:
         UsageError: The task or the initial state is unknown, or options contradict each other.
-        CircuitError: The file holds no circuit.
-        LimitError: On a grid of this `size` no state repeats within a million updates of cells.
+        CircuitError: The file is not a circuit.
+        LimitError: On a grid of this `size`, no state repeats within a million updates of cells.
     """
     if effort not in EFFORTS:
         raise UsageError(f"`effort` must be one of {', '.join(EFFORTS)}, got {effort!r}.")
@@ -129,7 +129,7 @@ def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort:
         raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
     smaller, tested = functions.simplified(function, on_pass, effort), None
     if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
-        # Imported late, because only this needs gymnasium.
+        # This import is late, since only pruning needs gymnasium.
         from difflogic.policies.controllers import pruned
 
         tested = pruned(smaller.netlist, EPISODES, 0, on_pass)
@@ -153,7 +153,7 @@ def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort:
     thresholds = "" if function.reads_bits else f", {function.inputs} thresholds became {netlist.inputs}"
     words.append(f"{live_gates(function)} gates became {live_gates(netlist)}{thresholds}.{_tables(report)}")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
-    # A pruned controller is tested: it must score as well in other episodes.
+    # A pruned controller must not score worse in new episodes.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
     called = (function.environment if isinstance(function, Controller) else "") or function.kind.capitalize()
     return _made(f"{called}: {_size(function)}", words, report, netlist, steps, "inputs", ok)
@@ -178,7 +178,7 @@ def _made(
     ok: bool,
     note: str = "",
 ) -> Simplification:
-    """Return the result for a cell or a function; `inputs` is the header of the column of channels or inputs."""
+    """Return the result for a cell or function; `inputs` is the header of the column with channels or inputs."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
@@ -200,6 +200,6 @@ def _made(
 
 
 def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """Return the drawings of a circuit, except those that would be too large."""
+    """Return the drawings of a circuit, without drawings that would be too large."""
     exported, _ = formats.exports(netlist, name, formats.SHOWN)
     return {formats.SHOWN[form]: content for form, files in exported.items() for content in files.values()}
