@@ -1,1 +1,1 @@
-"""In-browser training: presets as data, the player, and the HTML file that contains both."""
+"""In-browser training: presets as data, the JavaScript that trains and plays them, and the HTML file with both."""

@@ -1,4 +1,4 @@
-"""Bundle JavaScript modules into one: a server sends one file instead of fifty, and a local HTML file cannot import."""
+"""Bundler of JavaScript modules, since a local HTML file cannot import and a server sends one file instead of fifty."""
 
 import json
 import posixpath
@@ -14,13 +14,13 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 def joined(entry: str) -> str:
     """Return a module and its imports as one module with the same exports; `entry` is a path such as `page/face.js`.
 
-    Each import becomes a function that is called once and returns its exports, so that names cannot collide.
+    Each imported module becomes a function that is called once and returns its exports, so that names cannot collide.
     """
     names: dict[str, str] = {}
     texts: list[str] = []
 
     def collect(path: str) -> str:
-        """Return the text of a module, with each import replaced by the constant that has the imported exports."""
+        """Return the text of a module, in which constants with the exports of other modules replace the imports."""
 
         def imported(statement: re.Match[str]) -> str:
             other = posixpath.normpath(posixpath.join(posixpath.dirname(path), statement[2]))
@@ -38,7 +38,7 @@ def joined(entry: str) -> str:
 
 
 def as_json(data: object) -> str:
-    """Return JSON that is safe inside a `<script>` element."""
+    """Return `data` as JSON that is safe inside a `<script>` element."""
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 

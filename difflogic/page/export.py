@@ -1,4 +1,4 @@
-"""Export in-browser training: one HTML file that trains presets on the visitor's GPU, without network requests."""
+"""Export of in-browser training: one HTML file that trains presets on the visitor's GPU, without network requests."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
-"""Classic scripts, in order, which follow the engines of the living page. The page's entry module is `face.js`."""
+"""Names of the classic scripts of the page in order, after `engines.js`. The entry module of the page is `face.js`."""
 
 STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
@@ -42,7 +42,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
     presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
-    # There is no time stamp, so that the same presets give the same file.
+    # Without a time stamp, the same presets result in the same file.
     data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     marks = {

@@ -1,7 +1,7 @@
-"""Record presets for in-browser training: the configuration, and the buffers and dispatches of each stage.
+"""Presets as data for in-browser training: the configuration, and the recorded buffers and dispatches of each stage.
 
-Data that depend on the seed are left out, so that the page can train any seed. By `seeded.js` the page computes wires,
-initial logits, keys and random evaluation grids, bit for bit as Python does, and the target of a visitor's drawing.
+Data that depend on the seed are left out, so that the page can train any seed. With `seeded.js`, the page computes
+wires, initial logits, keys and random evaluation grids, with the same bits as Python, and the target of a drawing.
 """
 
 import base64
@@ -35,9 +35,9 @@ from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
-"""Presets that a page supports; asynchronous presets need fire masks for evaluation, which a page cannot sample."""
+"""Names of the presets that a page supports: no asynchronous presets, since a page cannot sample their fire masks."""
 OWN = {"draw": 16, "draw-small": 12}
-"""Tasks for a custom image, and the number of cells per side; the circuit is that of the preset colored-g."""
+"""Names of the tasks for a custom image, with the cells per side. Their circuit is that of the preset colored-g."""
 SMILE = (
     "............",
     "...333333...",
@@ -54,23 +54,23 @@ SMILE = (
 )
 """12x12 image that the page shows before the visitor draws."""
 OWN_EPOCHS = 1200
-"""Epochs of an attempt at a custom image: small images need less training before the search than colored-g."""
+"""Number of epochs of an attempt at a custom image: small images need less training than colored-g before a search."""
 UNGUIDED = 3.5
-"""Factor by which a page delays the search, which is unguided and slower than a train step: before it most presets are
-solved. Custom images are not, and are repaired after the search."""
+"""Factor by which a page delays the search, since its search is unguided and slower than a train step. Most presets are
+solved before the search; custom images are not, and are repaired after it."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
-"""Names of buffers whose initial contents depend on the seed, as do those of random evaluation grids."""
+"""Names of buffers with initial contents that depend on the seed; random evaluation grids also depend on it."""
 
 
 def names() -> list[str]:
-    """Return the names of the tasks that a page supports; the page opens on the first."""
+    """Return the names of the tasks that a page supports, with the task that is shown first at the beginning."""
     return [*OWN, *PRESETS]
 
 
 def page_config(name: str, white: bool = False) -> Config:
-    """Return the configuration that a page trains until it is solved: a task with the recipe robust.
+    """Return the configuration that a page trains until it is solved: the task `name` with the recipe `robust`.
 
-    `white` means that a drawing has only white cells. Raises UsageError for a name that a page does not support.
+    If `white`, a drawing has only white cells. Raises UsageError for a name that a page does not support.
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
@@ -82,7 +82,7 @@ def page_config(name: str, white: bool = False) -> Config:
 
 
 def _own(side: int, white: bool = False) -> Config:
-    """Return the task of a custom image, by default SMILE. If the image is `white`, it has one channel."""
+    """Return the configuration for a custom image, with the image SMILE; if `white`, the image has one channel."""
     above = (side - len(SMILE)) // 2
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
@@ -94,7 +94,7 @@ def _own(side: int, white: bool = False) -> Config:
 
 
 def page_data(chosen: list[str]) -> Data:
-    """Return all data of a page with the presets `chosen`, as JSON data. Raises UsageError, LimitError."""
+    """Return all JSON data of a page for the tasks `chosen`. Raises UsageError, LimitError."""
     data = {name: preset_data(name) for name in chosen}
     kernels = {
         kernel
@@ -118,7 +118,7 @@ def page_data(chosen: list[str]) -> Data:
 
 
 def _recorded_board() -> Data:
-    """Return the checkerboard of the zoo, which a page plays if it cannot train."""
+    """Return the checkerboard circuit of the zoo, which a page plays if it cannot train."""
     board = zoo.entry("checkerboard")
     netlist = netlist_json.from_data(board["circuit"])
     task = board["circuit"]["habitat"] | {"target": "checkerboard", "loss_channels": netlist.visible}
@@ -148,7 +148,7 @@ def _constants() -> Data:
 
 
 def preset_data(name: str, white: bool = False) -> Data:
-    """Return a preset's configuration and its stages for each kind of adapter; `white` is as in `page_config`."""
+    """Return a task's configuration, and its stages for each kind of adapter; `white` is as in `page_config`."""
     config = page_config(name, white)
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     netlist = CellNetlist.of_run(circuit, config)
@@ -178,13 +178,13 @@ _KINDS = {"hardware": False, "software": True}
 
 
 def recorded(config: Config, software: bool) -> RecordedRun:
-    """Return the recorded training of a configuration from its initial state."""
+    """Return the recorded buffers and dispatches that train a configuration from its initial state."""
     job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
     return record([job], [TrainState.initial(job)], software)
 
 
 def plan_data(run: RecordedRun, config: Config) -> Data:
-    """Return a recorded run as JSON data, in which numbers refer to buffers, pipelines and bind groups."""
+    """Return a recorded run as JSON data; buffers, pipelines and bind groups are numbered."""
     device, plan = run.device, run.plan
     seeded = SEEDED | ({"words"} if config.task.start == "random" else set())
     places = {id(buffer): number for number, buffer in enumerate(device.buffers)}
@@ -221,7 +221,7 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
 
 
 def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | None:
-    """Return True for contents that the page computes from the seed, None for zeros, otherwise base64."""
+    """Return the contents of a buffer as base64, True if the page computes it from the seed, or None for zeros."""
     if buffer.name in seeded and buffer.contents is not None:
         return True
     if buffer.contents is None or not any(buffer.contents):
