@@ -1,1 +1,1 @@
-"""Tests of trained circuits beyond their training: on other grids, for more steps, asynchronously, with damage."""
+"""Tests of trained circuits outside the training conditions: other grids, more steps, asynchronous cells, damage."""

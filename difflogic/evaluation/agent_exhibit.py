@@ -21,13 +21,13 @@ from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
 CARD = "card.png"
-"""Square image of the returns, which the gallery shows if there is no animation."""
+"""Name of the square image of returns, which the gallery shows if there is no animation."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the exhibit of a complete run's best agent, as `evaluation.gallery.exhibit` does for automata.
+    """Return the gallery exhibit of the best agent of a run that has ended.
 
-    Raises CheckpointError, and RunFolderError if the run has not ended.
+    Raises CheckpointError, or RunFolderError if the run has not ended.
     """
     named_run, run = run, chosen.run_folder(run)
     evaluation = results.read(run)

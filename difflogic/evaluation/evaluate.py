@@ -53,7 +53,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Curve of each fault test: its key, the numbers or probabilities of faults, and the accuracies."""
+        """Curve of each fault test: key of the test, numbers or probabilities of faults, and accuracies."""
         return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
 
     @property
@@ -62,7 +62,7 @@ class RunEvaluation:
 
     @property
     def gates(self) -> dict[str, Any]:
-        """Numbers of soft gates, total and by layer, as in evaluation.json."""
+        """Numbers of soft gates, in total and by layer, in the format of evaluation.json."""
         counts = {name: sum(getattr(layer, name) for layer in self.layers) for name in ("gates", "active", "undecided")}
         paper = published(self.trained.config).active_gates
         return counts | {"paper_active": paper, "layers": [asdict(layer) for layer in self.layers]}
@@ -97,9 +97,9 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Test the discrete circuit of a run with all tests that fit its task: see `difflogic.actions.evaluate`.
+    """Run all tests that fit a run's task on its hard circuit; see `difflogic.actions.evaluate`.
 
-    Initial states come from a separate stream of the run's seed. Raises UsageError, CheckpointError.
+    Initial states are sampled from a separate random stream of the run's seed. Raises UsageError, CheckpointError.
     """
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine

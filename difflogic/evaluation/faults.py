@@ -1,7 +1,7 @@
 """Measure fault tolerance: the accuracy of a circuit if bits flip, or if cells or gates are stuck at 0 or 1.
 
 `difflogic.engine.events` describes faults of bits and cells. Stuck gates are random gates of the trained circuit, or
-each single gate of the simplified one. The hard circuit runs for the number of steps of its task, without damage, from
+single gates of the simplified circuit. The hard circuit runs for the number of steps of its task, without damage, from
 initial states that training and its evaluation do not use. Faults stop before the last step.
 """
 
@@ -23,17 +23,17 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 
 FAULT_STREAM = 0x6661756C
-"""`fold_in` data of random faults ("faul"); added to a run's seed, it gives other initial states."""
+"""Constant ("faul") for the `fold_in` of the key of random faults. Added to the seed, it gives other initial states."""
 POINTS = 5
-"""Number of points of a curve, without the one for no faults. Faults double from each point to the next."""
+"""Number of points of a curve, without the point for no faults. From point to point, the faults double."""
 PART = 8
-"""Maximum number of initial states of a rollout."""
+"""Maximum number of initial states in one rollout."""
 TRIALS = 8
 """Number of random sets of stuck gates of each size."""
 MOST_FAULTS = 400
-"""Maximum number of faults to test with one stuck gate; of more faults, a random sample is tested."""
+"""Maximum number of faults of single gates to test; if there are more, a random sample is tested."""
 FEW_STARTS = 8
-"""Maximum number of initial states to test each stuck gate on."""
+"""Maximum number of initial states from which each fault of a single gate is tested."""
 DRAWN = ("checkerboard", "picture", "rule")
 """Targets of tasks whose initial states can be sampled."""
 TOLD = 5
@@ -42,14 +42,14 @@ TOLD = 5
 
 @dataclass(frozen=True)
 class FaultTests:
-    """Fault tests up to the probabilities `flip` and `stuck_cells` and the number `stuck_gates`; 0 omits a test."""
+    """Fault tests up to the probabilities `flip` and `stuck_cells`, and up to `stuck_gates` gates; 0 omits a test."""
 
     flip: float = 0.0
     stuck_cells: float = 0.0
     stuck_gates: int = 0
 
     def __iter__(self) -> Iterator[Callable[[EvaluationContext], Measure | None]]:
-        """Yield the tests, as in `difflogic.evaluation.suite`."""
+        """Yield the tests in the form of `difflogic.evaluation.suite.Test`."""
         if self.flip:
             yield lambda context: _of_states(context, "flip", self.flip, "bits that flip before a step")
         if self.stuck_cells:
@@ -62,8 +62,8 @@ class FaultTests:
 def _of_states(context: EvaluationContext, name: str, most: float, title: str) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
-    # All probabilities share a key. A fault is a random word below p * 2^32, so a larger p only adds faults. The curve
-    # is smoother than with a key for each point.
+    # All probabilities share a key. A fault is a random word below p * 2^32, so a larger p only adds faults. Thus the
+    # curve is smoother than with a key for each point.
     key, shares = prng.fold_in(context.keys(900)[1], FAULT_STREAM), [most / 2**n for n in reversed(range(POINTS))]
     accuracies = {p: _accuracy(context, context.trained.circuit, key, **{name: p}) for p in (0.0, *shares)}
     return _measure(name.replace("_", "-"), f"{title}, by probability", accuracies)
@@ -87,7 +87,7 @@ def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
     logits = circuit.flat_logits().copy()
     chosen = prng.permutation(key, circuit.gates)[:count]
     ones = prng.random_bits(prng.fold_in(key, FAULT_STREAM), len(chosen)) & np.uint32(1)
-    # The most probable function of a stuck gate is a constant, so that every engine runs it.
+    # A constant becomes the most probable function of a stuck gate, so that every engine supports it.
     logits[chosen] = 0
     logits[chosen, ones * np.uint32(GATE_COUNT - 1)] = 1  # FALSE is the first gate and TRUE the last
     return circuit.with_logits(logits)
@@ -103,7 +103,7 @@ def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
     """Return the job of a task with faults, and with new evaluation grids from another seed."""
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
-    # Without the parts that only training has, which would sample or store initial states too.
+    # Remove the parts that only training needs, which would sample or store initial states too.
     plain = config.with_(train=probes, growth=GrowthConfig(), search=SearchConfig(), pool=PoolConfig())
     return job.make_job(plain.with_(task=task), circuit)
 
@@ -114,7 +114,7 @@ def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None
     count = min(len(task_job.probes), context.starts)
     for first in range(0, count, PART):
         starts = task_job.probes[first : min(count, first + PART)]
-        # Random words are numbered within a rollout: with one key all parts would have the same faults.
+        # Random words are numbered within a rollout: with the same key, all parts would have the same faults.
         damage = None if key is None else task_job.damage(None, prng.fold_in(key, first), len(starts))
         states = context.engine.rollout(circuit, starts, spec.steps, "hard", task_job.probe_masks, damage)
         shown = states[list(spec.judged_steps)][..., : spec.loss_channels]
@@ -129,7 +129,7 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     task_job = _job(context, context.trained.circuit)
-    # Most of thousands of trained gates pass a value on, while the simplified circuit needs each of its gates.
+    # Most of the thousands of trained gates only pass on a value, while the simplified circuit needs all its gates.
     netlist = simplified(CellNetlist.of_run(context.trained.circuit, context.config)).netlist
     starts = task_job.probes[:FEW_STARTS]
     faults = [(gate, value) for gate in range(len(netlist.gates)) for value in (0, 1)]
@@ -150,7 +150,7 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
 def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> Measure:
     worst = sorted(accuracies, key=lambda name: accuracies[name])[:TOLD]
     names = ", ".join(f"{name} ({100 * accuracies[name]:.2f} % right)" for name in worst)
-    # A fault is harmless if the intact circuit, which may be wrong itself, is no better.
+    # A fault is harmless if the intact circuit, which may have mismatches itself, is no better.
     count, harmless = len(accuracies), sum(right >= without for right in accuracies.values())
     sampled = "" if count == faults else f", sampled from {faults}"
     text = f"{harmless} of {count} faults{sampled} do no harm; worst: {names}" if count else "it has no gates"
@@ -158,7 +158,7 @@ def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> 
 
 
 def _shown(netlist: CellNetlist, task_job: Job, starts: Bits) -> Bits:
-    """Return the loss channels after the compared steps, `[J, B, H, W, loss_channels]`."""
+    """Return the loss channels of a rollout at the compared steps, `[J, B, H, W, loss_channels]`."""
     spec = task_job.config.task
     states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, task_job.probe_masks), 1)
     return np.stack([state[..., : spec.loss_channels] for step, state in states if step in spec.judged_steps])
@@ -170,4 +170,4 @@ def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
 
 
 CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of measures of which `points` returns a curve."""
+"""Keys of measures for which `points` returns a curve."""

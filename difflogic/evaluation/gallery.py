@@ -29,12 +29,12 @@ from difflogic.system.files import Output, inside
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
-"""Side of the grid and number of steps that show a rule, since training uses boards of only nine cells."""
+"""Side of the grid and number of steps in animations of a rule, since training uses boards of only nine cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """Folder `name` of a gallery: `files` by their paths in it, and texts for the gallery's index."""
+    """Folder `name` of a gallery: `files` by their paths in this folder, and texts for the gallery's index."""
 
     name: str
     title: str
@@ -46,7 +46,7 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the exhibit of a run, or of the best model of a population, with its simplified circuit.
+    """Return the exhibit of a run's trained circuit (of a population, the best one), including exports.
 
     Args:
         run: Run folder.
@@ -59,7 +59,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     """
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
-    # Downloads have the simplified circuit, the animation shows the trained one.
+    # Downloads contain the simplified circuit, the animation shows the trained circuit.
     smaller = simplified(netlist, on_pass)
     spec = RenderSpec()
     if (task := trained.config.task).target == "rule":
@@ -94,12 +94,12 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
 
 def title_of(run: Path) -> str:
-    """Return the name of a run's folder without the date that a default name ends with."""
+    """Return the name of a run's folder, without the date at the end of a default name."""
     return re.sub(r"-\d{8}-\d{6}$", "", run.resolve().name)
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add all exports that fit to `files`, by the names that the page uses, and return why others are left out."""
+    """Add all exports that fit the netlist to `files`, and return the reasons for omitting other formats."""
     exports, left_out = formats.exports(netlist, name)
     for form, contents in exports.items():
         for file, content in contents.items():
@@ -124,7 +124,7 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
     current = (evaluate.FORMAT, evaluate.VERSION, trained.config.seed, trained.epoch)
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        # A run that continued has another circuit.
+        # A run that was resumed since the evaluation has another circuit.
         if tuple(saved[key] for key in ("format", "version", "seed", "epoch")) != current:
             return []
         return [{key: measure[key] for key in ("title", "text", "paper")} for measure in saved["measures"]]
@@ -156,7 +156,7 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def runs_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the run folders at or below `paths`, each once. Raises RunFolderError, UsageError if there is none."""
+    """Return the run folders at or below `paths` without repetition. Raises UsageError if there is none."""
     runs = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not runs:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
@@ -164,7 +164,7 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def check_out(out: Path, force: bool) -> None:
-    """Raise UsageError before any work if a gallery cannot be written to `out`."""
+    """Raise UsageError if a gallery cannot be written to `out`; called before any work is done."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name a folder.")
     if not force and out.is_dir() and any(out.iterdir()):
@@ -178,7 +178,7 @@ def write_exhibit(out: Path, exhibit: Exhibit) -> None:
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
-    """Write the page with links to the exhibits, which exist already. Raises DifflogicError."""
+    """Write the page with links to exhibits that have been written before. Raises DifflogicError."""
     _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 

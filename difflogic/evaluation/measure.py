@@ -1,4 +1,4 @@
-"""Results of tests: a title, a result as text and as numbers, and an animation."""
+"""Results of tests: each has a title, a result as text and as numbers, and possibly an animation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from difflogic.evaluation.rollout import evenly
 from difflogic.system.brief import brief
 
 FRAMES = 60
-"""Maximum number of states of an animation."""
+"""Maximum number of states in an animation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Animation of a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
+    """Animation of a rollout: `frames`, uint8 `[n, H, W, L]`, are the first sample's loss channels at `steps`."""
 
     frames: Bits
     steps: Sequence[int]
@@ -32,11 +32,11 @@ class RolloutRecord:
     """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """Number of mismatches of each sample after each compared step, including damaged cells, `[n, B]`."""
+    """Number of mismatches of each sample at each compared step, including damaged cells, `[n, B]`."""
     values: int
     """Number of compared values per sample and step."""
     outside: npt.NDArray[np.int64]
-    """Number of mismatches of each sample at the end, outside the last damage, `[B]`."""
+    """Number of mismatches of each sample at the end, without cells of the last damage, `[B]`."""
     film: Film
 
     __repr__ = brief
@@ -47,7 +47,7 @@ def watch(
 ) -> RolloutRecord:
     """Compare the first L channels of each of `steps + 1` states `[B, H, W, C]` with its target `[H, W, L]`.
 
-    A step without a target is not counted. `damaged` are the rows and columns that the last damage zeroed.
+    Steps with the target None are skipped. `damaged` are the rows and columns that the last damage zeroed.
     """
     # To save memory, store only the counts of all steps, and at most FRAMES images of the first sample.
     drawn_steps, frames, wrong = set(evenly(steps, FRAMES)), {}, []
@@ -57,7 +57,7 @@ def watch(
             continue
         visible = state[..., : target.shape[-1]]
         differs = visible != target
-        # Counted by sample, since 64 mismatches in one sample are another result than one in each of 64.
+        # Count per sample, since 64 mismatches in one sample differ from one mismatch in each of 64 samples.
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in drawn_steps:
             frames[step] = visible[0].copy()
@@ -82,7 +82,7 @@ class Measure:
     """Machine-readable result."""
     paper: str = ""
     met: bool | None = None
-    """True if the result is at least as good as the paper's; None if they are not comparable."""
+    """True if the result is at least as good as the paper's; None if the results are not comparable."""
     curve: Sequence[float] = ()
     """Mean number of mismatches over the samples, after each compared step."""
     film: Film | None = field(default=None, repr=False)
@@ -92,7 +92,7 @@ class Measure:
     def of(
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
-        """Measure the mismatches at the end of rollouts of equal length."""
+        """Make a measure of the mismatches at the end of rollouts of equal length."""
         # Rollouts with other fire masks count as further samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
@@ -122,7 +122,7 @@ class Measure:
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """Return `exact` or the number of mismatches over all samples, as text."""
+    """Return a text: `exact`, or the number of mismatches over all samples."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

@@ -9,16 +9,16 @@ from difflogic.core import rules
 
 @dataclass(frozen=True)
 class Published:
-    """Figures for one experiment; None if the paper has none."""
+    """Figures for one experiment; a figure is None if the paper does not contain it."""
 
     solved_at: int | None = None
     """Epoch from which the hard loss is 0."""
     active_gates: int | None = None
     """Number of gates whose most probable function is neither A nor B; perception gates count once per kernel."""
     robustness: int | None = None
-    """Mean number of mismatches over 4000 asynchronous steps on a 64x64 grid, with a 10x10 square zeroed after each."""
+    """Mean number of mismatches over 4000 asynchronous steps of a 64x64 grid; each step zeroes a 10x10 square."""
     exact: bool = False
-    """True if the circuit is exact; a board also on a grid with sides four times as long, and after self-healing."""
+    """True if the circuit is exact; a board is exact also with sides four times as long and after self-healing."""
 
 
 PUBLISHED = {
@@ -31,7 +31,7 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return the paper's figures for an experiment; they are empty for a task that is not the paper's."""
+    """Return the paper's figures for an experiment; all are None for other tasks."""
     figures = PUBLISHED.get(config.name)
     return figures if figures is not None and is_own_task(config) else Published()
 
@@ -43,6 +43,6 @@ def is_own_task(config: Config) -> bool:
 
 def _asked(config: Config) -> tuple[object, ...]:
     task, rule = config.task, config.task.rule
-    # B3/S23 and its table of 512 bits are the same task, so tables are compared.
-    entries = rules.table(rule).tobytes() if task.target == "rule" else b""  # one rule is written in several ways
+    # Compare tables of rules, since a rule can be written in several ways: B3/S23 and its table of 512 bits are equal.
+    entries = rules.table(rule).tobytes() if task.target == "rule" else b""
     return replace(task, rule=rule and "B/S"), entries, config.model.periodic, config.train.fire_rate

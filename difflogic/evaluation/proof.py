@@ -1,21 +1,21 @@
 """Prove claims about a run's circuit (`prove RUN`), in a form that anyone can check again.
 
-The task decides which of three claims is proved:
+The task determines which of three claims is proved:
 
-* every initial state: all grids of 0 and 1 in all channels end in the target
+* every initial state: every grid of 0 and 1 in all channels reaches the target
   (`difflogic.circuits.synthesis.every_start`);
 * one initial state: the image grows from the initial state of the task or of a sample; the text says if it stays;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
-The file proof.json holds the circuit, so that nothing else is needed to check it:
+The file proof.json contains the circuit, so that no other file is needed to check the proof:
 
     {"format": "difflogic-proof", "version": 1, "difflogic": "0.1.0", "claim": "every-start", "proved": true,
      "text": "Every one of the 2^2048 starts ...", "method": "three-valued simulation", "from_step": 16,
      "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
-`steps` is the step at which the task compares, `from_step` the first step from which the claim holds. For an
-asynchronous circuit `from_step` counts rounds: in each, every cell fires at least once. `fingerprint` returns the hash.
+`steps` is the step at which the task compares, `from_step` the first step from which the claim is true. For an
+asynchronous circuit, `from_step` counts rounds in which every cell fires at least once. `fingerprint` returns the hash.
 """
 
 import hashlib
@@ -50,39 +50,39 @@ from difflogic.version import __version__
 FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
 SECONDS = 60.0
-"""Default limit of the search for a counterexample, in seconds."""
+"""Default time limit of the search for a counterexample, in seconds."""
 ROLLOUT = "rollout"
 OWN = "difflogic"
 """Name of the checker that needs no other program."""
 SMALLEST = 3
-"""Minimum side of a task's grid."""
+"""Minimum side of a grid with a claim."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Maximum number of samples; each sample has a separate proof."""
+"""Maximum number of samples to prove, since each sample has a separate proof."""
 MOST_STEPS = 10_000
-"""Maximum number of steps of a rollout from one initial state, unless its states repeat earlier."""
+"""Maximum number of steps of a rollout from one initial state; it ends earlier if its states repeat."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Claim to prove, with everything that the proof needs."""
+    """Claim to prove, with all data that the proof needs."""
 
     claim: str
     """Kind of the claim: one of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
     target: Bits
-    """Target uint8 `[H, W, L]`; for a rule it is empty, `[0, 0, 0]`."""
+    """Target, uint8 `[H, W, L]`; an array `[0, 0, 0]` for a rule."""
     rule: str = ""
     path: Path = Path()
-    """Path of the circuit; the file of its rule may be next to it."""
+    """Path of the circuit; a file that contains the rule may be in the same folder."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Claim and its result."""
+    """Claim with the result of its proof."""
 
     claim: Claim
     proved: bool | None
@@ -91,7 +91,7 @@ class Proof:
     text: str
     from_step: int | None = None
     counterexample: Bits | None = None
-    """Initial state `[H, W, C]` that leads to a wrong state at the compared step."""
+    """Initial state `[H, W, C]` that leads to mismatches at the compared step; None if not known."""
 
     __repr__ = brief
 
@@ -133,7 +133,7 @@ class Proof:
 
 def fingerprint(netlist: CellNetlist) -> str:
     """Return the SHA-256 of a circuit: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
-    # Numbers of one width in one byte order are the same on every machine.
+    # The fixed width and byte order give the same hash on every machine.
     head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
     parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
     return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
@@ -153,12 +153,12 @@ def of_circuit(
         netlist: The circuit.
         config: Configuration with the task of the circuit.
         run: Path of the circuit, for messages.
-        every: Whether every initial state must be proved.
-        size: Rows and columns of the grid; None: those of the task.
+        every: True to require a claim about every initial state.
+        size: Rows and columns of the grid; None for the grid of the task.
 
     Raises:
         UsageError: `every` is set and the task has one initial state, or the circuit does not fit the task.
-        ConfigError: The task cannot be on a grid of that size.
+        ConfigError: The task does not support grids of that size.
     """
     expected = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
     if (netlist.periodic, netlist.neighbourhood, netlist.visible) != expected:
@@ -183,7 +183,7 @@ def of_circuit(
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return a claim for each sample of a run: that it becomes its target. Raises UsageError for unsuitable samples."""
+    """Return, for each sample, the claim that it becomes its target. Raises UsageError for unsuitable samples."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -213,15 +213,15 @@ def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return a grid of a circuit's cells, if possible with the claim that every initial state ends in the run's target.
+    """Return a grid of a circuit's cells, if possible with the claim that every initial state reaches the target.
 
     There is no claim if the task has no target on a grid of that size, or if cells fire at random. Raises CircuitError
-    if the grid does not fit.
+    if the grid is too large.
     """
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
         return grid
-    # Export is for any circuit on any grid, with or without a claim.
+    # Exports support any circuit on any grid, with or without a claim.
     own = (height, width) == (config.task.height, config.task.width)
     if min(height, width) < SMALLEST or not (own or knows_larger_grids(config.task)):
         return grid
@@ -240,7 +240,7 @@ def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Prove a run's claim by three-valued simulation only, in milliseconds; None if initial states are not random."""
+    """Prove a run's claim by three-valued simulation only, in milliseconds; return None for one initial state."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
@@ -249,7 +249,7 @@ def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> P
 
     Args:
         claim: The claim.
-        seconds: Limit of the search for a counterexample, in seconds; None: no search.
+        seconds: Time limit of the search for a counterexample, in seconds; None for no search.
         judge: Checker: `difflogic`, or `berkeley-abc` for a claim about every initial state.
 
     Raises:
@@ -269,7 +269,7 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
             f"--checker {tools.ABC} is for claims about every initial state with cells that are all updated in each "
             "step: leave it out, and difflogic checks the claim."
         )
-    # The complete grid as one netlist with latches, which shares no code with our simulation of cells.
+    # The checker receives the complete grid as one netlist with latches. It shares no code with our simulation.
     grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
     return _of_all_starts(claim, model_check.always(grid, claim.target, seconds))
 
@@ -291,7 +291,7 @@ def _of_all_starts(claim: Claim, result: EveryStart) -> Proof:
         text = f"{word} for every start on {grid}: {result.reason}."
         if result.counterexample is not None:
             wrong, steps = int(np.count_nonzero(shown(claim, result.counterexample) != claim.target)), scenario.steps
-            # The search worked on a simplified circuit.
+            # Count mismatches of the original circuit, since the search used a simplified one.
             text += f" From the counterexample {wrong} of {claim.target.size} values are wrong at step {steps}."
     else:
         starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
@@ -305,7 +305,7 @@ def _of_all_starts(claim: Claim, result: EveryStart) -> Proof:
 
 
 def shown(claim: Claim, start: Bits) -> Bits:
-    """Return the visible channels `[H, W, L]` at the compared step of a rollout from an initial state."""
+    """Return the visible channels `[H, W, L]` at the compared step of a rollout from the initial state `start`."""
     return claim.netlist.after(start, claim.scenario.steps)[..., : claim.target.shape[-1]]
 
 
@@ -323,7 +323,7 @@ def _when(claim: Claim, step: int) -> str:
 
 
 def _one_start(claim: Claim, seconds: float | None) -> Proof:
-    """Follow the rollout until it repeats a state: then all later states are known."""
+    """Prove a claim by following the rollout until a state repeats, since all later states are then known."""
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
@@ -344,11 +344,11 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
         if wrong and step > scenario.steps:
             ending = f"is lost at step {step}"
             break
-        # The step from which every state so far is right; 0 if this one is wrong.
+        # The first step of the current series of states without mismatches; 0 if this state has mismatches.
         right_from = 0 if wrong else right_from or step
-        # Brent's algorithm: save the state of step 1, 2, 4, 8, ... until it returns. All states since the saved one, of
-        # step power // 2, return too, also a wrong one. Take steps = 6 and states that are right, wrong, right by turns
-        # from step 4 on: step 7 is the state of step 4, but the wrong state of step 5 between them returns as step 8.
+        # Brent's algorithm: save the state of step 1, 2, 4, 8, ... until it returns. Then all states since the saved
+        # state, of step power // 2, will return, also wrong ones. Take steps = 6 and, from step 4 on, states that are
+        # right, wrong, right in a cycle: step 7 repeats the state of step 4, but the wrong state of step 5 returns too.
         if step > scenario.steps and right_from <= power // 2 and np.array_equal(state, saved):
             ending = "stays for ever, since the states repeat"
             break
@@ -360,7 +360,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
 
 def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
-    # A rule is a circuit of one cell, so the proof needs no grid.
+    # A rule is compared as a circuit of one cell, so the proof needs no grid.
     [verdict] = equality.prove(netlist, rule_netlist(located(claim.rule, claim.path), netlist.periodic), ["difflogic"])
     method = verdict.how
     if verdict.equal is None:
@@ -374,6 +374,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the names of the fields in which a proof differs from a new proof of the same claim."""
+    """Return the names of the fields in which a proof differs from `again`, a new proof of the same claim."""
     claimed, proved = proof.to_dict(), again.to_dict()
     return [name for name in proved if claimed[name] != proved[name]]

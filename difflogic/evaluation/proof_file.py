@@ -1,4 +1,4 @@
-"""Read and write the files of a proof: proof.json, which `proof` describes, and a counterexample."""
+"""Read and write the files of a proof: proof.json (see `difflogic.evaluation.proof`) and a counterexample."""
 
 import io
 from functools import partial
@@ -55,7 +55,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
             raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"], path)
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
-    # Values that the file holds twice must agree, since people read the first lines and programs the circuit.
+    # Values that the file contains twice must agree, since people read the first lines and programs the circuit.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):
         if data.get(name) != (own := proof.to_dict()[name]):
             raise CircuitError(
@@ -65,7 +65,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
 
 
 def files_of(proof: Proof) -> Files:
-    """Return the content of proof.json, and a counterexample, if there is one, as .npy and as an image."""
+    """Return the content of proof.json, and, if there is a counterexample, of its .npy file and image."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))

@@ -22,13 +22,13 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Number of asynchronous rollouts of a batch of random initial states, each with separate fire masks."""
+"""Number of asynchronous rollouts, with different fire masks, of a batch of random initial states."""
 FIXED_DRAWS = 16
-"""Number of asynchronous rollouts if there is only one initial state, each with separate fire masks."""
+"""Number of asynchronous rollouts, with different fire masks, if there is only one initial state."""
 FIRE_RATE = 0.6
 """Fire rate of the paper for asynchronous rollouts of a circuit that was trained synchronously."""
 START_STREAM = 0x6576616C
-"""`fold_in` data of the initial states of an evaluation ("eval"), which training does not use."""
+"""Constant ("eval") for the `fold_in` of the key of an evaluation, which training does not use."""
 
 
 def evaluation_key(config: Config) -> prng.Key:
@@ -37,7 +37,7 @@ def evaluation_key(config: Config) -> prng.Key:
 
 
 def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
-    """Return initial states `[count, H, W, C]`, 0 or 1, as in training, sampled with `key` if they are random."""
+    """Return initial states `[count, H, W, C]`, 0 or 1, as in training; random ones are sampled with `key`."""
     task = config.task
     shape = (count, task.height, task.width, config.model.channels)
     return events.draw_starts(task.start, key, shape, job.start(config))
@@ -45,21 +45,21 @@ def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationContext:
-    """Trained circuit, engine, and size of the tests."""
+    """Trained circuit, engine, and settings that all tests of an evaluation share."""
 
     engine: Engine
     trained: TrainedCircuit
     starts: int
-    """Number of new initial states for the accuracy."""
+    """Number of new initial states from which the accuracy is measured."""
     quick: bool
     others: Dataset | None = None
-    """Samples to test on instead of those that the run held out."""
+    """Samples to test on in place of the run's held-out samples."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings with which a task in Python makes new samples; they override those of the run."""
+    """Settings with which a task in Python makes new samples; they override the run's settings."""
 
     @cached_property
     def samples(self) -> Dataset | None:
-        """Samples to test on, if there are any."""
+        """Samples to test on; None if there are no samples."""
         own = self.trained.data() if self.others is None else None
         return self.others if own is None else own.split(self.config.data.held_out)[1]
 
@@ -95,13 +95,13 @@ class EvaluationContext:
 
     @property
     def asynchronous_rate(self) -> float:
-        """Fire rate of asynchronous rollouts: that of training, or for a synchronous circuit the paper's."""
+        """Fire rate of asynchronous rollouts: the training's, or, for a synchronous circuit, the paper's."""
         return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Return the key of a test's initial states, and the key of its masks and damage."""
-        # Numbers of tests are hundreds apart, so that further masks can take the next ones. Persistence has the number
-        # of accuracy, since it continues the same rollouts.
+        """Return the random key of a test's initial states, and the random key of its masks and damage."""
+        # Numbers of tests are hundreds apart, so that further masks can use the next numbers. Persistence has the same
+        # number as accuracy, since it continues the same rollouts.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
 
@@ -121,12 +121,12 @@ class EvaluationContext:
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
-        # Only damage at the last step is still there at the end.
+        # Only damage at the last step is present at the end.
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
-        """Compare rollouts of all initial states on the run's own grid; asynchronous ones with several masks."""
+        """Compare rollouts of all initial states on the run's grid; repeat asynchronous rollouts with other masks."""
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         # With one initial state the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
@@ -134,7 +134,7 @@ class EvaluationContext:
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the soft circuit's sum of squared errors after T steps, as a mean over new initial states."""
+        """Return the soft circuit's sum of squared errors after T steps, averaged over new initial states."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)
@@ -143,7 +143,7 @@ class EvaluationContext:
             fires = prng.uniform(mask_key, (task.steps, task.height, task.width, 1)) <= np.float32(train.fire_rate)
             masks = fires.astype(np.float32)
         total, target = 0.0, job.fixed_target(task)
-        # Batches of the size of training fit into memory.
+        # Batches are as large as in training, so they fit into memory.
         for first in range(0, len(start), train.batch):
             batch = start[first : first + train.batch]
             last = self.engine.rollout(self.trained.circuit, batch, task.steps, "soft", masks)[-1]

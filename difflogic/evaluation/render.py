@@ -31,34 +31,34 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""Maximum numbers of states that an animation and a strip show by default."""
+"""Default maximum numbers of states in an animation and in a strip."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Rollout to draw; fields that are None are as in training."""
+    """Specification of a rollout to draw; fields that are None have the values of training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns of the grid."""
     steps: int | None = None
     start: str | None = None
-    """Initial state: one of `config.choices.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
+    """Initial state: one of `config.choices.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image file."""
     seed: int | None = None
-    """Seed of a random initial state, of fire masks and of places of damage."""
+    """Seed of the random initial state, fire masks and places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """Number of rollouts side by side from one initial state, each with separate masks and places of damage."""
+    """Number of rollouts from one initial state to show side by side, with different masks and places of damage."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
-    """Return the states uint8 `[H, W, C]` of rollout number `draw`, and the number of steps. Raises UsageError."""
+    """Return the states, uint8 `[H, W, C]`, of rollout number `draw`, and the number of steps. Raises UsageError."""
     task = trained.config.task
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
-    # Separate keys, so that other steps or masks do not change the initial state.
+    # With separate keys, the initial state does not depend on steps and masks.
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
@@ -102,7 +102,7 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
             f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
             f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
         )
-    # As in training and `simulate`, an odd cell is below and at the right.
+    # As in training and `simulate`, an odd margin is larger at the bottom and at the right.
     top, left = (grid.shape[0] - height) // 2, (grid.shape[1] - width) // 2
     grid[top : top + height, left : left + width, :channels] = bits
 
@@ -124,7 +124,7 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """Return RGB `[h, w, 3]` of a state `[H, W, C]`: its loss channels as colours, all as tiles, or one channel."""
+    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: loss channels as colours, all as tiles, or one channel."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
@@ -136,7 +136,7 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a rollout; fields that are None get a suitable value."""
+    """Appearance of a rollout; fields that are None are chosen automatically."""
 
     channels: Channels = "loss"
     scale: int | None = None
@@ -166,9 +166,9 @@ def render(
         what: `rollout`, `gates` or `loss`.
         spec: Rollout: size, steps, initial state, damage.
         look: Appearance: channels, scale, steps to show.
-        engine: Engine that computes; None: that of the run.
-        member: Model of a population, counted from 1; None: the best.
-        force: Whether to replace a file.
+        engine: Engine that computes the rollout; None for the engine of the run.
+        member: Model of a population, counted from 1; None for the best.
+        force: Whether to replace an existing file.
 
     Returns:
         The size of the file in bytes.
@@ -199,8 +199,8 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
-    # Memory is estimated first, since a GIF has one palette for all frames. A strip has an image per state, but one
-    # image of all states if the grid is a row.
+    # Memory is estimated first, since all frames are in memory together: a GIF has one palette. A strip has an image
+    # per state, or one image of all states if the grid is a row.
     shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
     long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours * spec.rollouts)
@@ -236,7 +236,7 @@ def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:
 
 
 def kind_of(path: Path, what: str) -> str:
-    """Return the kind of image by the file's suffix. Raises UsageError for a suffix that does not fit `what`."""
+    """Return the image format for the file's suffix. Raises UsageError for a suffix that does not fit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
         raise UsageError(f"There is no kind of image {what!r}: expected {', '.join(DRAWINGS)}.")

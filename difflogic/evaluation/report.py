@@ -46,7 +46,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """Render the template `file`; a missing value is an error."""
+    """Render the template `file` with `values`; a missing value raises an error."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 
@@ -61,7 +61,7 @@ def _environment() -> Environment:
 def _curve(wrong: Sequence[float], shots: Film) -> str:
     if len(wrong) < 2 or not any(wrong):
         return ""
-    # More points than pixels would only take longer.
+    # More points than pixels would only take more time.
     count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)

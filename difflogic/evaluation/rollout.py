@@ -25,21 +25,21 @@ from difflogic.model.circuit import Circuit
 STRETCH_BYTES = 1 << 24
 """Maximum number of bytes of a chunk's states; a chunk has at least one step."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
-"""`fold_in` data of the fire masks ("fire") and of the places of damage ("dama")."""
+"""Constants ("fire", "dama") for the `fold_in` of the keys of fire masks and of places of damage."""
 
 
 @dataclass(frozen=True)
 class DamagePlan:
-    """Times and places at which a square of `side` cells is zeroed in all channels, clipped at the border."""
+    """Times and places of damage, which zeroes all channels of a square with `side` cells, clipped at the border."""
 
     side: int
     steps: Sequence[int]
-    """CA steps after which the damage happens, ascending; 0 is the initial state."""
+    """CA steps after which damage occurs, ascending; 0 damages the initial state."""
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
-    """First row and column of the square, which is in the middle, or at a random place for each sample and step."""
+    """First row and column of the square, `centre`, or `random` for a random place for each sample and step."""
 
     def check_fits(self, height: int, width: int) -> None:
-        """Raise UsageError if the place is outside a grid."""
+        """Raise UsageError if the place is outside a grid of this size."""
         if isinstance(self.place, tuple) and not (0 <= self.place[0] < height and 0 <= self.place[1] < width):
             row, column = self.place
             raise UsageError(
@@ -78,20 +78,20 @@ def play(
     fire_rate: float = 1.0,
     damage: DamagePlan | None = None,
 ) -> Iterator[Bits]:
-    """Yield the states uint8 `[B, H, W, C]` after 0, 1, ... `steps` steps, each with its damage.
+    """Yield the states, uint8 `[B, H, W, C]`, after 0, 1, ... `steps` steps, each with its damage.
 
     `start [B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, the same cells in all
-    samples. `key` determines masks and places of damage. Raises DataError, and the errors of engines.
+    samples. `key` determines masks and places of damage. Raises DataError, and what engines raise.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
-    # Separate streams, so that damage does not change which cells fire, and rollouts can be compared.
+    # With separate streams, damage does not change which cells fire, so rollouts can be compared.
     fire_key, damage_key = prng.fold_in(key, FIRE_STREAM), prng.fold_in(key, DAMAGE_STREAM)
     hits = damage.steps if damage is not None else ()
     longest = max(1, STRETCH_BYTES // (4 * grid.size))
     state, done = _hit(damage, damage_key, grid, 0), 0
     yield state
     while done < steps:
-        # A chunk ends at the next damage: with damage at steps 3 and 5, ten steps are 3, 2 and 5.
+        # A chunk ends at the next damage: with damage at steps 3 and 5, ten steps become chunks of 3, 2 and 5.
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)
@@ -112,7 +112,7 @@ def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bi
 
 
 def evenly(steps: int, most: int) -> list[int]:
-    """Return at most `most` of the steps 0 to `steps`, evenly spread, with the first and the last."""
-    # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and 20 is added.
+    """Return at most `most` evenly spread steps from 0 to `steps`, including the first and the last."""
+    # For at most 8 of the steps 0 to 20, a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and 20 is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

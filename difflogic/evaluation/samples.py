@@ -1,4 +1,4 @@
-"""Test a circuit on samples: those that its run held out, others, or new ones of a task in Python."""
+"""Test a circuit on samples: held-out samples of its run, other samples, or new samples of a task in Python."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,12 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
 
 AT_ONCE = 64
-"""Maximum number of samples of a rollout."""
+"""Maximum number of samples in one rollout."""
 TEST = 800
 
 
 def check(context: EvaluationContext) -> None:
-    """Raise DataError if the samples do not fit the circuit; raise what `own_numbers` raises for settings."""
+    """Raise DataError if the samples do not fit the circuit, and what `own_numbers` raises for wrong settings."""
     if context.settings:
         _task(context)
     if context.samples is None:
@@ -34,7 +34,7 @@ def check(context: EvaluationContext) -> None:
 
 
 def sample_accuracy(context: EvaluationContext) -> Measure | None:
-    """Measure wrong cells and wrong samples, over all compared steps."""
+    """Count wrong cells and wrong samples over all compared steps."""
     samples = context.samples
     if samples is None:
         return None
@@ -43,7 +43,7 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
         for number, part in enumerate(job.in_parts(samples, AT_ONCE))
     ]
     wrong, targets = np.concatenate(wrong_cells, axis=1), samples.targets
-    # Masked values do not count. With one target for three compared steps each value counts three times.
+    # Masked values do not count. With one target for three compared steps, each value counts three times.
     values = int(np.count_nonzero(targets != IGNORED)) * len(samples.steps) // len(targets)
     total, wrong_samples = int(wrong.sum()), int(np.count_nonzero(wrong.any(axis=0)))
     text = in_words(total, values, len(samples)) + (f"; {wrong_samples} samples are wrong" if total else "")
@@ -61,8 +61,8 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
-    """Return the states `[J, B, H, W, C]` after the compared steps; `number` distinguishes batches."""
-    # Each batch has its own key for free channels and firing cells, or sample 64 would begin like sample 0.
+    """Return the states `[J, B, H, W, C]` at the compared steps; `number` selects the random key of the batch."""
+    # Each batch needs a separate key for free channels and firing cells, or sample 64 would begin like sample 0.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     rate = context.config.train.fire_rate
@@ -71,12 +71,12 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods that the run's samples of single steps show, and those that the circuit learned."""
+    """Count the neighbourhoods in the run's samples of single steps, and the neighbourhoods that are always right."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
     channels = samples.x.shape[-1]
-    # With random free channels samples never show all neighbourhoods.
+    # If free channels are random, samples never contain all neighbourhoods.
     if config.task.start == "random" and channels < config.model.channels:
         return None
     starts = job.begun(config, samples, context.keys(TEST)[0])
@@ -90,7 +90,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
         ]
     ).reshape(len(kinds), -1)[:, : expected.shape[1]]
     shown = np.unique(kinds[counted])
-    # A neighbourhood is learned if no cell that has it is wrong.
+    # A neighbourhood is wrong if a cell with this neighbourhood is wrong.
     wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
     # Nine cells with one channel have 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(shown) - len(wrong)
@@ -116,9 +116,9 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy on new samples of a task in Python, and the numbers that the task itself computes.
+    """Measure the accuracy on new samples of a task in Python, and the numbers that the task's own evaluation returns.
 
-    Raises ConfigError for unknown settings, UsageError for settings of a run without such a task, FaultyTaskError.
+    Raises ConfigError for unknown settings, UsageError for settings if the run has no such task, FaultyTaskError.
     """
     own = _task(context)
     if own is None:
@@ -140,7 +140,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
-    """Return the run's task in Python with the requested settings; None without one, an error text if it is missing."""
+    """Return the run's task in Python with the requested settings, None without a task, or why it cannot be loaded."""
     plugin, settings = context.config.plugin, context.settings
     if not plugin.name:
         if settings:
@@ -151,7 +151,7 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
     except ConfigError as error:
         if settings:
             raise
-        return str(error)  # the samples of the run are tested nevertheless
+        return str(error)  # other tests of the run's samples do not need the task
     if unknown := sorted(set(settings) - own.takes):
         raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
     return own

@@ -1,7 +1,7 @@
-"""Test a trained circuit by the kind of its task; each test returns a Measure, or None if it does not apply.
+"""Tests of a trained circuit. Each test returns a Measure, or None if it does not apply to the circuit's task.
 
 Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
-self-healing, 4000 asynchronous steps with damage after each), and their counterparts for other tasks.
+self-healing, 4000 asynchronous steps with damage after each step), and similar evaluations for other tasks.
 """
 
 import math
@@ -21,18 +21,18 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Side of the square that is zeroed, as in the paper; at most half of the shortest side of the task's grid."""
+"""Side of the zeroed square, as in the paper; it is smaller if it exceeds half of the grid's shortest side."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
-"""Divisor of the steps of the two long tests in a quick evaluation."""
+"""Divisor by which a quick evaluation reduces the steps of the two long tests."""
 
 Test = Callable[[EvaluationContext], Measure | None]
 
 
 def training(context: EvaluationContext) -> Measure | None:
-    """Report when the hard circuit was first exact on the evaluation grids, from the metrics."""
+    """Report the first epoch in the metrics at which the hard circuit was exact on the evaluation grids."""
     last, first, paper = context.trained.last_evaluation, context.trained.first_solved, context.paper.solved_at
     if last is None or last.hard_loss is None:
         return None
@@ -46,7 +46,7 @@ def training(context: EvaluationContext) -> Measure | None:
 
 
 def accuracy(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy from new initial states after T steps, without damage: hard, soft, and their gap."""
+    """Measure the hard and soft loss and their gap, after T steps from new initial states, without damage."""
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
@@ -59,7 +59,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """Prove the target for all initial states at once by three-valued simulation, which takes milliseconds."""
+    """Prove by three-valued simulation, in milliseconds, that every initial state reaches the target."""
     result = proof.at_once(context.trained)
     if result is None:
         return None
@@ -83,11 +83,11 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Measure a rule on all its neighbourhoods (512 of nine cells): the middle cell of 3x3 boards after one step."""
+    """Count the neighbourhoods (512 of nine cells) for which the middle cell of a 3x3 board follows the rule."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
-    # One of several boards is enough if they differ only in cells that perception does not read.
+    # Of several boards that differ only in cells that perception does not read, one is enough.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
     entries = np.flatnonzero(~unread.any(axis=1))
     boards = rehearsal.fresh_starts(resized(context.config, 3, 3), len(entries), context.keys(300)[0])
@@ -116,7 +116,7 @@ def generations(context: EvaluationContext) -> Measure | None:
 
 
 def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterator[Bits | None]:
-    """Yield the board `[H, W, 1]`, then each of its generations after `steps - 1` steps without a target."""
+    """Yield the targets of a rollout: the board `[H, W, 1]`, then `steps - 1` times None before each generation."""
     while True:
         yield board
         yield from [None] * (steps - 1)
@@ -127,18 +127,18 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
     """Measure whether the target is still there after `factor * T` steps."""
     if not context.config.task.is_fixed:
         return None
-    # With the random numbers of `accuracy`, so that only the time differs.
+    # Use the random numbers of `accuracy`, so that only the number of steps differs.
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure a board on a larger grid with proportionally more steps, or an image in the middle of a larger grid."""
+    """Measure mismatches on a larger grid: a board after proportionally more steps, or an image in its middle."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None
-    # Order spreads from cell to cell, so that the time of a board grows with its width, but not that of an image.
+    # Order spreads from cell to cell, so a board needs time in proportion to its width. An image does not.
     board, config = task.target == "checkerboard", context.larger(factor)
     steps = factor * task.steps if board else task.steps
     record = context.watch(config, steps, test=400 + factor)
@@ -147,10 +147,10 @@ def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
 
 
 def other_timing(context: EvaluationContext) -> Measure | None:
-    """Measure a synchronous circuit asynchronously, and an asynchronous one synchronously."""
+    """Measure mismatches of a synchronous circuit in an asynchronous rollout, or the reverse."""
     if not context.config.task.is_fixed:
         return None
-    # At a fire rate of 0.6 a cell fires in 12 of 20 steps, so that four times the steps are enough.
+    # At a fire rate of 0.6 a cell fires in 12 of 20 steps, so four times the steps are enough.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
         return Measure.of(
@@ -162,7 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """Measure the cells of a large grid outside its middle, which is zeroed after every step."""
+    """Measure mismatches on a large grid whose middle is zeroed after every step, outside this middle."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
@@ -176,7 +176,7 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
 
 
 def self_healing(context: EvaluationContext) -> Measure | None:
-    """Measure a board that is damaged in the first half of the time, or a complete image that is damaged once."""
+    """Measure mismatches of a board after damage in the first half of the steps, or of an image after one damage."""
     task = context.config.task
     if not task.is_fixed:
         return None
@@ -203,9 +203,9 @@ def _fault_side(task: TaskConfig) -> int:
 
 
 def robustness(context: EvaluationContext) -> Measure | None:
-    """Measure the mean error over thousands of asynchronous steps, with damage after each.
+    """Measure the mean number of mismatches over thousands of asynchronous steps, with damage after each step.
 
-    The paper's figure is from one trial. This test has the mean over several trials, and their standard deviation.
+    The paper's figure is from one trial. This test reports the mean and standard deviation over several trials.
     """
     if context.config.task.target != "checkerboard":
         return None
@@ -215,8 +215,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     record = context.watch(
         config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
     )
-    # The mean begins after the first step, since the initial state is noise. The deviation is between trials, since
-    # steps depend on each other.
+    # The mean excludes the initial state, which is noise. The deviation is between trials, since steps depend on each
+    # other.
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())

@@ -15,10 +15,10 @@ from difflogic.system.words import counted
 
 @dataclass(frozen=True, eq=False)
 class TrainedCircuit(chosen.Chosen):
-    """Trained model of a run: the best, or a chosen member."""
+    """Trained model of a run: the best model, or a selected member of the population."""
 
     rows: Sequence[Row]
-    """Metrics of the model, a row for each epoch; empty for a checkpoint file."""
+    """Metrics of the model, one row per epoch; empty for a checkpoint file."""
 
     __repr__ = brief
 
@@ -29,7 +29,7 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def first_solved(self) -> int | None:
-        """First epoch whose evaluation has no mismatch."""
+        """First epoch with an evaluation without mismatches; None if there is none."""
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
@@ -60,7 +60,7 @@ class TrainedCircuit(chosen.Chosen):
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
-    """Load a run's best circuit, as `difflogic.runs.chosen` does, or the last state of model `member`, counted from 1.
+    """Load a run's best circuit (see `difflogic.runs.chosen`), or the last state of model `member`, counted from 1.
 
     Raises CheckpointError if there is no usable, trained checkpoint, UsageError for an unknown member, RunFolderError.
     """
@@ -77,7 +77,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Return the engine to test a run's circuit, if possible the run's own; hard rollouts are exact on all engines."""
+    """Return an engine to test a run's circuit, if possible the run's engine; all give the same hard rollouts."""
     # A checkpoint file is in the folder of its run, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine
