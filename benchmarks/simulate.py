@@ -1,17 +1,17 @@
-"""Cell updates per second of the simulator, beside Life in C by hand, in turns on the same machine.
+"""Measure cell updates per second of the simulator, compared with Life in hand-written C on the same machine.
 
     python -m benchmarks.simulate --save
 
-The circuit is one that was learned: the preset `game-of-life` at its own seed, simplified by `difflogic simplify`.
-Every contender must first do three steps as the reference does. Each timed round follows an untimed one. `arithmetic`
-only does as many operations on registers as `numba` has in a step: nothing can be faster that does these. With --save a
-line per contender goes to results/simulate.jsonl. With another --side than 4096, `by hand`, `numba` and `gpu` alone are
-measured, and `numba` verifies the others.
+The circuit is that of the preset `game-of-life` with its seed, trained and simplified by `difflogic simplify`. Each
+contender must first equal the reference for three steps. Each timed round follows an untimed round. `arithmetic` runs
+the register operations of a step by `numba` without loads and stores, a lower bound on the time. With --save,
+a line per contender is appended to results/simulate.jsonl. With a --side other than 4096, only `by hand`, `numba` and
+`gpu` are measured, and `numba` verifies the results.
 
     python -m benchmarks.simulate --golly --lifelib ENVIRONMENT/bin/python
 
-takes turns with other people's programs for Life as well (Debian's `golly`; `pip install python-lifelib` in an
-environment of its own): a random soup of as many cells and a glider gun, in an empty plane.
+also times other programs for Life (Debian's `golly`; `pip install python-lifelib` in a separate environment) on the
+same number of random cells and on a glider gun, in an empty plane.
 """
 
 from __future__ import annotations
@@ -60,23 +60,23 @@ ASYNC_RATE = 0.6
 
 
 def compiler() -> list[str]:
-    """The command of the C compiler: CC, else `cc`."""
+    """Return the command of the C compiler: CC, else `cc`."""
     return shlex.split(os.environ.get("CC") or "cc")
 
 
 def _version() -> str:
-    """The first line of what the compiler says about itself."""
+    """Return the first line of the compiler's version text."""
     said = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     return said.splitlines()[0]
 
 
 class InC:
-    """A C file with a function `life` as a simulation of `spec`: by hand, of Life alone, or exported."""
+    """Simulation of `spec` by a C file with a function `life`: hand-written C for Life, or an exported header."""
 
     def __init__(self, spec: SimulationSpec, source: Path, folder: Path) -> None:
         self.spec, self.step = spec, 0
         library = folder / f"{source.stem}.so"
-        # For the processor that Numba was told to compile for: see `instruction_sets`.
+        # `instruction_sets` sets the processor that Numba, and here the C compiler, compiles for.
         march = os.environ.get("NUMBA_CPU_NAME", "native")
         flags = ["-O3", f"-march={march}", "-shared", "-fPIC", "-pthread"]
         subprocess.run([*compiler(), *flags, "-o", library, source], check=True)
@@ -91,7 +91,7 @@ class InC:
         even, odd = (ctypes.c_void_p(state.ctypes.data) for state in self._states)
         sizes = (self.spec.height, self.spec.words, steps, cores())
         self._life(even, odd, *map(ctypes.c_long, sizes))
-        # The C code goes back and forth between two grids, and an odd number of steps ends in the second.
+        # The C code alternates between two grids, and an odd number of steps ends in the second grid.
         self._states = self._states[::-1] if steps % 2 else self._states
         self.step += steps
 
@@ -113,14 +113,14 @@ void life(uint64_t *even, uint64_t *odd, long height, long words, long steps, lo
 
 
 def header(netlist: CellNetlist, folder: Path) -> Path:
-    """Write the C header of `difflogic export --format c`, which is single-threaded."""
+    """Write the single-threaded C header of `difflogic export --format c` and a C file; return the C file's path."""
     for name, text in {**c.export(netlist, "rule"), "header.c": _HEADER_STEPS}.items():
         (folder / name).write_text(text)
     return folder / "header.c"
 
 
 def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
-    """Return the contenders by name; the others are compared with `by hand`."""
+    """Return functions that open the contenders, by name; `by hand` is the basis of comparisons."""
     later = replace(spec, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
         "by hand": lambda: InC(spec, CHECKOUT / "benchmarks" / "life.c", folder),
@@ -140,7 +140,7 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
 
 
 def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
-    """Return the simulation at the start, once it did what the reference does."""
+    """Compare a simulation with the reference, and return it at `start`. Raises SystemExit for a difference."""
     spec = simulation.spec
     reference = ReferenceSimulation(spec) if spec.height == SIDE else CpuSimulation(spec, threads=cores())
     for each in (reference, simulation):
@@ -153,7 +153,7 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
 
 
 def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int = SIDE) -> list[Line]:
-    """Return a line per contender: medians over rounds in turns, if the run is interrupted over those so far."""
+    """Return a line per contender, with medians over alternating rounds; Ctrl-C ends the run with the rounds so far."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
     start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
@@ -172,10 +172,10 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
         for times in (seconds, processor):
             times.update({name: [] for name in others})
         with suppress(KeyboardInterrupt):
-            # In turns, so that all contenders meet the same machine.
+            # Contenders are timed alternately, so that a machine that becomes slower affects all of them.
             for _ in range(rounds):
                 for name, simulation in opened.items():
-                    # Untimed: a card that waited while others ran has a low clock.
+                    # An untimed run comes first, since a GPU that was idle has a low clock.
                     simulation.run(steps[name])
                     began, worked = time.perf_counter(), time.process_time()
                     simulation.run(steps[name])
@@ -225,10 +225,10 @@ def _rate(side: int, seconds: float) -> float:
 
 
 def _steps_of_a_round(simulation: Simulation | Arithmetic) -> int:
-    """Return the number of steps that half a second holds."""
+    """Return the number of steps that take ROUND_S."""
     simulation.run(1)  # may compile
     steps, seconds = 1, 0.0
-    # A few steps would mostly measure the round trip, and the low clock of an idle card.
+    # Few steps would mostly measure the round trip and the low clock of an idle GPU.
     while seconds < ROUND_S / 2:
         steps *= 4
         began = time.perf_counter()

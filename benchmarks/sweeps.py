@@ -1,25 +1,25 @@
 """Measure the overhead of sweeps, of populations on two devices, and of custom tasks.
 
-python -m benchmarks.sweeps trials --save           # 200 short trials, a process for each of two cores
-python -m benchmarks.sweeps trials --on ray --save  # the same on a Ray cluster of this machine, begun and ended here
-python -m benchmarks.sweeps devices --save          # a population on cpu and gpu:0 together, and on each alone
-python -m benchmarks.sweeps data --save             # samples beside the same task built in, on --engine
+python -m benchmarks.sweeps trials --save           # 200 short trials in two processes
+python -m benchmarks.sweeps trials --on ray --save  # 200 short trials on a temporary Ray cluster of this machine
+python -m benchmarks.sweeps devices --save          # a population on cpu and gpu:0 together, and on each device alone
+python -m benchmarks.sweeps data --save             # a task as samples and as a preset, on --engine
 
-trials: the whole command is timed, until tables and page are written; Ray's own start is not. What counts as a
-trial is the time that it says of itself. All else that the workers have is `overhead_ms`, for each trial: `start_s`
-passes before the first trial, `end_s` after the last, and `between_ms` for each trial in between.
+trials: the complete command is timed, until tables and page are written, but not the start of Ray. The time of a trial
+is the time that the trial reports. `overhead_ms` is all other time of the workers per trial. It consists of `start_s`
+before the first trial, `end_s` after the last trial, and `between_ms` per trial between them.
 
-devices: every device has one thread (hardware GPUs have what they have) and a core to itself, alone as beside the
-others: there must be as many cores as devices. Otherwise the sum of the speeds alone would count a core twice, and
-nothing could reach it. Alone, a device trains the whole population, and nothing else is computed. All of this takes
-turns in one process. `share` is the speed of all devices together, divided by the sum of the speeds alone of the same
-turn; the median must be 0.9 or more. `best_alone` is what the fastest device alone has of that sum. Where that is 0.9
-already, the row says little: `--devices reference,gpu:0 --population 16` are two of which neither reaches it.
+devices: each device has one thread (except hardware GPUs) and a separate core, both when it runs alone and when all
+devices run. So there must be as many cores as devices: otherwise the sum of the single speeds would count a core twice.
+A single device trains the complete population while no other device computes. All runs alternate in one process.
+`share` is the speed of all devices together, divided by the sum of the single speeds in the same round; the median must
+be 0.9 or more. `best_alone` is the share of the fastest single device. If it is near 0.9, the result means little. With
+`--devices reference,gpu:0 --population 16`, the share of each device is lower.
 
-data: the train steps of both take turns; `slower` is the median over turns. Evaluations are left out: that of samples
-takes all held-out ones, which are more than the evaluation grids of the task built in.
+data: train steps of both tasks alternate; `slower` is the median over the rounds. Evaluations are excluded, since
+samples have more held-out samples than the preset has evaluation grids.
 
-All of it only means something on a machine that does nothing else.
+All results are meaningful only on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PRESET = "checkerboard-small"
 
 
 def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
-    """A sweep over seeds."""
+    """Run a sweep over seeds, and return its times and overhead."""
     difflogic.open_engine("cpu")  # compiled once for a processor, in some 50 s
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "sweep"
@@ -89,7 +89,7 @@ def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
 
 
 def on_ray(count: int, epochs: int) -> dict[str, Any]:
-    """The same on a cluster of one machine with as many cores as workers."""
+    """Run `trials` on a temporary Ray cluster of one machine with as many cores as workers."""
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -101,7 +101,7 @@ def on_ray(count: int, epochs: int) -> dict[str, Any]:
 
 
 def devices(names: Sequence[str], population: int) -> dict[str, Any]:
-    """Epochs of members a second on each device alone, and on all."""
+    """Return the member epochs per second on each device alone and on all devices, and their ratios."""
     assert cores() >= len(names), "what each has alone, all could not have together"
     os.environ |= {"NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "1"}  # before an engine loads
     begun = start.fresh(TrainRequest(config=presets.get(PRESET), population=population))
@@ -120,7 +120,7 @@ def devices(names: Sequence[str], population: int) -> dict[str, Any]:
 
 
 def data(engine: str) -> dict[str, Any]:
-    """Milliseconds a train step of a preset, and of the same task as samples."""
+    """Return the milliseconds per train step of a preset, and of the same task as samples."""
     built_in = presets.get(PRESET)
     shape = (SAMPLES, built_in.task.height, built_in.task.width, built_in.model.channels)
     starts = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8)
@@ -146,13 +146,13 @@ def _opened(engine: Engine, begun: start.Start) -> Model:
 
 
 def _in_turns(models: Mapping[str, Model], count: int, seconds: float) -> dict[str, list[float]]:
-    """Epochs a second of each, round by round, after a round for what is compiled and for the caches."""
+    """Return the epochs per second of each model by round, after a warm-up round for compilation and caches."""
     rounds = [{name: _rate(model, seconds) for name, model in models.items()} for _ in range(count + 1)]
     return {name: [each[name] for each in rounds[1:]] for name in models}
 
 
 def _rate(model: Model, seconds: float) -> float:
-    """Return epochs a second, measured for `seconds`, or for one call that takes longer."""
+    """Return epochs per second, measured for at least `seconds`."""
     begin, epochs = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds:
         model.train(calls := model.epochs_per_call())

@@ -1,13 +1,13 @@
 """Compare classifiers of gates with a linear model and boosted trees, on each split of each table.
 
-python -m benchmarks.tables --accuracy --save    # the splits of the proof, kept in results/tables.jsonl
-python -m benchmarks.tables --splits 1 --save    # the first of them, its circuit simplified and compiled, too
-python -m benchmarks.tables wine --first 71001   # those that settings were chosen on
-python -m benchmarks.tables --report --write     # the table of docs/how-to/classify.md
+python -m benchmarks.tables --accuracy --save    # all test splits; append lines to results/tables.jsonl
+python -m benchmarks.tables --splits 1 --save    # the first test split, with a simplified and compiled circuit
+python -m benchmarks.tables wine --first 71001   # the splits on which settings were chosen
+python -m benchmarks.tables --report --write     # write the table of docs/how-to/classify.md
 
-The tables are those that scikit-learn brings along. All three programs learn from the same rows, and have the same
-held-out rows, which were not looked at before the settings were chosen. Only with a population, the gates do not train
-on some rows, by which the best wiring is chosen.
+The tables are part of scikit-learn. All three programs learn from the same rows and are evaluated on the same held-out
+rows, which were not used to choose settings. Only a population of gate classifiers excludes some rows from training, to
+choose the best wiring.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from difflogic.policies.classifier import function_of
 
 FILE, TABLES = "tables", ("digits", "breast_cancer", "wine")
 FIRST, SPLITS = 73_001, 8
-"""The splits of the proof. Settings were chosen on 71001 to 71008; 72001 to 72008 tested the settings before these."""
+"""First test split, and their number. Settings were chosen on 71001 to 71008; 72001 to 72008 tested older settings."""
 POPULATION = 1
 PAGE = CHECKOUT / "docs/how-to/classify.md"
 BEGIN = "<!-- generated: python -m benchmarks.tables --report --write -->"
@@ -54,7 +54,7 @@ int main(void) {
 
 
 def table_of(name: str) -> LabelledTable:
-    """A table of scikit-learn."""
+    """Return a table of scikit-learn."""
     from sklearn import datasets
 
     x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -62,7 +62,7 @@ def table_of(name: str) -> LabelledTable:
 
 
 def in_c(function: difflogic.FunctionNetlist) -> dict[str, Any]:
-    """The bytes of the compiled gates, and nanoseconds of processor time for a row, 64 of them at a time."""
+    """Compile the exported header; return the bytes of the gates, and nanoseconds per row for 64 rows at a time."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         header = difflogic.export(function, ["c"], name="net").files["net.h"]
@@ -72,10 +72,10 @@ def in_c(function: difflogic.FunctionNetlist) -> dict[str, Any]:
             '#include "net.h"\nvoid run(const uint64_t *code, uint64_t *result) { net_gates(code, result); }\n'
         )
         flags = ["gcc", "-std=c99", "-O2", f"-DROUNDS={max(200, 200_000_000 // gate_count(function))}"]
-        # 20,000 gates take gcc a minute: they are compiled once, and the timer, which calls them, is linked to them.
+        # gcc takes a minute for 20,000 gates, so that they are compiled once and linked to the timer.
         subprocess.run([*flags, "-c", "gates.c"], cwd=folder, check=True)
         subprocess.run([*flags, "time.c", "gates.o", "-o", "time"], cwd=folder, check=True)
-        # Text, as `size` calls it: instructions and constants, without what a linker would add.
+        # The text segment has instructions and constants, and nothing that a linker would add.
         text, took = (
             subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
             for command in (["/usr/bin/size", "gates.o"], ["./time"])
@@ -84,7 +84,7 @@ def in_c(function: difflogic.FunctionNetlist) -> dict[str, Any]:
 
 
 def others(x: np.ndarray, y: np.ndarray, learned: np.ndarray, held_out: np.ndarray) -> dict[str, float]:
-    """The accuracy of a linear model on standardised numbers, and of boosted trees, as scikit-learn has them."""
+    """Return the accuracy of scikit-learn's linear model, on standardised numbers, and of its boosted trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -127,7 +127,7 @@ def measured(name: str, split: int, population: int, fields: dict[str, Any], sim
 
 
 def report() -> str:
-    """A table in Markdown: a row for each table, of the newest line of each split of the proof."""
+    """Return a Markdown table with a row per data set, from the newest line of each test split."""
     heads = ["table", "rows held out", "gates", "linear model", "gradient boosting", "two-input gates"]
     newest = {(line["table"], line["split"]): line for line in load(FILE) if line["split"] >= FIRST}
     in_circuits = any("c_bytes" in line for line in newest.values())

@@ -1,13 +1,13 @@
-"""Checksums of what difflogic computes, to show that a change of the code changes no bit.
+"""Compute checksums of all results of difflogic, to show that a change of the code changes no bit.
 
     python -m benchmarks.truth --out before.json
-    python -m benchmarks.truth --compare before.json      # exit code 1 where anything differs
+    python -m benchmarks.truth --compare before.json      # exit code 1 if any value differs
 
-Trains every preset for a few epochs on each engine, and goes through growth, hardening, searches, pools, damage,
-populations, restarts, resuming, simplification, exports and simulation. Only the command `difflogic` is called and only
-the files and JSON that it leaves are looked at: parameters, moments and keys of checkpoints tensor by tensor, metrics
-column by column, everything else as a whole. Times are left out. The `cpu` and `reference` engines are compared on the
-same processor and packages alone, the `gpu` engine on the same adapter and driver; what is `exact` holds everywhere.
+The script trains every preset for a few epochs on each engine, and runs growth, hardening, searches, pools, damage,
+populations, restarts, resuming, simplification, exports and simulation. It only calls the command `difflogic` and reads
+its files and JSON output: checkpoints tensor by tensor, metrics column by column, and other files as one value. Times
+are excluded. Results of the engines `cpu` and `reference` are compared only on the same processor and packages, those
+of `gpu` only on the same adapter and driver; results of `exact` are equal on all machines.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHOWN = 60
 SHOWN_DIFFERENCES = 100
 
 TIMES = {"seconds", "created", "started", "finished", "elapsed", "rate", "took", "process", "commit", "difflogic"}
-"""Names of what may differ between two runs of the same code or is no result, beside those that end in `_s`."""
+"""Names of fields that may differ between two runs of the same code, besides names that end in `_s`."""
 PASSED_OVER = {".lock", "manifest.json"}
 
 SHORT = {
@@ -53,7 +53,7 @@ SHORT = {
     "gpu": "--epochs 3 --eval-interval 2 --set train.probes=8",
     "reference": "--epochs 2 --eval-interval 2 --batch 1 --set train.probes=4",
 }
-"""Options of short trainings of every preset; `POOLS` are those of presets with a pool."""
+"""Options of short trainings by engine; `POOLS` has options of presets with a pool."""
 POOLS = {"heart-persistent": "--batch 4"}
 HARDENED = "--set hardening.share=0.5 --set hardening.begin=1 --set hardening.end=4 --set search.begin=4"
 
@@ -160,10 +160,10 @@ def called(line: str, folder: Path, **environment: str) -> subprocess.CompletedP
 
 
 def computed(engines: Iterable[str]) -> dict[str, str]:
-    """All values by `engine/file:part` or `engine/$ command:part`; two engines at a time."""
+    """Return all values by `engine/file:part` or `engine/$ command:part`, computed on two engines at a time."""
     root = Path(tempfile.mkdtemp(prefix="difflogic-truth-"))
     try:
-        # The work is done in child processes, two of which keep two cores busy.
+        # Child processes do the work, and two of them use two cores.
         with ThreadPoolExecutor(2) as pool:
             parts = list(pool.map(lambda engine: dict(lane(root, engine, "gpu" in engines)), engines))
     finally:
@@ -180,7 +180,7 @@ def lane(root: Path, engine: str, gpu: bool) -> Iterator[tuple[str, str]]:
         done = called(line, folder, DIFFLOGIC_CACHE_DIR=str(root / "cache"))
         print(f"{engine}: {line}: {done.returncode}", file=sys.stderr)
         yield f"{engine}/$ {line}", f"exit code {done.returncode}"
-        # What a command prints for people may change; what it writes for programs may not.
+        # The text output of a command may change, but its JSON output may not.
         if "--json" in line:
             yield from rows(f"{engine}/$ {line}", documents(done.stdout))
         elif done.returncode:
@@ -191,11 +191,11 @@ def lane(root: Path, engine: str, gpu: bool) -> Iterator[tuple[str, str]]:
 
 
 def lines(engine: str, gpu: bool) -> Iterator[str]:
-    """The commands of an engine, in order."""
+    """Yield the commands of an engine, in order."""
     if engine == "exact":
         yield from (line for line in EXACT if gpu or "--engine gpu" not in line)
         return
-    # Asked of the command: a preset that is new is trained too.
+    # The command lists the presets, so that new presets are included.
     presets = [each["preset"] for each in documents(called("presets --json", Path.cwd()).stdout)]
     trained = [f"train {name} {SHORT[engine]} {POOLS.get(name, '')} --out {name}" for name in presets]
     for line in [*trained, *{"cpu": CPU, "gpu": GPU, "reference": REFERENCE}[engine]]:
@@ -203,7 +203,7 @@ def lines(engine: str, gpu: bool) -> Iterator[str]:
 
 
 def parts_of(path: Path, key: str) -> Iterator[tuple[str, str]]:
-    """The values of a file."""
+    """Yield the keys and values of a file."""
     if path.suffix == ".safetensors":
         for name, array in sorted(load_file(path).items()):
             if not is_time(name):
@@ -218,12 +218,12 @@ def parts_of(path: Path, key: str) -> Iterator[tuple[str, str]]:
     elif path.name == "summary.txt":
         yield key, checksum(re.sub(r"(?m)^Time:.*$", "", path.read_text()).encode())
     else:
-        # An export names the version that wrote it, which is no result.
+        # The version in an export is not a result.
         yield key, checksum(VERSION.sub(b"difflogic", path.read_bytes()))
 
 
 def documents(text: str) -> list[Any]:
-    """One JSON document, or one in each line."""
+    """Return the JSON document of a text, or the documents in its lines."""
     try:
         return [json.loads(text)]
     except json.JSONDecodeError:
@@ -231,14 +231,14 @@ def documents(text: str) -> list[Any]:
 
 
 def rows(key: str, found: list[Any]) -> Iterator[tuple[str, str]]:
-    """A document's parts by their names, tests of an evaluation one by one; several documents as a whole.
+    """Yield keys and values: of each field of a single document, of each test of an evaluation, or of all documents.
 
-    How often progress is told goes by the clock.
+    Progress events are excluded, since their number depends on time.
     """
     told = [timeless(each) for each in found if not (isinstance(each, dict) and each.get("event") == "progress")]
     document = told[0] if len(told) == 1 else told
     parts = document if isinstance(document, dict) else {"": document}
-    # By their keys, so that a test that is added does not move all those after it.
+    # Tests are identified by their keys, so that an additional test does not change those after it.
     tests = {test["key"]: test for test in parts.pop("measures", ())}
     for name, value in (parts | tests).items():
         text = json.dumps(value, sort_keys=True)
@@ -260,8 +260,8 @@ def checksum(data: bytes) -> str:
 
 
 def compared(before: dict[str, Any], now: dict[str, Any]) -> int:
-    """Says what differs and returns 1 if anything does."""
-    # Bits are a promise on one processor, or one adapter and driver. On others only what is exact is compared.
+    """Print all differences; return exit code 1 if there are any."""
+    # Bits are reproducible only on the same processor, or the same adapter and driver. Others compare only `exact`.
     same = [engine for engine, where in now["on"].items() if before["on"].get(engine) == where]
     for engine in sorted({*before["on"], *now["on"]} - set(same)):
         there, here = (truth["on"].get(engine, "nowhere") for truth in (before, now))

@@ -1,18 +1,18 @@
-"""The service under blows and under load, each line kept with --save.
+"""Test the service with injected faults and under load; with --save, lines are appended to results/service.jsonl.
 
-    python -m benchmarks.service kills --count 40 --save       # SIGKILL of the worker, so often within training
-    python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
-    python -m benchmarks.service nodes --count 20 --save       # of a machine of a Ray cluster; another one joins
-    python -m benchmarks.service sweep-nodes --count 20 --save # the same while a sweep is on the cluster
-    python -m benchmarks.service store --save                  # its files removed, cut, mixed up, old; disks and clocks
+    python -m benchmarks.service kills --count 40 --save       # SIGKILL of workers, 40 times during training
+    python -m benchmarks.service server-kills --count 50 --save    # SIGKILL of the server, with active clients
+    python -m benchmarks.service nodes --count 20 --save       # loss of machines of a Ray cluster; new ones join
+    python -m benchmarks.service sweep-nodes --count 20 --save # loss of machines during a sweep on the cluster
+    python -m benchmarks.service store --save                  # damaged or old store files, full disks, wrong clocks
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
-    python -m benchmarks.service hang --count 5 --save
+    python -m benchmarks.service hang --count 5 --save         # the CPU engine hangs
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
     python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s;
-                                                               # then 50,000 requests in which memory is looked at
+                                                               # then 50,000 requests while memory is measured
 
-Exit code 1 where a job came to anything but what it would have come to undisturbed, a request failed, or the load broke
-what the service promises (`benchmarks.service.load.PROMISES`).
+The exit code is 1 if the result of a job differs from that of an undisturbed run, if a request failed, or if the
+service exceeded a limit in `benchmarks.service.load.PROMISES`.
 """
 
 from __future__ import annotations

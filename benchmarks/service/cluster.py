@@ -27,14 +27,14 @@ from difflogic.sweeps.course import LEDGER
 from difflogic.train.signals import Stop
 
 TRIALS = 30
-"""Trials of a sweep, enough for a machine that joins in the middle."""
+"""Number of trials of a sweep, enough for a machine that joins in the middle."""
 JOBS = 4
-"""Jobs for each kill, more than machines, so that one waits."""
+"""Number of jobs per kill, more than machines, so that some jobs wait."""
 
 
 @contextmanager
 def nodes() -> Iterator[Any]:
-    """A cluster whose head computes nothing, and two machines with a core each."""
+    """Run a Ray cluster with a head that runs no jobs and two machines of one core each."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
     from ray.cluster_utils import Cluster
@@ -51,7 +51,7 @@ def nodes() -> Iterator[Any]:
 
 
 def kill_nodes(folder: Path, count: int, seed: int = 0) -> Outcome:
-    """`count` times, a machine is killed at a random epoch of its job, and another one joins."""
+    """Kill a machine at a random epoch of its job, and add another machine, `count` times."""
     outcome, draw = Outcome("a machine is lost"), random.Random(seed)
     config = jobs.config()
     expected = jobs.by_hand(config, folder / "hand")
@@ -84,7 +84,7 @@ def kill_nodes(folder: Path, count: int, seed: int = 0) -> Outcome:
 
 
 def kill_nodes_of_sweep(folder: Path, count: int, seed: int = 0) -> Outcome:
-    """`count` times, a machine is killed while a sweep is on a cluster, and another one joins."""
+    """Kill a machine during a sweep on a cluster, and add another machine, `count` times."""
     outcome, draw = Outcome("a machine of a sweep is lost"), random.Random(seed)
     spec = Spec.of(config=jobs.config(), over={"seed": range(TRIALS)}, metric="hard_loss", method="grid")
     whole = sweep(spec, out=folder / "whole", devices=["cpu"], workers=2)
@@ -97,11 +97,11 @@ def kill_nodes_of_sweep(folder: Path, count: int, seed: int = 0) -> Outcome:
 
 
 def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outcome: Outcome) -> None:
-    """Run a sweep, and remove the machine of the first trial in training whose number is at least `after`."""
+    """Run a sweep, and remove the machine of the first trial in training with a number of at least `after`."""
     done: list[Sweep] = []
 
     def go() -> None:
-        # In a thread, which no signal reaches.
+        # The sweep runs in a thread, which receives no signals, so it has an explicit `stop`.
         done.append(sweep(spec, out=out, devices=["cpu"], workers=f"ray:{cluster.address}", stop=Stop()))
 
     going = threading.Thread(target=go)
@@ -122,7 +122,7 @@ def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outco
 
 
 def _trained(store: Store, after: int) -> tuple[JobRecord, str]:
-    """Wait for a trial in training whose number is at least `after`; return it and the start of its machine's id."""
+    """Wait for a trial in training with a number of at least `after`; return the trial and its machine's id prefix."""
     found: list[tuple[JobRecord, str]] = []
 
     def there() -> bool:
@@ -136,7 +136,7 @@ def _trained(store: Store, after: int) -> tuple[JobRecord, str]:
 
 
 def _worked_until(store: Store, node: str, going: threading.Thread) -> bool:
-    """Wait until a sweep is over; returns whether a machine had a trial of it."""
+    """Wait for the end of a sweep; return whether machine `node` ran a trial."""
     worked = False
     while going.is_alive():
         with suppress(StoreError):  # the queue is removed at the end
@@ -156,7 +156,7 @@ def _differences(done: Sweep, whole: Sweep) -> list[str]:
 
 
 def _halfway(store: Store, epoch: int) -> tuple[str, str]:
-    """A job that is trained beyond an epoch, and has saved, and the beginning of its machine's id."""
+    """Wait for a job in training with a checkpoint, from `epoch` on; return its id and its machine's id prefix."""
     found: list[tuple[str, str]] = []
 
     def there() -> bool:
@@ -170,7 +170,7 @@ def _halfway(store: Store, epoch: int) -> tuple[str, str]:
 
 
 def _works(store: Store, node: str) -> bool:
-    """Return whether a machine runs a job."""
+    """Return whether the machine with this id prefix runs a job."""
     return any(each.job is not None and each.name.startswith(node) for each in store.workers())
 
 

@@ -1,12 +1,12 @@
-"""A worker that goes wrong once, to see what becomes of its job.
+"""Run a worker that fails once, to test the recovery of its job.
 
     python -m benchmarks.service.faulty KIND EPOCH MARK STORE '{...}'
 
-At the first epoch from EPOCH on, unless the file MARK is there, which is made just before:
+The worker fails at the first opportunity from EPOCH on, unless the file MARK exists, which it creates before failing:
 
-    abort    a submit with a destroyed buffer, which ends the process inside the GPU library
+    abort    a submit with a destroyed buffer ends the process inside the GPU library
     hang     the CPU engine does not return
-    full     the disk is full when the checkpoint is written
+    full     the disk is full when a checkpoint is written
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _abort(first: int, mark: Path) -> None:
     def faulty(model: GpuModel, epochs: int) -> None:
         if model._epoch >= first and not mark.exists():
             mark.touch()
-            # wgpu ends the process from inside its library, as a driver that is broken would: no exception, no
-            # `finally`.
+            # wgpu ends the process inside its library, as a broken driver would, without an exception or `finally`
+            # blocks.
             model.workspace.buffers["history"].destroy()
         train(model, epochs)
 
@@ -61,7 +61,7 @@ def _full(first: int, mark: Path) -> None:
         if checkpoint.decode(data, path).epoch < first or mark.exists():
             return save(path, data)
         mark.touch()
-        # Only the next write fails: the disk is full for a moment, and the next try finds room.
+        # Only the next write fails: the disk is full for a moment, and the next attempt succeeds.
         write = os.write
 
         def refuse(descriptor: int, rest: Any) -> int:

@@ -1,8 +1,9 @@
-"""Count clicks, waits and words from an empty server to a proved circuit of a custom image.
+"""Count the clicks, seconds and words from an empty server to a proved circuit of a custom image.
 
     python -m benchmarks.service.first_circuit [FOLDER]
 
-A visitor who knows the way, in Chromium: real clicks, a real file, a real worker. With FOLDER it takes screenshots too.
+The script operates the page in Chromium like a visitor who knows each step, with real clicks, a real file and a real
+worker. With FOLDER, it also takes screenshots.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ CONTROLS = """[...document.querySelectorAll("a[href], button, input, select, tex
 
 
 def screenshot(page: Page, path: Path) -> None:
-    """Write a PNG of the entire page, also beyond its window."""
+    """Write a PNG of the entire page, including parts outside the window."""
     size = page.call("Page.getLayoutMetrics")["cssContentSize"]
     shot = page.call("Page.captureScreenshot", captureBeyondViewport=True, clip={**size, "scale": 1})
     path.write_bytes(base64.b64decode(shot["data"]))
 
 
 class Visit:
-    """A way through the page, counted."""
+    """Visit of the page, with counts of clicks, words and seconds."""
 
     def __init__(self, page: Page, folder: Path | None) -> None:
         self._page, self._folder = page, folder
@@ -47,7 +48,7 @@ class Visit:
         self.views: dict[str, list[int]] = {}
 
     def look(self, name: str) -> None:
-        """Read what was not there before; note the number of controls of a view, and its height."""
+        """Count the words that are new on the page; record the number of controls and the height of the view."""
         lines = {line.strip() for line in self._page.text("main").splitlines()} - self._read
         self._read |= lines
         self.words += sum(len(line.split()) for line in lines)
@@ -70,7 +71,7 @@ class Visit:
 
 
 def loads(browser: Browser, live: Live) -> dict[str, int]:
-    """Milliseconds to the first paint and to the list of jobs, of a browser that has nothing yet: medians."""
+    """Return the median milliseconds to the first paint and to the list of jobs, in a browser with an empty cache."""
     found = []
     for _ in range(LOADS):
         page = signed_in(browser, live)
@@ -84,7 +85,7 @@ def loads(browser: Browser, live: Live) -> dict[str, int]:
 
 
 def signed_in(browser: Browser, live: Live, *look: Any, **more: Any) -> Page:
-    """The list of jobs as a visitor sees it who has signed in; `look` and `more` are those of `Browser.page`."""
+    """Return a page with the list of jobs after signing in; `look` and `more` are arguments of `Browser.page`."""
     with live.client(token=None) as client:
         client.post("/session", json={"token": ANN})
         cookie = str(client.cookies[COOKIE])
@@ -95,7 +96,7 @@ def signed_in(browser: Browser, live: Live, *look: Any, **more: Any) -> Page:
 
 
 def walk(page: Page, visit: Visit, picture: Path) -> None:
-    """The way."""
+    """Operate the page from the empty server to the download of the proved circuit."""
     visit.look("empty")
     visit.click(".empty .button")
     page.see("MB", ".preview")

@@ -1,4 +1,4 @@
-"""Short jobs, what they should come to, and waiting for them."""
+"""Short test jobs, their expected results, and functions that wait for jobs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from difflogic.train.trainer import Trainer
 
 EPOCHS, INTERVAL = 1500, 50
 PATIENCE_S = 900.0
-"""Timeout in seconds: a guard against hangs, not a limit on speed.
+"""Timeout in seconds, which only detects hangs and does not limit the speed.
 
-A supervisor ends a worker that hangs after `WorkerLimits.first` at the latest. Anything else that takes long is a busy
-machine, where post-processing jobs, which have the lowest rank, wait for all others.
+A supervisor ends a worker that hangs after `WorkerLimits.first` at the latest. Any other long wait is due to a busy
+machine, on which post-processing jobs, with the lowest priority, wait for all other jobs.
 """
 
 
 def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Config:
-    """54 gates on a checkerboard of 5x6 cells: about a second of training on a processor."""
+    """Return a small job: 54 gates on a checkerboard of 5x6 cells, with about a second of training on a CPU."""
     perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((10, 12, 8, 4, 2), ("unique",) * 4)
     return presets.checkerboard(small=True).with_(
@@ -39,20 +39,20 @@ def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Co
 
 
 def spec_of(config: Config, **fields: Any) -> JobSpec:
-    """A training on the processor, unless `fields` say otherwise: those of a job, and options of its request."""
+    """Return a training job on the CPU; `fields` are fields of `JobSpec`, and options of the request."""
     asked = {name: fields.pop(name) for name in [*fields] if name not in JobSpec.__dataclass_fields__}
     fields = {"request": asked} | fields
     return JobSpec(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
 
 
 def by_hand(config: Config, path: Path, engine: str = "cpu", **options: Any) -> Path:
-    """The run folder of a run that nothing disturbs; `options` are those of `Trainer.run`."""
+    """Train without a service, as the expected result; return the run folder. `options` are those of `Trainer.run`."""
     Trainer(config, open_engine(engine)).run(out=path, **options)
     return path
 
 
 def wait(condition: Callable[[], object], what: str = "it", every_s: float = 0.02) -> None:
-    """Wait until the condition holds. Raises TimeoutError where it does not come to that."""
+    """Wait until the condition is true. Raises TimeoutError after PATIENCE_S."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
@@ -61,6 +61,6 @@ def wait(condition: Callable[[], object], what: str = "it", every_s: float = 0.0
 
 
 def ended(store: Store, job: str) -> JobRecord:
-    """The job, once it is over. Raises TimeoutError."""
+    """Wait for the end of a job, and return its record. Raises TimeoutError."""
     wait(lambda: store.job(job).is_over, f"job {job} to end: {store.job(job)}")
     return store.job(job)

@@ -1,10 +1,10 @@
-"""A server with a long queue, many listeners and a stream of requests, while its worker trains on the same cores.
+"""Load test of a server with a long queue, many listeners and many requests, while its worker trains.
 
-Training is timed in four stretches in turns: quiet, under load, under load, quiet. The load comes from this process,
-on the same machine: what it takes itself is told apart from what the server takes. Then comes a flood of requests, one
-after another over ten connections, in which the server's memory is looked at ten times.
+Training is timed in four periods: without load, twice under load, and without load. The load comes from this process
+on the same machine, so the processor time of this process and of the server are measured separately. Then a flood of
+requests is sent over ten connections, without pauses, and the server's memory is measured ten times.
 
-What the service promises, and a line says whether it was so: see `PROMISES`.
+The line reports the limits of `PROMISES` that were exceeded.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from difflogic.config import presets
 
 API = "/api/v1"
 PROMISES = {"submit_p99_ms": 50.0, "slowed": 0.15, "flood_growth": 0.02}
-"""The most that a submission takes, with a thousand jobs in the queue while one is trained; that the load slows
-training; and that memory grows in the second half of the flood, as a share."""
+"""Limits: milliseconds of a submission with a thousand queued jobs, share of the training speed that the load takes,
+and relative growth of memory in the second half of the flood."""
 SAMPLES = 10
-"""Looks at the memory in a flood."""
+"""Number of memory measurements in a flood."""
 CONNECTIONS = 10
 SETTLE_S = 3.0
-"""Seconds before a stretch is timed: the listeners are there, and the last poll has passed."""
+"""Seconds before a period is timed, in which listeners connect and the last poll ends."""
 
 
 @dataclass
 class Load:
-    """Requests, and their responses."""
+    """Durations, errors and events of all requests."""
 
     milliseconds: list[float] = field(default_factory=list)
-    """Duration of each read."""
+    """Duration of each read request."""
     errors: list[str] = field(default_factory=list)
     events: int = 0
     frames: int = 0
@@ -51,7 +51,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 class Connection:
-    """HTTP with as little work as can be: the load must not be heavier than what it loads."""
+    """Minimal HTTP client, since the load generator must not use more processor time than the server."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -61,11 +61,11 @@ class Connection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
-        """Status and body, over a connection that stays open."""
+        """Send a request over a persistent connection; return the status and the body."""
         reader, writer = await self._open()
         writer.write(_head(method, path, b"" if body is None else json.dumps(body).encode()))
         status, headers = await _status(reader)
-        # Archives and streams have no length that is known at their beginning.
+        # Archives and streams have no Content-Length.
         if headers.get("transfer-encoding") == "chunked":
             data = b"".join([chunk async for chunk in _chunks(reader)])
         else:
@@ -73,7 +73,7 @@ class Connection:
         return status, data
 
     async def events(self, path: str) -> Any:
-        """Name and data of each event, without end."""
+        """Yield the name and data of each server-sent event, without end."""
         reader, writer = await self._open()
         writer.write(_head("GET", path, b""))
         status, _ = await _status(reader)
@@ -130,9 +130,9 @@ def measure(
     compared: bool = True,
     flood: int = 50_000,
 ) -> Line:
-    """Measure `seconds` of load with `jobs` in the queue, `clients` that listen, and `rate` requests a second.
+    """Measure `seconds` of load with `jobs` in the queue, `clients` that listen, and `rate` requests per second.
 
-    Not `compared`: in one stretch, without the quiet ones. `flood`: requests after that.
+    If not `compared`, only a period under load is measured. `flood` is the number of requests in the flood.
     """
     with Served(folder).running() as service:
         time.sleep(SETTLE_S)
@@ -160,7 +160,7 @@ async def _measured(
     quiet: list[float] = []
     loaded: list[float] = []
     server, own = 0.0, 0.0
-    # Quiet, loaded, loaded, quiet: a machine that gets slower with time slows both kinds alike.
+    # This order of periods compensates for a machine that becomes slower over time.
     turns = (False, True, True, False) if compared else (True,)
     stretch = seconds / turns.count(True)
     for is_loaded in turns:
@@ -170,7 +170,7 @@ async def _measured(
         before = cpu_s(service.process.pid), time.process_time()
         speed = await _speed(control, running, stretch)
         if is_loaded:
-            # Cores that were busy on average: 0.1 is a tenth of one processor.
+            # The unit is the mean number of busy cores.
             server += (cpu_s(service.process.pid) - before[0]) / seconds
             own += (time.process_time() - before[1]) / seconds
         (loaded if is_loaded else quiet).append(speed)
@@ -201,7 +201,7 @@ async def _measured(
 
 
 async def _flooded(service: Served, requests: int) -> dict[str, Any]:
-    """Send requests as fast as they are answered, and measure the server's memory."""
+    """Send requests without pauses over all connections, and measure the server's memory."""
     control = Connection(service.address)
     status, body = await control.ask("GET", f"{API}/jobs?limit=1")
     assert status == 200, body
@@ -229,7 +229,7 @@ async def _stream(address: str, paths: list[str], count: int) -> None:
 
 
 def _training() -> dict[str, Any]:
-    """Long enough for any load."""
+    """Return a training request that outlasts any load."""
     return {"config": presets.checkerboard().with_(train={"epochs": 1_000_000}).to_dict(), "engine": "cpu"}
 
 
@@ -253,7 +253,7 @@ async def _until_trains(connection: Connection, job: str) -> None:
 
 
 async def _speed(connection: Connection, job: str, seconds: float) -> float:
-    """Epochs per second: from one change of the epoch to another: the time between heartbeats does not count."""
+    """Return epochs per second between two changes of the reported epoch, at least `seconds` apart."""
     first, begun = await _changed(connection, job)
     connection.close()  # the server would, before it is used again
     await asyncio.sleep(seconds)
@@ -273,7 +273,7 @@ async def _changed(connection: Connection, job: str) -> tuple[int, float]:
 
 
 async def _work(address: str, running: str, waiting: list[str], clients: int, rate: float, load: Load) -> None:
-    """The load, until it is cancelled: half of the listeners follow the running job, half all jobs."""
+    """Generate load until cancelled; half of the listeners follow the running job, the other half all jobs."""
     paths = [f"{API}/jobs/{running}/events?after={1 << 40}", f"{API}/events"]
     async with asyncio.TaskGroup() as group:
         for number in range(clients):
@@ -295,7 +295,7 @@ async def listen(address: str, path: str, load: Load) -> None:
 
 
 async def _request(address: str, running: str, waiting: list[str], rate: float, load: Load) -> None:
-    """Reads at fixed times, over ten connections, and a write among twenty."""
+    """Send `rate` requests per second over ten connections; one of twenty requests is a write."""
     connections = [Connection(address) for _ in range(CONNECTIONS)]
     reads = list(reads_of(running).values())
     await asyncio.sleep(SETTLE_S)
@@ -305,7 +305,7 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
         async with asyncio.TaskGroup() as group:
             while True:
                 connection = connections[number % len(connections)]
-                # Writes wait for each other and wake every listener: one in twenty is more than people do.
+                # Writes wait for each other and wake every listener. One in twenty is more than users send.
                 if number % 20 == 19:
                     job = waiting[number % len(waiting)] if waiting else running
                     call = _timed(connection, "PATCH", f"/jobs/{job}", {"priority": number % 10}, load)
@@ -313,8 +313,8 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
                     call = _timed(connection, "GET", reads[number % 20 % len(reads)], None, load)
                 group.create_task(call)
                 number += 1
-                # At fixed times from the beginning, not after the last answer: a slow server must not slow the load
-                # down, or its latency would look better than it is.
+                # Requests are sent at fixed times, not after the last response: otherwise a slow server would slow
+                # the load down, and its latency would look better than it is.
                 await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
     finally:
         for connection in connections:
@@ -322,7 +322,7 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
 
 
 def reads_of(running: str) -> dict[str, str]:
-    """Return the addresses that are read in turns, by name."""
+    """Return the paths that are read one after the other, by name."""
     return {
         "jobs": "/jobs?limit=50",
         "job": f"/jobs/{running}",
@@ -338,7 +338,7 @@ def reads_of(running: str) -> dict[str, str]:
 
 
 async def _timed(connection: Connection, method: str, path: str, body: Any, load: Load) -> None:
-    """One request; the time that it waits for its connection counts."""
+    """Send a request and record its duration, including the wait for its connection."""
     start = time.perf_counter()
     try:
         async with connection.lock:
@@ -353,7 +353,7 @@ async def _timed(connection: Connection, method: str, path: str, body: Any, load
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of processors that a process took, without its workers, which train."""
+    """Return the processor seconds of a process, without those of its child processes, which train."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,10 +1,10 @@
-"""Count clicks and words in other programs' pages until a training's result shows, as `first_circuit` does here.
+"""Count the clicks and words in other programs' pages until they show a training result, as in `first_circuit`.
 
     python -m venv OTHERS && OTHERS/bin/pip install mlflow optuna-dashboard tensorboard
     python -m benchmarks.service.other_pages OTHERS/bin [--save]
 
-None of them begins a training: a script does, of which the lines are counted. Then a visitor who knows the way begins
-at the program's first page, in Chromium.
+These pages cannot start a training. So a script creates the run, and its lines of code are counted. Then Chromium
+operates the page like a visitor who knows each step, from the program's first page on.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ TEXT = """(() => {
     }
     return found.join("\\n");
 })()"""
-"""All that is seen, also within shadow roots."""
+"""Script that returns all visible text, including that of shadow roots."""
 MARKED = """(() => {
     const of = [...document.body.querySelectorAll("*")];
     const says = (each) => each?.innerText?.trim() === TEXT;
@@ -75,7 +75,7 @@ MARKED = """(() => {
 
 
 class Shown:
-    """A page of which all that is seen is read."""
+    """Page that returns all visible text, including that of shadow roots."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -130,14 +130,14 @@ def curve(_: Page, shown: Shown, visit: Visit) -> None:
 
 @dataclass(frozen=True)
 class Other:
-    """Another program that shows trainings."""
+    """Other program with a page that shows trainings."""
 
     package: str
     task: str
     command: str
-    """Command that serves its page; PORT stands for a free port."""
+    """Command that serves the page; PORT stands for a free port."""
     script: str
-    """Script that creates a run first."""
+    """Python code that creates the run."""
     walk: Callable[[Page, Shown, Visit], None]
     serves_first: bool = False
 
@@ -158,7 +158,7 @@ OTHERS = {
 
 
 def measure(name: str, programs: Path, browser_page: Callable[[], Page]) -> dict[str, object]:
-    """Start a program, make a run, and walk to it."""
+    """Start a program, create a run, open its result in the page, and return the line."""
     other = OTHERS[name]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -194,7 +194,7 @@ def measure(name: str, programs: Path, browser_page: Callable[[], Page]) -> dict
 
 
 def answered(page: Page, address: str) -> None:
-    """Open the address until a server answers. AssertionError if none does."""
+    """Open the address until a server responds. Raises AssertionError after SECONDS."""
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         page.goto(address)
@@ -205,7 +205,7 @@ def answered(page: Page, address: str) -> None:
 
 
 def table(lines: list[dict[str, object]]) -> str:
-    """Markdown."""
+    """Return the lines as a Markdown table."""
     rows = [
         "| page | nearest task | lines of code | clicks | seconds | words that appear |",
         "|---|---|---:|---:|---:|---:|",

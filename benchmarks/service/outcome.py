@@ -8,31 +8,31 @@ from typing import Any
 
 @dataclass
 class Outcome:
-    """Injected fault, and deviations from the expected result."""
+    """Kind of an injected fault, and all deviations from the expected results."""
 
     kind: str
     events: int = 0
-    """Kills or faults that hit something at work."""
+    """Number of kills or faults that interrupted work."""
     jobs: int = 0
     wrong: list[str] = field(default_factory=list)
-    """Jobs that did not end well, or differ from an undisturbed run, with what differs."""
+    """Descriptions of jobs that failed, or that differ from an undisturbed run."""
     seconds: float = 0.0
     detected_s: list[float] = field(default_factory=list)
-    """Seconds from the event until the job was taken from the worker."""
+    """Seconds from each fault until the service detected the loss of the worker."""
     phases: dict[str, int] = field(default_factory=dict)
-    """Phases of the jobs at the time of the fault."""
+    """Number of faults by the phase of the job at that time."""
     reasons: list[str] = field(default_factory=list)
-    """Reasons that the jobs reported."""
+    """Reasons of failures that the jobs reported."""
     reconnects: int | None = None
     """Number of times that clients reconnected."""
 
     def hit(self, phase: str | None) -> None:
-        """It happened in this phase of a job."""
+        """Count a fault in this phase of a job."""
         self.events += 1
         self.phases[str(phase)] = self.phases.get(str(phase), 0) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """A line for a results file."""
+        """Return the outcome as a line for a results file."""
         line: dict[str, Any] = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
         line["seconds"] = round(self.seconds, 1)
         if self.phases:

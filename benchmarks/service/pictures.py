@@ -1,9 +1,9 @@
-"""Screenshots of each view of the page: at two widths, light and dark, empty, running, solved, failed, without server.
+"""Take screenshots of each view of the page: at two widths, light and dark, for all states of jobs and of the server.
 
     `python -m benchmarks.service.pictures FOLDER`
 
-A person looks at each screenshot; the problems that axe-core finds in a view are printed. Exit code 1 if there are any,
-or if a view is wider than its window.
+The screenshots are for visual inspection. Problems that axe-core finds in a view are printed. The exit code is 1 if
+there are any, or if a view is wider than its window.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = ("rule", "film", "task")
 
 
 class Camera:
-    """Pages of all looks at one server, and what was found on them."""
+    """Pages with all combinations of width and colour scheme, and the problems in their views."""
 
     def __init__(self, browser: Browser, live: Live, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Camera:
         }
 
     def shoot(self, name: str, place: str | None, text: str, selector: str = "main", script: str = "") -> None:
-        """Take a screenshot of each look at `place` (behind the #; None: the present one), once `text` is there."""
+        """Take screenshots at the fragment `place`, or of the present view if None, once `selector` has `text`."""
         for look, page in self._pages.items():
             if place is not None:
                 page.js(f"location.hash = {place!r}")
@@ -58,7 +58,7 @@ class Camera:
 
 
 def failed(store: Store) -> str:
-    """A job that no worker could train."""
+    """Add a failed job to the store, and return its id."""
     job = store.submit("ann", spec_of(config(), name="too large", engine="gpu:9"))[0].id
     with closing(Presence(store.folder, "by-hand")):
         lease = store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)
@@ -68,7 +68,7 @@ def failed(store: Store) -> str:
 
 
 def views(camera: Camera, store: Store) -> Iterator[None]:
-    """One view after the other; those before the first `yield` are without a worker."""
+    """Take screenshots of all views; the views before the first `yield` must have no worker."""
     camera.shoot("empty", "#/", "No jobs yet")
     camera.shoot("nothing", "#/nowhere", "no such page")
     camera.shoot("no-devices", "#/devices", "No workers")

@@ -1,4 +1,4 @@
-"""Compare two runs: every parameter bit by bit, every row in every column but the times."""
+"""Compare two runs: all arrays of the checkpoint bit by bit, and all rows of the metrics except times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMES = "elapsed_s"
 
 
 def differences(run: Path, other: Path) -> list[str]:
-    """Describe the differences between two run folders; empty if they are the same run."""
+    """Return descriptions of the differences between two run folders; empty if the runs are equal."""
     found = []
     left, right = _arrays(run), _arrays(other)
     found += [f"array {name}" for name in sorted(left.keys() | right.keys()) if left.get(name) != right.get(name)]

@@ -26,27 +26,26 @@ from difflogic.serve.client import API, Client
 from difflogic.serve.store.store import Store
 
 LONGEST_S = 6.0
-"""Seconds between the moment a server is ready and its end, at most; by then a job is through."""
+"""Maximum number of seconds from the start of a server to its kill; a job takes less time."""
 QUEUE = 2
-"""Jobs that wait: enough for the worker to be never idle."""
+"""Number of waiting jobs, enough that the worker is never idle."""
 TOKEN = "token-of-this-benchmark"
 
 
 class Served:
-    """`difflogic serve`, a process that can be killed and started again, at the same address."""
+    """Process of `difflogic serve` that can be killed and restarted with the same address."""
 
     def __init__(self, folder: Path, workers: str = "cpu", token: str = TOKEN) -> None:
         self.folder = folder
         self.log, self.screen = folder.with_name("server.log"), folder.with_name("screen.txt")
         self._workers, self._token = workers, token
-        # The system picks a free port. It is let go at once, and the server that is started again and again takes the
-        # same one.
+        # The system chooses a free port. It is closed immediately, and the server uses it again after each kill.
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
 
     def start(self, *options: str) -> None:
-        """Returns when it answers and has a worker. Raises TimeoutError."""
+        """Start the server, and wait until it responds and has a worker. Raises TimeoutError."""
         command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(self.folder)]
         begun = time.perf_counter()
         with self.log.open("a") as log, self.screen.open("a") as screen:
@@ -74,7 +73,7 @@ class Served:
 
     @contextmanager
     def running(self) -> Iterator[Served]:
-        """Start it, and end it in good order with the context."""
+        """Run the server for the duration of a `with` block, and end it by SIGTERM."""
         self.start()
         try:
             yield self
@@ -83,7 +82,7 @@ class Served:
 
 
 class Load:
-    """A client that submits, and one that watches each job in its turn, until they are told to stop."""
+    """Two client threads: one submits jobs until `over` is set, the other watches one job after the other."""
 
     def __init__(self, served: Served) -> None:
         self.served = served
@@ -112,7 +111,7 @@ class Load:
                     pass
 
     def _submit_one(self, client: httpx.Client, request: dict, key: str) -> str:
-        """Submit a job until it is acknowledged, with the same key all the time, so that it is one job."""
+        """Repeat the submission of a job with the same key, so that it is one job, until it is acknowledged."""
         while True:
             try:
                 answer = client.post("/jobs", json=request, headers={"Idempotency-Key": key}, timeout=10)
@@ -140,7 +139,7 @@ class Load:
                 number += 1
 
     def _follow(self, client: Client, job: str) -> None:
-        """Every row once, in order, whatever happens to the server on the way."""
+        """Watch a job; record an error unless every row arrives once and in order, despite kills of the server."""
         epoch = 0
         try:
             for event in client.events(job, lost=self._lost):
@@ -159,7 +158,7 @@ class Load:
 
 
 def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGEST_S) -> Outcome:
-    """SIGKILL of the server at `count` random moments, most in training, while jobs are submitted and watched."""
+    """Kill the server at `count` random moments, most in training, while clients submit and watch jobs."""
     outcome, draw = Outcome("SIGKILL of the server"), random.Random(seed)
     expected = jobs.by_hand(jobs.config(), folder / "hand")
     served = Served(folder / "store")

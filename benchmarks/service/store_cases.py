@@ -33,11 +33,11 @@ def removed(filled: Filled, *kept: str) -> None:
 
 
 def in_use(filled: Filled, then: Callable[[Filled, Path], None]) -> None:
-    """`then` gets a copy of the database and its logs as a server left them that was killed."""
+    """Pass to `then` a copy of the database and its logs as after a kill of the server."""
     store, copy = Store.open(filled.folder), filled.folder.with_name("copy")
     copy.mkdir()
     with closing(sqlite3.connect(database(filled))) as reader:
-        # An open read keeps the log from being checkpointed: it has all that was written since.
+        # An open read transaction prevents a checkpoint of the log, which then contains all later writes.
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM jobs").fetchone()
         add_last(filled, store)
@@ -164,7 +164,7 @@ def folder_renamed(filled: Filled) -> None:
 
 
 def away_and_back(filled: Filled) -> None:
-    """Records are not there either, as before there were any: all goes to lost+found."""
+    """Remove the database and all records, which moves all folders to lost+found, then restore the database."""
     away = database(filled).rename(filled.folder.with_name("away"))
     records_removed(filled)
     store = Store.open(filled.folder)
@@ -175,7 +175,7 @@ def away_and_back(filled: Filled) -> None:
 
 
 def folders_swapped(filled: Filled) -> None:
-    """Their own folders: a job of one is found in that of another."""
+    """Swap the folders of two jobs."""
     one, other, aside = filled.path("done"), filled.path("paused"), filled.folder / JOBS / "aside"
     one.rename(aside)
     other.rename(one)
@@ -183,7 +183,7 @@ def folders_swapped(filled: Filled) -> None:
 
 
 def runs_swapped(filled: Filled) -> None:
-    """Swap the folders of two jobs that train different tasks."""
+    """Swap the run folders of two jobs with different configurations."""
     store = Store.open(filled.folder)
     made = [store.submit("ann", jobs.spec_of(jobs.config(seed), name=f"seed {seed}"))[0] for seed in (1, 2)]
     for job, run_of in zip(made, reversed(made), strict=True):
@@ -195,7 +195,7 @@ def runs_swapped(filled: Filled) -> None:
 
 
 def deleted_and_put_back(filled: Filled) -> None:
-    """Delete a job, and restore its folder as from a copy."""
+    """Delete a job, and restore its folder from a copy."""
     copy = shutil.copytree(filled.path("cancelled"), filled.folder.with_name("copy"))
     store = Store.open(filled.folder)
     store.delete(filled.ids["cancelled"])
@@ -222,7 +222,7 @@ def strange_things(filled: Filled) -> None:
 
 
 def folders_of_another_store(filled: Filled) -> None:
-    """Beside a database that does not know them; with --rebuild they would be taken in."""
+    """Add the job folders of another store, which are missing in the database; only --rebuild would add them."""
     other = fill(filled.folder.with_name("other"))
     for path in (other.folder / JOBS).iterdir():
         shutil.copytree(path, filled.folder / JOBS / path.name)
@@ -236,7 +236,7 @@ def folders_of_two_stores(filled: Filled) -> None:
     store = Store.open(other.folder)
     other.note(store)
     store.close()
-    # Two jobs have one number: those of the second store get others.
+    # Jobs of the two stores have equal numbers, so those of the second store get new numbers.
     filled.jobs |= other.jobs
     for said in filled.jobs.values():
         del said["number"]
@@ -256,7 +256,7 @@ def machine_file_cut(filled: Filled) -> None:
 
 
 def in_child(filled: Filled, act: Callable[[Store], None]) -> None:
-    """Act on the store in a process that may end in the middle."""
+    """Call `act` with the store in a child process, which may end during the call."""
     child = os.fork()
     if child == 0:
         try:
@@ -300,7 +300,7 @@ def killed_in_a_deletion(filled: Filled) -> None:
 
 
 def killed_before_a_deletion(filled: Filled) -> None:
-    """Its folder was taken away already, and its row was not."""
+    """End the process when the folder of a deleted job was moved away but its row was not deleted."""
 
     def act(store: Store) -> None:
         throw_away = files.throw_away

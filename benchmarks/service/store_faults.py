@@ -1,8 +1,8 @@
-"""Remove, truncate, swap or restore old files of a store, and check it after each of `store_cases.CASES`.
+"""Damage a store by each of `store_cases.CASES`, such as removed, truncated, swapped or old files, and check it.
 
-Nothing lost: each job is there, with all that was said of it, and each file that lay in a folder of a job still lies
-there or in lost+found. Nothing twice: no job, no claim, and no write by a worker of before. One sentence: what was
-refused or done is said, once, and where nothing had to be done nothing is.
+Nothing is lost: each job exists with all its fields, and each file of a job is in the job's folder or in lost+found.
+Nothing is duplicated: no job, no claim, and no write by an earlier worker. The service reports a refusal or a repair in
+one sentence, and reports nothing if nothing had to be repaired.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ FOREVER_S = 1e9
 
 @dataclass
 class Filled:
-    """A store in which every kind of job is, closed."""
+    """Closed store with all kinds of jobs, and the contents that must survive damage."""
 
     folder: Path
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Jobs that must still exist, by id."""
+    """Expected fields of jobs that must still exist, by id."""
     ids: dict[str, str] = field(default_factory=dict)
-    """Ids by name."""
+    """Ids of jobs by name."""
     files: Counter[str] = field(default_factory=Counter)
-    """Digests of the files in the folders."""
+    """Digests of all files in the folders of jobs."""
     held: tuple[str, int] = ("", 0)
-    """The job that ran, and its lease."""
+    """Id and lease of the running job."""
     spec: JobSpec | None = None
-    """Last submitted job, with the key KEY."""
+    """Specification of the last job, which was submitted with the key KEY."""
 
     def path(self, name: str) -> Path:
         return self.folder / JOBS / self.ids[name]
 
     def note(self, store: Store) -> None:
-        """Take what is there now for what must be found again."""
+        """Record the present jobs and files of the store as the expected ones."""
         found = store.jobs(limit=1000)
         self.jobs, self.ids = {each.id: standing(each) for each in found}, {each.name: each.id for each in found}
         self.files = digests(self.folder)
@@ -70,7 +70,7 @@ def standing(job: JobRecord) -> dict[str, Any]:
 
 
 def digests(store: Path) -> Counter[str]:
-    """The contents of all files in the folders of jobs and in lost+found, without the records."""
+    """Return the digests of all files in the folders of jobs and in lost+found, except records."""
     return digests_in(store / JOBS) + digests_in(store / LOST)
 
 
@@ -80,7 +80,7 @@ def digests_in(folder: Path) -> Counter[str]:
 
 
 def fill(folder: Path) -> Filled:
-    """A store of eight jobs: those of three owners, in every status, with files, and a post-processing job."""
+    """Create a store of eight jobs with files, in every status, and with a post-processing job."""
     filled, store, spec = Filled(folder), Store.open(folder), jobs.spec_of(jobs.config())
     for status in ("done", "failed", "cancelled", "paused", "running", "queued"):
         job, _ = store.submit("ann", replace(spec, name=status, priority=-10 if status == "queued" else 0))
@@ -112,7 +112,7 @@ def _content(name: str) -> bytes:
 
 
 def add_last(filled: Filled, store: Store) -> None:
-    """One more job, after whatever was copied before."""
+    """Submit another job, which an earlier copy of the store does not contain."""
     filled.spec = replace(jobs.spec_of(jobs.config()), name=LAST)
     store.submit("cid", filled.spec, KEY)
     filled.note(store)
@@ -120,15 +120,15 @@ def add_last(filled: Filled, store: Store) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A blow, and what must be said."""
+    """Damage to a store, and the expected message."""
 
     strike: Callable[[Filled], None]
     said: str | None
-    """A part of the one sentence; None where nothing is to be said."""
+    """Part of the expected sentence; None if no message is expected."""
     refused: bool = False
     """True if the store is refused until it is rebuilt on request."""
     lost: tuple[str, ...] = ()
-    """Names of jobs whose record is gone with the database: their files must be in lost+found."""
+    """Names of jobs without a record or a database: their files must be in lost+found."""
 
 
 class _Sentences(logging.Handler):
@@ -142,7 +142,7 @@ class _Sentences(logging.Handler):
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Record the service's log messages from warnings on."""
+    """Record the service's log messages of level WARNING and above."""
     handler, logger = _Sentences(), logging.getLogger("difflogic.serve")
     logger.addHandler(handler)
     try:
@@ -152,13 +152,13 @@ def heard() -> Iterator[list[str]]:
 
 
 def copied(filled: Filled, folder: Path) -> Filled:
-    """The same store in another place, to strike there."""
+    """Copy the store to another folder, where it can be damaged."""
     shutil.copytree(filled.folder, folder)
     return replace(filled, folder=folder, jobs=copy.deepcopy(filled.jobs), files=filled.files.copy())
 
 
 def try_case(filled: Filled, case: Case) -> list[str]:
-    """Strike, and open it again; returns what is wrong."""
+    """Damage the store, reopen it, and return descriptions of all errors."""
     with heard() as sentences:
         try:
             case.strike(filled)
@@ -174,7 +174,7 @@ def try_case(filled: Filled, case: Case) -> list[str]:
 
 
 def reopened(folder: Path) -> tuple[Store, str | None]:
-    """The store, and the sentence by which it was refused before it was made again on demand."""
+    """Open the store, rebuilding it after a refusal; return the store and the message of the refusal, or None."""
     before = digests(folder)
     try:
         return Store.open(folder), None
@@ -192,7 +192,7 @@ def judged_words(sentences: list[str], expected: str | None) -> list[str]:
 
 
 def judged(filled: Filled, store: Store, lost: tuple[str, ...] = ()) -> list[str]:
-    """Return the jobs that are lost or duplicated."""
+    """Return descriptions of lost, changed or duplicated jobs and files."""
     gone = {filled.ids[name] for name in lost}
     expected = {job: said for job, said in filled.jobs.items() if job not in gone}
     listed = store.jobs(limit=1000)
@@ -230,7 +230,7 @@ def _twice(filled: Filled, store: Store) -> list[str]:
 
 
 def strike_all(folder: Path, cases: dict[str, Case]) -> Outcome:
-    """Each case in a store of its own."""
+    """Try each case on a separate copy of a store; return the outcome of all cases."""
     outcome = Outcome("the store struck")
     begin = time.monotonic()
     filled = fill(folder / "store")

@@ -1,6 +1,6 @@
-"""Blows to a store while a server and its worker use it, and a client submits.
+"""Damage a store while a server and its worker use it, and a client submits jobs.
 
-Afterwards each job that was acknowledged is there once, done, and came to what it would have come to undisturbed.
+Afterwards each acknowledged job must exist once, be done, and have the result of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ machine.here = lambda: machine.Machine("another", "", "another")
 from difflogic.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
-"""The command line, on what takes itself for another machine."""
+"""Program that runs the command line with the identity of another machine."""
 
 
 class Struck:
-    """A server with jobs under way, and what a client was told."""
+    """Server with running and queued jobs, and the jobs that it acknowledged to a client."""
 
     def __init__(self, folder: Path) -> None:
         self.served = Served(folder / "store")
@@ -59,7 +59,7 @@ class Struck:
         return answer
 
     def begin(self) -> None:
-        """A job is being trained, and others wait."""
+        """Start the server, submit jobs, and wait until the first job is in training."""
         self.served.folder.mkdir(parents=True)
         self.served.start()
         for _ in range(SUBMITTED):
@@ -69,7 +69,7 @@ class Struck:
         store.close()
 
     def expect_refusal(self) -> None:
-        """Whatever changes something, and `ready`, are answered by the sentence."""
+        """Record an error unless a submission and `/ready` are refused with SENTENCE."""
         for answer in (self.submit(), self.client.get("/ready")):
             if answer.status_code != 503 or SENTENCE not in answer.json()["error"]["message"]:
                 self.wrong.append(f"answered {answer.status_code}: {answer.text[:200]}")
@@ -79,7 +79,7 @@ class Struck:
         self.served.start(*options)
 
     def end(self, expected: Path) -> list[str]:
-        """Wait for all jobs, and compare."""
+        """Wait for all jobs, compare their runs with `expected`, and return descriptions of all errors."""
         store = Store.existing(self.served.folder, durable=False)
         for job in self.acknowledged:
             found = jobs.ended(store, job)
@@ -136,7 +136,7 @@ def moved_and_back(struck: Struck) -> None:
 
 
 def made_again_beside_it(struck: Struck) -> None:
-    """A second server makes the database again while the first one still runs."""
+    """Remove the database, and start a second server, which rebuilds it while the first server still runs."""
     for path in struck.served.folder.glob(f"{STORE}*"):
         path.unlink()
     second = Served(struck.served.folder)
@@ -161,7 +161,7 @@ def second_machine(struck: Struck) -> None:
 
 
 def disk_full(struck: Struck) -> None:
-    """The store is on a disk of its own, and a large file takes all of its room."""
+    """Fill the separate disk of the store by a large file."""
     block = struck.served.folder / "large"
     with block.open("wb") as file:
         while True:
@@ -190,12 +190,12 @@ BLOWS: dict[str, Callable[[Struck], None]] = {
     "in use: disk full": disk_full,
 }
 SIZE = "96m"
-"""Size of the disk that becomes full: the worker's files, and the 16 MiB below which it accepts no job."""
+"""Size of the disk that becomes full: enough for the worker's files and the 16 MiB that a new job requires."""
 
 
 @contextmanager
 def own_disk(folder: Path) -> Iterator[None]:
-    """A small disk in memory, which only root may mount."""
+    """Mount a small disk in memory for the duration of a `with` block; only root may do so."""
     subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)], check=True)
     try:
         yield
@@ -204,7 +204,7 @@ def own_disk(folder: Path) -> Iterator[None]:
 
 
 def strike_all(folder: Path, outcome: Outcome) -> None:
-    """Each blow to a server of its own."""
+    """Try each kind of damage on a separate server, and add the results to `outcome`."""
     begin = time.monotonic()
     expected = jobs.by_hand(jobs.config(), folder / "hand")
     for number, (name, strike) in enumerate(BLOWS.items()):

@@ -1,4 +1,4 @@
-"""Damage from around a store that no process has open: other machines, mounts, clocks, full disks and rights."""
+"""External faults of a closed store: other machines, mounts, clocks, full disks and permissions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from difflogic.serve.store.store import Store
 
 
 def full_at_a_submission(filled: Filled) -> None:
-    """Twice: for the record, and for the database. No file may become longer than it is."""
+    """Submit jobs with a limit on file sizes, which first fails the record, then the database."""
 
     def act(store: Store) -> None:
         for most in (100, database(filled).stat().st_size // 8):
@@ -34,7 +34,7 @@ def full_at_a_submission(filled: Filled) -> None:
     in_child(filled, act)
     store = Store.open(filled.folder)
     late = {job.id for job in store.jobs(limit=1000)} - filled.jobs.keys()
-    # What was not acknowledged is not there, and what was is.
+    # The store contains exactly the acknowledged jobs.
     assert late == {path.name for path in filled.folder.with_name("acknowledged").iterdir()}
     assert len(late) < 120
     filled.note(store)
@@ -43,7 +43,7 @@ def full_at_a_submission(filled: Filled) -> None:
 
 
 def refusal(filled: Filled) -> str:
-    """The sentence by which the store is refused."""
+    """Return the message by which the store is refused. Raises AssertionError if it is not refused."""
     try:
         Store.open(filled.folder).close()
     except StoreError as error:
@@ -79,7 +79,7 @@ def mounted(filled: Filled) -> None:
 
 
 def clock_set(days: int, restarted: bool = False) -> Callable[[Filled], None]:
-    """A job waits in its back-off, and the clock is set, or the machine started with another time."""
+    """Return a fault: while a job waits for its next try, the clock is set, or the machine restarts with that clock."""
 
     def strike(filled: Filled) -> None:
         store, wall, up, boot = Store.open(filled.folder), time.time, clock.up_s, clock.boot_id
@@ -106,13 +106,13 @@ def clock_set(days: int, restarted: bool = False) -> Callable[[Filled], None]:
 
 
 def rights_taken(filled: Filled) -> None:
-    """The database cannot be read, by a process that has no rights but those of its user, root or not."""
+    """Open a store with an unreadable database in a process without capabilities, which root would have."""
     answer = filled.folder.with_name("answer")
     database(filled).chmod(0o000)
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
-            # The version of the structures, this process; no capability, in both halves of three sets.
+            # The header has the version of the structures and this process. All capabilities are removed.
             ctypes.CDLL(None).capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
             answer.write_text(refusal(filled))
         os._exit(0)

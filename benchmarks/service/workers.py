@@ -1,4 +1,4 @@
-"""Test jobs whose workers are killed, abort, hang, or meet a full disk."""
+"""Test the recovery of jobs after workers are killed, abort, hang, or have a full disk."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
 
 KILLS_A_JOB = 3
-"""Fewer than the tries that a job has."""
+"""Maximum number of kills per job, less than the number of its tries."""
 AIMED = 0.75
-"""The part of the blows that wait until the job is being trained, at a random epoch; the others come at any time."""
+"""Share of kills at a random epoch of training; all other kills are at random times."""
 LONG = 15_000
-"""Epochs of a job: some ten seconds, in which it is hit where it was meant to be."""
+"""Number of epochs of a job, about ten seconds, enough to be killed at the intended epoch."""
 FAULTS = ("abort", "hang", "full")
-"""Kinds of `benchmarks.service.faulty`."""
+"""Kinds of faults of `benchmarks.service.faulty`."""
 
 
 def kill_workers(folder: Path, count: int, seed: int = 0, epochs: int = LONG) -> Outcome:
-    """SIGKILL of a worker at random moments, until `count` of them were within training; others come on top.
+    """Kill workers at random moments until `count` kills were in training; kills in other phases are additional.
 
-    Jobs are so long that one is still trained when the blow comes that was aimed at it.
+    Jobs are so long that they still train at the time of the kill.
     """
     outcome, draw = Outcome("SIGKILL of a worker"), random.Random(seed)
     config = jobs.config(epochs=epochs)
-    # What every job must come to, however often its worker is killed: all of them have the same configuration.
+    # All jobs have the same configuration, so that they must have the same result after any number of kills.
     expected = jobs.by_hand(config, folder / "hand")
     store = Store.open(folder / "store")
     begin = time.monotonic()
@@ -57,7 +57,7 @@ def kill_workers(folder: Path, count: int, seed: int = 0, epochs: int = LONG) ->
 
 
 def in_training(store: Store, job: str, epoch: int = 0) -> None:
-    """Wait until the job is trained, from an epoch on, or is over."""
+    """Wait until the job is in training and has reached `epoch`, or is over."""
 
     def is_trained() -> bool:
         now = store.job(job)
@@ -67,7 +67,7 @@ def in_training(store: Store, job: str, epoch: int = 0) -> None:
 
 
 def _life(store: Store) -> float:
-    """Seconds from a job's claim to its end, in a new worker."""
+    """Return the seconds from the claim of a job to its end, in a new worker."""
     job, _ = store.submit("bench", jobs.spec_of(jobs.config()))
     jobs.wait(lambda: store.job(job.id).status != "queued", "a worker")
     begin = time.monotonic()
@@ -76,7 +76,7 @@ def _life(store: Store) -> float:
 
 
 def _kill(store: Store, job: str, outcome: Outcome) -> None:
-    """Kill the worker that holds the job, if there is one."""
+    """Kill the worker that runs the job, if there is one, and wait until the service detects the loss."""
     holder = next((each for each in store.workers() if each.job == job), None)
     if holder is None:
         return
@@ -93,7 +93,7 @@ def _kill(store: Store, job: str, outcome: Outcome) -> None:
 
 
 def _compare(store: Store, job: str, right: Path, outcome: Outcome) -> None:
-    """Wait for the end, compare, and make room."""
+    """Wait for the end of a job, compare its run with `right`, and delete the job if they are equal."""
     outcome.jobs += 1
     found = jobs.ended(store, job)
     what = (
@@ -106,7 +106,7 @@ def _compare(store: Store, job: str, right: Path, outcome: Outcome) -> None:
 
 
 def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLimits | None = None) -> Outcome:
-    """Jobs whose first worker goes wrong by itself, as `benchmarks.service.faulty` does, at a random epoch."""
+    """Run jobs whose first worker has a fault of `benchmarks.service.faulty` at a random epoch."""
     outcome, draw = Outcome(kind), random.Random(seed)
     device = "gpu:0" if kind == "abort" else "cpu"
     config = jobs.config() if device == "cpu" else jobs.config(epochs=60, interval=10)

@@ -1,15 +1,15 @@
-"""The zoo: circuits that difflogic comes with, trained or built by the command that each names, simplified and proved.
+"""Make the zoo, the circuits that come with difflogic: train or build them by the stored commands, simplify and prove.
 
-    python -m benchmarks.zoo                       # those that are not there yet
-    python -m benchmarks.zoo highlife rocket       # these again
-    python -m benchmarks.zoo --seconds 150         # begin none after so long
-    python -m benchmarks.zoo --film wireworld      # only the recording that a rule of several states is learned from
+    python -m benchmarks.zoo                       # make all missing circuits
+    python -m benchmarks.zoo highlife rocket       # make two circuits again
+    python -m benchmarks.zoo --seconds 150         # start no circuit after 150 seconds
+    python -m benchmarks.zoo --film wireworld      # only write the recording from which a rule is learned
     python -m benchmarks.zoo --report              # rebuild the table of docs/results/zoo.md
-    python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
-    python -m benchmarks.zoo life --judge my.aig   # the same in binary AIGER, whose ANDs are counted
+    python -m benchmarks.zoo life --judge my.blif  # check that a circuit is equal, and compare its number of gates
+    python -m benchmarks.zoo life --judge my.aig   # check a binary AIGER file, and compare its number of ANDs
 
-The images lie here, of 8x8 to 12x10 cells. The names of rules are those under which people know them. A recording is
-sampled by the seed, and written into `runs/films`.
+The images in this folder have 8x8 to 12x10 cells. Rules have their usual names. A recording starts from random states
+by the seed, and is written into `runs/films`.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ RULES = {
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
 CONTROLLERS = ("cartpole", "cartpole-memory", "cartpole-automaton", "acrobot")
 TASK = "difflogic-tasks:suits"
-"""Task in examples/tasks, to be installed: one circuit grows four images."""
+"""Task of the package examples/tasks, which must be installed: one circuit grows four images."""
 SEED = 23
 EPISODES, EPISODES_FROM = 100, 910_000
 """Number of episodes of a controller, and the seed of the first, which training does not use."""
 LIMIT = 600
-"""Seconds of a training: what is not solved by then is left out."""
+"""Time limit of a training in seconds; circuits that are not solved are left out."""
 HERE = Path("benchmarks/zoo")
 FILMS = Path("runs/films")
 ENDING = f" --until-solved --seed {SEED}"
@@ -124,21 +124,21 @@ def commands() -> dict[str, str]:
 
 
 def _preset(path: Path) -> str:
-    """Return the preset for an image; heart-steady has too few channels for colours."""
+    """Return the preset for an image: `colored-g` for colours, for which `heart-steady` has too few channels."""
     with Image.open(path) as held:
         red, green, blue = np.moveaxis(np.asarray(held.convert("RGB")), -1, 0)
     return "colored-g" if (red != green).any() or (green != blue).any() else "heart-steady"
 
 
 def film(name: str) -> None:
-    """Write what a rule of several states is learned from."""
+    """Write the recording from which a rule of several states is learned."""
     FILMS.mkdir(parents=True, exist_ok=True)
     x, y = states.film(name, SEED)
     np.savez_compressed(FILMS / f"{name}.npz", x=x, y=y)
 
 
 def make(name: str, command: str, run: Path) -> None:
-    """Train, simplify, prove what comes out, and write it. Raises AssertionError where one of these fails."""
+    """Train, simplify, prove and write a circuit. Raises AssertionError if any of these fails."""
     if name in loops.LOOPS:
         keep(name, command, *loops.entry(name))
         return
@@ -167,13 +167,13 @@ def keep_proof(name: str, command: str, trained: trained_circuit.TrainedCircuit)
 
 
 def of_film(name: str, trained: trained_circuit.TrainedCircuit) -> proof.Claim:
-    """Return the claim that a circuit learned from a recording computes the rule of two states that made it."""
+    """Return the claim that a circuit learned from a recording computes the two-state rule of the recording."""
     netlist, nothing = CellNetlist.of_run(trained.circuit, trained.config), np.zeros((0, 0, 0), dtype=np.uint8)
     return proof.Claim("rule", netlist, Scenario.of(trained.config), nothing, RULES[name])
 
 
 def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
-    """Simplify the circuit of a rule of several states, or of four images, for which proof.json has no claim."""
+    """Simplify, verify and write a circuit without a claim for proof.json: of several states or of four images."""
     before = CellNetlist.of_run(trained.circuit, trained.config)
     found = simplified(before)
     assert found.verdict.equal, f"{name}: {found.verdict}"
@@ -188,16 +188,16 @@ def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircui
 
 
 def keep(name: str, command: str, entry: dict[str, object], gates: list[int]) -> None:
-    """Write an entry, with how it came about."""
+    """Write an entry of the zoo, with its command and its numbers of gates."""
     entry |= {"learned": {"command": command, "gates": gates}}
     (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry, separators=(",", ":")) + "\n", encoding="utf-8")
     print(name, *gates, entry["text"], flush=True)
 
 
 def keep_controller(name: str, command: str, run: Path) -> None:
-    """Simplify the result of a run of agents, play episodes that training never saw, and write it.
+    """Simplify the controller of a run, evaluate it on new episodes, and write it.
 
-    `small.json` in the run's folder is taken as simplified: a search of hours may be stopped, and gone on with.
+    If the run folder has a `small.json`, it replaces the simplification, whose search may take hours.
     """
     trained, small = source.load_function(run), run / "small.json"
     found = source.load_function(small) if small.is_file() else difflogic.simplify(run).netlist
@@ -214,13 +214,13 @@ def keep_controller(name: str, command: str, run: Path) -> None:
 
 
 def episode(controller: Controller, seed: int) -> float:
-    """The return of one episode, played here by gymnasium alone."""
+    """Return the return of one episode, played by gymnasium without difflogic's environments."""
     environment = gymnasium.make(controller.environment)
     seen, _ = environment.reset(seed=seed)
     held, bits = np.zeros(controller.memory, dtype=np.int64), len(controller.outputs) - controller.memory
     total, over = 0.0, False
     while not over:
-        # Behind the number of the action stand the bits that are remembered.
+        # The bits above the number of the action are the memory.
         (action,) = controller(np.concatenate([np.asarray(seen, dtype=np.float64), held])[None])
         held = action >> bits + np.arange(controller.memory) & 1
         seen, reward, done, late, _ = environment.step(int(action) & (1 << bits) - 1)
@@ -229,7 +229,7 @@ def episode(controller: Controller, seed: int) -> float:
 
 
 def judge(name: str, file: Path) -> str:
-    """Check another program's circuit, BLIF of two-input gates or binary AIGER, in our order of inputs."""
+    """Compare a circuit of another program with that of the zoo; inputs and outputs must have the same order."""
     known, data = held(name), file.read_bytes()
     if data.startswith(b"aig "):
         other, unit, ours = in_order(aiger_reader.read(data), known), "ANDs", "what export writes"
@@ -243,7 +243,7 @@ def judge(name: str, file: Path) -> str:
 
 
 def held(name: str) -> CellNetlist | FunctionNetlist:
-    """The circuit of this name."""
+    """Return the circuit of the zoo with this name."""
     file = zoo.FOLDER / f"{name}.json"
     return source.function(file) or source.load(file).netlist
 
@@ -254,9 +254,9 @@ def ands(data: bytes) -> int:
 
 
 def picture(name: str) -> Image.Image:
-    """Render the result of an image's circuit, of a rule after 30 steps, or of a controller.
+    """Return the image of a circuit: its target image, the state of a rule after 30 steps, or a controller's actions.
 
-    Of a rule on a line the steps are shown one below the other.
+    For a rule on a line, the rows of the image are the steps.
     """
     data = zoo.entry(name)
     if "environment" in data:
@@ -267,7 +267,7 @@ def picture(name: str) -> Image.Image:
     bits = text_picture.decode(data["target"], 3) if data["target"] else None
     if bits is None:
         netlist = source.load(zoo.FOLDER / f"{name}.json").netlist
-        # An odd side: some rules add up a board to nothing on a torus of 32.
+        # The side is odd, since some additive rules end with zeros on a torus with a power of two as its side.
         start = np.random.default_rng(SEED).random((1, 31, 31, 1)) < 0.4
         bits = netlist.rollout(start.astype(np.uint8), 30)[-1, 0]
         if netlist.neighbourhood == "line":
@@ -277,9 +277,9 @@ def picture(name: str) -> Image.Image:
 
 
 def decisions(function: FunctionNetlist) -> Image.Image:
-    """A controller's action, from black to white, by the last two numbers that it reads; the last grows upwards.
+    """Return the actions of a controller, black to white, by its last two observations, horizontal and vertical.
 
-    What it remembers is 0.
+    The memory of the controller is 0.
     """
     rows = function.thermometer.thresholds
     level, upright = [each for each in range(len(rows) - function.memory) if rows[each]][-2:]
@@ -293,7 +293,7 @@ def decisions(function: FunctionNetlist) -> Image.Image:
 
 
 def sheet() -> Image.Image:
-    """Return all images with their names."""
+    """Return an image of all circuits with their names."""
     names, columns = zoo.names(), 10
     made = Image.new("RGB", (96 * columns, 84 * -(-len(names) // columns)), "white")
     for place, name in enumerate(names):
@@ -304,7 +304,7 @@ def sheet() -> Image.Image:
 
 
 def report() -> None:
-    """Write the table of all circuits into the page, and their images."""
+    """Write the table of all circuits into its page, and write the images."""
     rows = [
         "| name | what it does | gates as trained | best known | three-input tables | exported as ANDs | made by |",
         "|---|---|---|---|---|---|---|",

@@ -33,10 +33,10 @@ LOOPS = {
         "J. A. Reggia, S. L. Armentrout, H.-H. Chou and Y. Peng, Science 259, 1993",
     ),
 }
-"""Golly's rule and pattern, steps until there are several copies, and the authors."""
+"""Golly's rule and pattern, number of steps until there are several copies, and authors, by name."""
 SIDE, SECONDS, SCALE = 62, 30, 4
 GAP = ((4, 4), (4, 4), (0, 0))
-"""White border of a state in the image."""
+"""Padding of a state in the image, in pixels."""
 
 
 def entry(name: str) -> tuple[dict[str, Any], list[int]]:
@@ -58,7 +58,7 @@ def entry(name: str) -> tuple[dict[str, Any], list[int]]:
 
 
 def copies(netlist: CellNetlist) -> int:
-    """Return the number of loops after the steps of the scenario that equal the initial one, turned or not."""
+    """Return the number of loops after all steps of the scenario that equal the initial loop in any orientation."""
     assert netlist.scenario is not None
     grid = netlist.scenario.grid(netlist.origin)
     assert grid is not None

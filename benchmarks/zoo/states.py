@@ -1,6 +1,6 @@
 """Circuits without a claim in proof.json: rules of several states, learned from recordings, and four images.
 
-NumPy alone proves them, of circuit.json as it is written.
+NumPy verifies their circuit.json without difflogic.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from difflogic.model.cell_netlist import CellNetlist
 from examples.tasks.difflogic_tasks.suits import SUITS
 
 SIDE = 32
-"""Side of the soup on which a rule is shown."""
+"""Side of the random initial state on which a rule is shown."""
 MOST = 1 << 24
-"""Neighbourhoods: where there are more, a circuit must not read the corners, and they stay in state 0."""
+"""Maximum number of neighbourhoods; if a rule has more, its circuit must not read corners, which then stay 0."""
 CHUNK = 1 << 16
 STEPS = 30
 PLUS = (1, 3, 4, 5, 7)
-"""A cell and its four sides, of nine."""
+"""Places of a cell and its four side neighbours in a patch of nine cells."""
 
 
 def sandpile() -> Rule:
-    """Return the sandpile rule: a cell with four grains or more gives one to each side; states above 7 do not occur."""
+    """Return the sandpile rule: a cell with at least four grains gives one to each side; a cell has at most seven."""
 
     def step(now: States) -> Any:
         return np.where(now > 3, now - 4, now) + (_around(now, SIDES) > 3).sum(axis=0)
@@ -40,7 +40,7 @@ def sandpile() -> Rule:
 
 EVERY = set(range(1, 9))
 RULES = {
-    # Of two states. Training by `--rule` did not find it: 22 attempts from the seed 23 left 54 mismatches or more.
+    # This rule has two states. Training by `--rule` failed: 22 attempts from seed 23 left 54 mismatches or more.
     "anneal": generations(2, {4, 6, 7, 8}, {3, 5, 6, 7, 8}),
     "brians-brain": generations(3, {2}, set()),
     "brain-6": generations(3, {2, 4, 6}, {6}),
@@ -58,16 +58,16 @@ RULES = {
     "cyclic-space": cyclic(14, 1, moore=False),
     "sandpile": sandpile(),
 }
-"""Rules by their usual names; those of cyclic rules and Generations are MCell's and Golly's."""
+"""Rules by their usual names; the names of cyclic rules and Generations are those in MCell and Golly."""
 
 
 def film(name: str, seed: int) -> tuple[States, States]:
-    """The samples `x, y` of a rule: pairs of frames that `difflogic train --data` takes."""
+    """Return the samples `x, y` of a rule: pairs of frames for `difflogic train --data`."""
     return RULES[name].film(np.random.default_rng(seed))
 
 
 def neighbourhoods(rule: Rule) -> Iterator[States]:
-    """`[n, 3, 3]`: all of a rule, in parts; of one with too many those whose corners are in state 0."""
+    """Yield all neighbourhoods of a rule, or those with corners in state 0 if there are over MOST, as `[n, 3, 3]`."""
     cells = range(9) if rule.states**9 <= MOST else PLUS
     counts = np.arange(rule.states ** len(cells))
     for part in np.array_split(counts, -(-len(counts) // CHUNK)):
@@ -78,7 +78,7 @@ def neighbourhoods(rule: Rule) -> Iterator[States]:
 
 
 def proved(rule: Rule, circuit: dict[str, Any]) -> str:
-    """Return what holds of circuit.json, compared with the rule itself. Raises AssertionError if it differs."""
+    """Compare circuit.json with the rule on all neighbourhoods; return the proof as text. Raises AssertionError."""
     count = 0
     assert len(circuit["outputs"]) == rule.channels
     assert circuit["periodic"]
@@ -87,7 +87,7 @@ def proved(rule: Rule, circuit: dict[str, Any]) -> str:
         corners = {f"in[{channel}][{cell}]" for channel, cell in product(range(rule.channels), (0, 2, 6, 8))}
         assert not read & corners, f"{rule.name} reads corners: {sorted(read & corners)}"
     for grids in neighbourhoods(rule):
-        # The nine cells of a torus of 3x3 are the neighbourhood of the one in its middle.
+        # The nine cells of a 3x3 torus are the neighbourhood of the centre cell.
         after, expected = stepped(circuit, rule.bits(grids))[:, 1, 1], rule.bits(rule.step(grids))[:, 1, 1]
         wrong = int((after != expected).any(axis=-1).sum())
         assert not wrong, f"{rule.name}: {wrong} of {len(grids)} neighbourhoods are wrong"
@@ -99,7 +99,7 @@ def proved(rule: Rule, circuit: dict[str, Any]) -> str:
 
 
 def scenario(name: str, seed: int) -> dict[str, Any]:
-    """A soup of a rule's states, in which each is as frequent as all others: random bits could be no state at all."""
+    """Return a random initial state with equally frequent states; random bits may not encode a state of the rule."""
     rule = RULES[name]
     soup = np.random.default_rng(seed).integers(rule.states, size=(SIDE, SIDE)).astype(np.uint8)
     rows = text_picture.encode(rule.bits(soup))
@@ -107,7 +107,7 @@ def scenario(name: str, seed: int) -> dict[str, Any]:
 
 
 def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Verify the circuit of four images by NumPy alone, and return its initial state."""
+    """Verify the circuit of four images by NumPy; return its description and its scenario."""
     height, width = len(SUITS[0]), len(SUITS[0][0])
     wanted = np.stack([text_picture.decode(rows, 1)[..., 0] for rows in SUITS])
     state = _codes(circuit.get("origin", list(range(circuit["channels"]))))
@@ -115,7 +115,7 @@ def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str
         state = stepped(circuit, state)
     wrong = (state[..., 0] != wanted).sum(axis=(1, 2)).tolist()
     assert not any(wrong), f"wrong cells of the four pictures: {wrong}"
-    # Channel 1 alone says two: the spade.
+    # A state with only channel 1 set has the number 2, the spade.
     habitat = {"start": "picture", "height": height, "width": width, "steps": steps, "picture": ["2" * width] * height}
     said = {
         "does": f"four pictures of {width}x{height} cells by two bits of each",
@@ -133,7 +133,7 @@ def _codes(origin: list[int]) -> States:
 
 
 def picture(name: str, netlist: CellNetlist) -> Image.Image:
-    """Render the soup after a rule, a colour for each state, or the four images."""
+    """Return the image of the last state of a rule, with a colour per state, or of the four images."""
     assert netlist.scenario is not None
     if name == "suits":
         one, two, three, four = 255 * netlist.rollout(_codes(list(netlist.origin)), netlist.scenario.steps)[-1, ..., 0]
