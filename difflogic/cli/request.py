@@ -43,7 +43,7 @@ _WRITTEN = {
 
 
 def written(name: str) -> str:
-    """Return the name of an option or an argument as users write it."""
+    """Return the name of an option or argument on the command line."""
     return _WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
@@ -76,7 +76,7 @@ def requested(
 
 
 def request_fields(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
-    """Return those of a command's options that `part`, a class of requests, declares and that are set."""
+    """Return the options on the command line that the request class `part` declares."""
     declared = {option.name: option for option in options(part)}
     return {name: int(value) if declared[name].kind is int else value for name, value in given.items()
             if name in declared and value not in (None, ()) and value is not declared[name].default}  # fmt: skip

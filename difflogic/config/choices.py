@@ -1,4 +1,4 @@
-"""Names that users choose from. This module imports nothing, so that `--help` is quick."""
+"""Names among which users choose. This module imports only typing, so that `--help` is quick."""
 
 from typing import Literal, get_args
 

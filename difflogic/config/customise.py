@@ -1,4 +1,4 @@
-"""Configuration of a request: a preset, changed for another target or initial state, by a recipe, and by fields."""
+"""Configuration of a request: a preset that the target or initial state, a recipe and fields of the request change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from difflogic.system.array_files import read_array
 
 Asked = TypeVar("Asked", bound=TrainRequest)
 Changes = dict[str, dict[str, Any]]
-"""Fields by section, as `Config.from_dict` takes them."""
+"""Changed fields by section, in the form of `Config.from_dict`."""
 RULE_DIGITS = ENTRIES // 4
 MAX_RULE_BYTES = 1 << 16
 EXPECTED_RULE = (
@@ -92,7 +92,7 @@ def _with_task(request: Asked) -> Asked:
 
 
 def base_of(request: TrainRequest) -> Config:
-    """Return the preset or configuration that a request begins with. Raises ConfigError, UsageError."""
+    """Return the preset or configuration that a request changes. Raises ConfigError, UsageError."""
     if isinstance(request.config, Config) and request.preset is None:
         return request.config
     if request.preset is not None and request.config is None:

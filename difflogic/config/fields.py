@@ -1,7 +1,7 @@
 """Fields of a configuration: their meaning, their limits, and the conversion of plain data.
 
-`field("meaning", LIMITS)` declares a field once: the check, the error message and the comment that `difflogic init`
-writes come from it.
+`field("meaning", LIMITS)` declares a field once. The check, the error message and the comment that `difflogic init`
+writes follow from this declaration.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from difflogic.system.brief import brief
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Descriptions of types in error messages."""
-# A file may hold values of any length: an error message that quotes one must be short.
+# Values in a file may have any length, so error messages shorten the values that they quote.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
@@ -152,7 +152,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
         inside: Any = tables
         for part in parts:
             inside = inside.setdefault(part, {}) if isinstance(inside, dict) else inside
-        # `train` and `train.lr` together: which one counts would depend on their order.
+        # If `train` and `train.lr` both had values, the result would depend on their order.
         if not isinstance(inside, dict) or name in inside:
             raise ConfigError(f"There is a value for {path} and another for a part of it: give one of them.")
         inside[name] = value
@@ -239,7 +239,7 @@ def _plain_value(kind: Any, value: Any, where: str, limits: Limits | None) -> An
         if value not in typing.get_args(kind):
             raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(kind))}, got {shown(value)}.")
         return value
-    # TOML distinguishes 1 from 1.0, people do not; True is an int only to Python.
+    # TOML distinguishes 1 from 1.0, but users do not. In Python, True is an int.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below
             return float(value)

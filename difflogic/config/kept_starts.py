@@ -19,7 +19,7 @@ from difflogic.system.array_files import bits_in
 Grids = npt.NDArray[np.uint8]
 
 PLACES = 1024
-"""Minimum size of the pool: in a smaller one, a circuit would learn the random grids one by one."""
+"""Minimum size of the pool: from a smaller pool, a circuit would learn the random grids by heart."""
 
 
 def load(path: Path, config: Config) -> Grids:
@@ -57,7 +57,7 @@ def kept(config: Config, grids: Grids) -> Config:
 
 
 def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> None:
-    """Raise ConfigError for a configuration that needs a file which another machine does not receive."""
+    """Raise ConfigError if a configuration needs a file that `who`, another machine, does not receive."""
     if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
             f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "

@@ -13,12 +13,12 @@ class Limits:
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[Any] = ()
-    """Allowed values, if they are listed."""
+    """Allowed values, if the limits are a list of values."""
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Limits in JSON Schema, as far as JSON Schema can express them."""
 
     def allows(self, value: Any) -> bool:
-        """Return whether the field accepts a value; the value may be of any type."""
+        """Return whether the limits allow a value, which may have any type."""
         try:
             return self.holds(value)
         except TypeError:
@@ -46,7 +46,7 @@ def matching(words: str, pattern: str) -> Limits:
 
 
 MOST = 2**31
-"""Largest whole number of a field, since engines count in 32 bits."""
+"""Maximum of whole numbers in fields, since engines count in 32 bits."""
 WHOLE = between(0, MOST)
 COUNT = between(1, MOST)
 SEED = between(0, 2**32 - 1)

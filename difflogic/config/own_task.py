@@ -11,8 +11,8 @@
             x = rng.integers(0, 2, (count, self.side, self.side, 1))
             return difflogic.Dataset.of(x, np.repeat(x[:, :, :1], self.side, axis=2), steps=self.side)
 
-`Trainer(Fill(side=6), engine)` trains it. An entry point `difflogic.tasks` of its distribution gives it a name for
-commands and run folders: `difflogic.config.registered`.
+`Trainer(Fill(side=6), engine)` trains the task. If its distribution has an entry point `difflogic.tasks`, the task has
+a name for commands and run folders: see `difflogic.config.registered`.
 """
 
 import dataclasses
@@ -57,8 +57,8 @@ def setting(
         6
 
     Args:
-        default: Its default value.
-        about: Its meaning, in one sentence without its full stop.
+        default: Default value of the setting.
+        about: Meaning of the setting, in one sentence without its full stop.
         least: The smallest whole number.
         most: The largest whole number.
         among: The allowed words of a text.

@@ -35,7 +35,7 @@ THRESHOLD = 0.26
 """Brightness above which a cell is on, and share of opacity above which it is opaque. The paper's lizard is on if red,
 green or blue is above it."""
 LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
-"""Thresholds between the four levels of 64 colours."""
+"""Thresholds between the four levels of a channel in images of 64 colours."""
 MAX_SIDE = 128
 USUAL_SIZE = (24, 24)
 """Default width and height to which an image with a side above MAX_SIDE is scaled down."""
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
     bits: Bits
     """Bits of the cells, `[H, W, channels]`."""
     notices: tuple[str, ...] = ()
-    """Sentences about everything that was changed or lost when the image was read."""
+    """Sentences about each change or loss when the image was read."""
 
 
 def load(
@@ -122,7 +122,7 @@ def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
 
 
 def _own_colors(pixels: Bits, channels: int) -> int:
-    """Return the number of colours for an image: 64 if exact unlike 8, otherwise 8, as far as `channels` suffice."""
+    """Return the number of colours for an image: 64 if 64 but not 8 are exact, else 8; less if `channels` is small."""
     rgb = pixels[_opaque(pixels)][:, :3]
     most = 8 if (rgb % 85).any() or not (rgb % 255).any() else 64
     return max(number for number in COLORS if CHANNELS[number] <= channels and number <= most)

@@ -366,10 +366,10 @@ class ClassifierConfig(PolicyConfig):
     table: TableConfig = field("The rows that it learns", kw_only=True)
 
     def with_(self, /, **sections: Any) -> Self:
-        """Return a changed configuration; new widths change the temperatures too, unless these are set.
+        """Return a changed copy; new widths also change the temperatures, unless `sections` sets temperatures.
 
-        Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows that are right by few
-        votes soon have no gradient, and such rows fail among new ones.
+        The temperatures limit preferences to 0 to 20. With a range twice as large, rows with a margin of few votes soon
+        have no gradient, and similar new rows are misclassified.
         """
         changed, logic = super().with_(**sections), plain(sections).get("logic", {})
         if "widths" not in logic or not {"temperature", "final_temperature"}.isdisjoint(logic):
@@ -379,5 +379,5 @@ class ClassifierConfig(PolicyConfig):
 
 
 def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
-    """Make a configuration of automata or of agents from plain data. Raises ConfigError."""
+    """Make a configuration of automata, agents or a classifier from plain data. Raises ConfigError."""
     return PolicyConfig.from_dict(data) if is_policy(data) else Config.from_dict(data)

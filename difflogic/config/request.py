@@ -48,7 +48,7 @@ class Option:
     of_agents: bool = True
     """True if the option applies to agents too."""
     of_trials: bool = False
-    """True if the option applies to all trials of a sweep alike, and the sweep's file may set it."""
+    """True if the option is the same for all trials of a sweep, so that the sweep's file may set it."""
     is_file: bool = False
     """True if the option is a file, which a command reads on its machine and a form uploads."""
     is_local: bool = False
@@ -353,7 +353,7 @@ class TrainRequest(Request):
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the total number of attempts, or None if it is open-ended, as it was for repairs of version 0.1.0."""
+        """Return the total number of attempts, or None if there is no limit, as for repairs of version 0.1.0."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

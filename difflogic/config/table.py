@@ -30,7 +30,7 @@ MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
 """Maximum length of the name of a column or class in a circuit."""
 LARGEST = float(np.finfo(np.float32).max)
-"""Maximum absolute value of a feature, as the mean and spread of columns are float32."""
+"""Maximum absolute value of a feature, since the mean and spread of columns are float32."""
 _HASHED = 4096
 """Number of rows in each update of the hash."""
 LEAST_COUNTED = 8
@@ -61,12 +61,12 @@ class LabelledTable:
     x: Numbers
     """Features, uint8 or finite float64 `[N, D]`."""
     y: Integers
-    """Labels `[N]`, as indices of `classes`."""
+    """Labels `[N]`, which are indices of `classes`."""
     features: tuple[str, ...]
     classes: tuple[str, ...]
     label: str
     tests: int = 0
-    """Number of rows of the test set, which are the last ones."""
+    """Number of rows in the test set; these are the last rows."""
 
     __repr__ = brief
 
@@ -78,7 +78,7 @@ class LabelledTable:
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
             raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
-        # Images stay bytes, an eighth of what float64 takes, until a batch of them becomes bits.
+        # Images remain bytes, an eighth of the size of float64, until a batch is converted to bits.
         numbers = numbers.astype(np.uint8 if numbers.dtype.itemsize == 1 and numbers.dtype.kind in "bu" else np.float64)
         if numbers.shape[1] > MOST_FEATURES:
             raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
@@ -298,7 +298,7 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
 
 
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-"""Texts that stand for a missing value."""
+"""Texts that represent a missing value."""
 _TRUTH = (("false", "true"), ("no", "yes"), ("f", "t"), ("n", "y"))
 """Pairs of texts that mean 0 and 1 in a column without other texts."""
 

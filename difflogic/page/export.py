@@ -30,7 +30,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
     Args:
         presets: Names of presets, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
-            image. The page opens on the first. By default the page has all of them.
+            image. The page opens on the first preset. By default the page has all presets.
 
     Returns:
         The text of one HTML file, which needs no other files.

@@ -25,7 +25,7 @@ class Chosen:
     """Model of a run that commands use."""
 
     path: Path
-    """Run folder, for several attempts that of the chosen attempt; or the checkpoint file that the caller named."""
+    """Run folder, among several attempts the chosen one, or the checkpoint file that the caller named."""
     model: ModelState
     last: int
     """Epoch of the last state of the run."""

@@ -4,7 +4,7 @@ manifest.json  config.toml  request.json        description of the run
 target.png                                       target
 data.npz                                         samples, if the run learns any
 metrics.jsonl  metrics.csv                       one row per epoch and model
-checkpoint.safetensors  checkpoint.previous...   last state and the one before
+checkpoint.safetensors  checkpoint.previous...   last state and the state before
 best.safetensors                                 best model so far
 circuit.json  loss.png  rollout.gif  summary.txt result of the best model
 """

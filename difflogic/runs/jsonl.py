@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines, or epochs of a population, as a JSON list, without a file NOTHING. Raises OSError."""
+    """Return about `most` lines, or epochs of a population, as a JSON list; NOTHING without a file. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

@@ -39,7 +39,7 @@ class Trial:
     """Values of the trial, by the paths of the axes."""
     status: Ended
     value: float | None
-    """Value of the sweep's metric; None if the trial has none, since it failed or is unsolved."""
+    """Value of the sweep's metric; None if the trial failed or is unsolved."""
     outcome: Outcome
 
     @property

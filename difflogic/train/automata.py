@@ -77,7 +77,7 @@ class Automata(Session[Replica, Run]):
         decision = self.training.ask_race()
         if decision is not None:
             self._place(decision)
-        # The result of an engine benchmark is reported before the next epoch is trained.
+        # A result of the engine benchmark is reported before the next epoch is trained.
         self.epoch = self.training.advance(stop)
         self.observer.advanced(self.epoch)
         if self.observer.wants_states():

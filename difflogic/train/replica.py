@@ -1,4 +1,4 @@
-"""Model of a run in training. A run has one model, or a population of them."""
+"""Model of a run in training. A run has one model, or a population of models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -171,16 +171,16 @@ def solve(
         within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: no limit.
         engine: An engine, or a selector as for `--engine`.
         out: A new folder for the attempts; None: nothing is written.
-        population: Number of models that each attempt trains at once.
-        observer: Called when an attempt begins or ends, and for all its epochs.
+        population: Number of models that each attempt trains in parallel.
+        observer: Receives the reports of all attempts.
         data: The samples, if the task of `config` is defined by samples.
 
     Returns:
-        The attempts, with `solved`, and the run of the `best` attempt.
+        The attempts; `solved` is the result, and `best` is the run of the best attempt.
 
     Raises:
         UsageError: The limit is invalid, or too small for one attempt.
-        DeviceError: The engine cannot do it.
+        DeviceError: The engine cannot run this training.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     placement = place(engine) if isinstance(engine, str) else Placement(engine)

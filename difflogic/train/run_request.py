@@ -60,7 +60,7 @@ def fit(
     resume: Source | None = None,
     **options: Any,
 ) -> Run | AgentRun:
-    """Train a preset, a configuration, an image, a rule, samples, or an agent, as the command `train` does.
+    """Train a preset, a configuration, an image, a rule, samples or an agent, like the command `train`.
 
         >>> run = difflogic.fit(config, epochs=2, engine="reference")
         >>> run.config.train.epochs
@@ -86,7 +86,7 @@ def fit(
     Raises:
         UsageError: The options contradict each other.
         ConfigError: A field is beyond its limits.
-        DeviceError: The engine cannot do it.
+        DeviceError: The engine cannot run this training.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     folder = None if out is None else Path(out)

@@ -45,7 +45,7 @@ class Stop:
         return self.reason is not None if self._other is None else self._other.is_urgent
 
     def ask(self, reason: signal.Signals | str) -> None:
-        """Request a stop. After the first request, further ones have no effect."""
+        """Request a stop. Only the first request has an effect."""
         if self._reason is None:
             self._reason = reason
 

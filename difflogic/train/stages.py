@@ -1,4 +1,4 @@
-"""Stages of a run (smaller grids, the task's own grid, search), and the training that runs them in order.
+"""Stages of a run (smaller grids, the task's own grid, search), and the training that runs all stages in order.
 
 A run may begin on a smaller grid with fewer CA steps, and grow to the task's own grid. A small grid is learned sooner,
 since gradients pass fewer steps and no cell is far from the border. A run may end with a search over the hard circuit.
@@ -54,7 +54,7 @@ class Stage:
         return engine.open(self.smaller or self.jobs, states, max_memory, self._reserved(engine))
 
     def check_memory(self, engine: Engine, max_memory: int | None) -> None:
-        """Raise LimitError if the engine lacks memory for this stage. A search needs none."""
+        """Raise LimitError if the engine lacks memory for this stage. A search needs no device memory."""
         if not self.searches:
             engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
 

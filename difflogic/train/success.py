@@ -3,8 +3,8 @@
 A checkerboard must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64. An
 asynchronous checkerboard must be nearly right on its own grid and on grids of twice and four times the side, whichever
 cells fire, and no cell may stay wrong. A rule must be right on all its boards, samples on all held-out and training
-samples, an image in every pixel. A circuit is chosen only by its evaluation grids, also turned, mirrored and side by
-side (`chosen`), and is then tested on fresh initial states (`measure`). A proof by three-valued simulation for all
+samples, an image in every pixel. A circuit is chosen only by its evaluation grids, also rotated, mirrored and joined
+(`chosen`), and is then tested on fresh initial states (`measure`). A proof by three-valued simulation for all
 initial states of a checkerboard replaces both.
 """
 

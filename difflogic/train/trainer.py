@@ -101,12 +101,12 @@ class Trainer(Generic[R]):
                 None: the number in the configuration.
             out: A new run folder; None: nothing is written.
             resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
-                The configuration must be that of the run. If the trainer was made from a configuration, not a
+                The configuration must equal the run's. If the trainer was made from a configuration, not a
                 request, the saved request of the run is used.
             observer: Receives reports, and may end the run by its `stop`.
             rules: Rules that end a run of automata early; None: only `stop_when_solved`.
             fields: Fields of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`.
-                They replace those of the saved request.
+                These replace fields of the saved request.
 
         Returns:
             The run with its best circuit and its last state, even if it was interrupted.
@@ -114,7 +114,7 @@ class Trainer(Generic[R]):
         Raises:
             UsageError, ConfigError: The arguments contradict each other, or the configuration.
             CheckpointError, RunFolderError: A file cannot be read or written, or the folder is in use.
-            DeviceError: The engine cannot do it.
+            DeviceError: The engine cannot run this training.
         """
         check_names(fields, OF_A_RUN)
         config = self.config if epochs is None else self.config.with_epochs(epochs)

@@ -1,4 +1,4 @@
-"""The only functions that print text. They escape it, since it may come from other people's files and servers."""
+"""Functions that print all text of commands, and escape it since it may come from other people's files and servers."""
 
 from __future__ import annotations
 
