@@ -115,7 +115,7 @@ def _operations(words: int) -> ir.Module:
     builder.cbranch(builder.icmp_signed(">", left, ir.Constant(word, 0)), turn, after)
     builder = ir.IRBuilder(after)
     total = values[0]
-    for value in values[1:]:  # so that none of it is left out
+    for value in values[1:]:  # so that the compiler removes no operation
         total = builder.xor(total, value)
     builder.store(total, builder.bitcast(function.args[1], vector.as_pointer()), align=8)
     builder.ret_void()

@@ -24,7 +24,7 @@ def field(name: str, divisor: float = 1.0) -> Value:
 
 
 def dispatch_us(kernel: str) -> Value:
-    """Return a function that reads, from a line's profile, the time of a dispatch of a fused kernel in us."""
+    """Return a function that reads the microseconds per dispatch of a fused kernel from the profile in a line."""
 
     def value(line: Line) -> float | None:
         ms = line.get("kernels_ms", {}).get(kernel)

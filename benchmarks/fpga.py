@@ -4,7 +4,7 @@
     python -m benchmarks.fpga --report --write               # write the table into docs/results/hardware.md
 
 Circuits should be results of `difflogic simplify`, since the script only applies the structural passes. Lines are
-appended to results/fpga.jsonl. The table has the newest grid that fits, and the newest that does not fit, by device.
+appended to results/fpga.jsonl. The table has the newest line that fits, and the newest that does not, by device.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def simulating(side: int, threads: int) -> Point:
 
 
 def axes() -> dict[str, Callable[[], list[Point]]]:
-    """Return functions that open the points of each axis; the work grows by a factor of four from point to point."""
+    """Return functions that open the points of each axis; except for threads, each point has four times the work."""
     board, most = presets.checkerboard(small=False), cores()
     return {
         "threads": lambda: [training(count, board, count) for count in dict.fromkeys((1, most))],

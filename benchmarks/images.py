@@ -1,11 +1,11 @@
-"""Train classifiers of gates on Fashion-MNIST, and test them on its own test set.
+"""Train classifiers of gates on Fashion-MNIST, and test them on its test set.
 
 python -m benchmarks.images --save                  # all networks, three seeds each
-python -m benchmarks.images 8000 --circuit --save   # one of them, its circuit simplified and compiled too
-python -m benchmarks.images --report --write        # the tables of docs/how-to/classify.md and the README
+python -m benchmarks.images 8000 --circuit --save   # one network, with a simplified and compiled circuit
+python -m benchmarks.images --report --write        # write the tables of docs/how-to/classify.md and the README
 
-The images are those of Debian's package dataset-fashion-mnist. Settings were chosen with the first 55,000 training
-images only, on 5,000 others of them. The seeds are used for no other purpose.
+The images are those of Debian's package dataset-fashion-mnist. Settings were chosen by training on the first 55,000
+training images and evaluation on the other 5,000. The seeds are used for no other purpose.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BEGIN = "<!-- generated: python -m benchmarks.images --report --write -->"
 
 
 def measured(network: str, seed: int, circuit: bool) -> Line:
-    """Train one network; if `circuit`, simplify and compile it too."""
+    """Train a network and, if `circuit`, simplify and compile its circuit; return the line."""
     train, test = (difflogic.load_table(FOLDER / f"{name}-images-idx3-ubyte.gz") for name in ("train", "t10k"))
     fields = NETWORKS[network]
     begin = time.perf_counter()

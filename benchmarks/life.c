@@ -1,7 +1,7 @@
-/* Conway's Life by hand, for comparison: 64 cells per word, on a torus whose width is a multiple of 64.
+/* Hand-written Game of Life, for comparison: 64 cells per word, on a torus with a width that is a multiple of 64.
 
-   The three rows are added up once per column, then each column's sum with its neighbours': total 3 is alive, total
-   4 stays. The compiler vectorises both loops. Threads take bands of rows and meet after every step. */
+   The sum of three rows is computed once per column, then added to the sums of both neighbouring columns: a total of 3
+   lives, 4 stays. The compiler vectorises both loops. Threads compute bands of rows and synchronise after every step. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

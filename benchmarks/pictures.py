@@ -129,7 +129,7 @@ def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS, stays:
         circuit, attempts, line = trained(asked, Path(folder, "run"), number, seconds)
         summary = Path(folder, "run", "summary.txt").read_text(encoding="utf-8")
     target, steps = picture.bits, circuit["habitat"]["steps"]
-    target = target[..., : circuit["visible"]]  # one channel for white alone
+    target = target[..., : circuit["visible"]]  # one channel if the image is black and white
     state = np.zeros((1, *target.shape[:2], len(circuit["outputs"])), dtype=np.uint8)
     if not stays:
         state[:, target.shape[0] // 2, target.shape[1] // 2] = 1

@@ -50,7 +50,7 @@ def ours(config: PolicyConfig, controller: bool) -> dict[str, Any]:
     begin = time.perf_counter()
     run = Trainer(config, Device("cpu")).run()
     if run.interrupted is not None:
-        raise KeyboardInterrupt  # a seed that was cut short is no result
+        raise KeyboardInterrupt  # an interrupted seed has no result
     member = run.best
     assert member.score is not None
     return {

@@ -68,7 +68,7 @@ def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Checkpoint] 
             try:
                 checkpoint = read_checkpoint(path)
             except CheckpointError:
-                continue  # nothing to go on from
+                continue  # the run cannot be resumed
             # The name of a run may differ from that of the preset, but nothing else in the configuration.
             if len(checkpoint.members) == 1 and checkpoint.members[0].config.with_(name=config.name) == config:
                 found.append((path, checkpoint))
@@ -145,7 +145,7 @@ def _on_own_grid(netlist: CellNetlist, on_pass: OnPass) -> int | None:
     try:
         found = own_grid.on_own_grid(own_grid.of_size(netlist, (scenario.height, scenario.width)), on_pass)
     except (LimitError, UsageError):
-        return None  # its states do not come again, or cells fire at random
+        return None  # no state repeats, or cells fire at random
     assert found.verdict.equal, "what is counted is proved"
     return gate_count(found.netlist)
 

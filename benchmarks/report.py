@@ -350,7 +350,7 @@ def _simulations() -> str:
             where = f"software: {line['device']}" if gpu and line["software"] else line["device"]
             cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}", share]
             here = f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}"
-            built = not (gpu or name.endswith(("soup", "gun")))  # here, for this set
+            built = not (gpu or name.endswith(("soup", "gun")))  # compiled for this instruction set
             rows.append([words, f"{where}, {vectors(line)}" if built else where, here, *cells])
     headers = ["what", "on", "machine", "cell updates/s", "updates per core second", "speedup over hand-written C"]
     return table([*headers, "share of the limit"], rows)
@@ -475,7 +475,7 @@ def _gpus(lines: list[Line]) -> dict[str, bool]:
     """Return the GPU adapters of lines, each with True for hardware."""
     on_gpu = [line for line in lines if str(line.get("engine") or line.get("contender")).partition(":")[0] == "gpu"]
     named = [line for line in on_gpu if "software" in line]
-    named += [line for line in lines if line.get("place") == "gpu"]  # rivals are compared on hardware alone
+    named += [line for line in lines if line.get("place") == "gpu"]  # rivals use only hardware GPUs
     names = [line.get("adapter", line.get("device")).split(" (")[0].split(",")[0] for line in named]
     return {name: not line.get("software", False) for name, line in zip(names, named, strict=True)}
 

@@ -115,7 +115,7 @@ def built(path: Path, seconds: float) -> tuple[CellNetlist, str]:
     """Return the simplified circuit of a rule, and the result of the proof as text."""
     netlist, equal = difflogic.load(path).netlist, None
     signal.setitimer(signal.ITIMER_REAL, seconds, 2 * seconds)
-    with suppress(KeyboardInterrupt):  # between two passes nothing is held that could be kept
+    with suppress(KeyboardInterrupt):  # an interrupt between two passes leaves the original circuit
         small = simplified(netlist, on_pass=lambda step: None)
         netlist, equal = small.netlist, small.verdict.equal
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -184,7 +184,7 @@ def main() -> None:
         if given.save:
             PAGE.write_text(text + RECORDINGS + _recordings_of(table), encoding="utf-8")
         return
-    difflogic.simplify(GOLLY / "Rules/WireWorld.rule")  # compiles the searches, which no limit may end
+    difflogic.simplify(GOLLY / "Rules/WireWorld.rule")  # compiles the searches before any time limit
     table = list(rows(given.names, partial(row, seconds=given.seconds)))
     equal = sum(agrees for _, agrees in table)
     print(f"{equal} of {len(table)} rules agree with bgolly.")

@@ -127,7 +127,7 @@ def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) 
     for name, run in runs.items():
         data[name] = plan = plans.plan_data(run, job.config)
         for entry, buffer in zip(plan["buffers"], run.device.buffers, strict=True):
-            if entry[3] is True and buffer.contents is not None:  # of the seed
+            if entry[3] is True and buffer.contents is not None:  # depends on the seed
                 entry[3] = base64.b64encode(buffer.contents).decode()
     used = {kernel for name in runs for kernel, _ in data[name]["pipelines"]}
     data["kernels"] = {

@@ -81,10 +81,10 @@ def block() -> list[str]:
     tables = [random.random(rules.ENTRIES) < random.random() for _ in range(20)]
     found += [np.packbits(table).tobytes().hex() for table in tables]
     even, odd = "02468", "1357"
-    found += [f"B{born}/S{survives}" for born in (even, odd) for survives in (even, odd)]  # of eight cells, and of nine
+    found += [f"B{born}/S{survives}" for born in (even, odd) for survives in (even, odd)]  # parities of 8 or 9 cells
     counts = "012345678"
     found += [f"B{counts[least:]}/S{counts[least - 1 :]}" for least in range(2, 9)]  # at least `least` of nine cells
-    return found + [f"B{counts[least:]}/S{counts[least:]}" for least in range(3, 8)]  # ... of the eight around
+    return found + [f"B{counts[least:]}/S{counts[least:]}" for least in range(3, 8)]  # ... of eight neighbours
 
 
 def _life_like(random: np.random.Generator) -> str:
@@ -149,7 +149,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
     began = time.monotonic()
     made = restarts.train(TrainRequest(config=case.config, until_solved=True, within=case.within), Placement(engine))
     if made.interrupted is not None and not made.out_of_time:
-        raise KeyboardInterrupt  # a seed that was cut short is no result
+        raise KeyboardInterrupt  # an interrupted seed has no result
     seconds = time.monotonic() - began
     circuit = made.best.circuit
     netlist = CellNetlist.of_run(circuit, case.config)

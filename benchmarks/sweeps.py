@@ -58,7 +58,7 @@ PRESET = "checkerboard-small"
 
 def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
     """Run a sweep over seeds, and return its times and overhead."""
-    difflogic.open_engine("cpu")  # compiled once for a processor, in some 50 s
+    difflogic.open_engine("cpu")  # compiles for the processor, once, in about 50 s
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "sweep"
         over = ["--over", f"seed=0..{count - 1}", "--metric", "hard_loss", "--epochs", epochs, "--devices", "cpu"]

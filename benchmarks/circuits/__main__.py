@@ -104,7 +104,7 @@ def in_order(signals: Signals, like: AnyNetlist) -> AnyNetlist:
 
 
 def measured(name: str, netlist: CellNetlist, least: int, efforts: list[str], both_ways: bool) -> Iterator[Line]:
-    """Yield a line for each effort of simplify, with the results of all other programs on the simplified circuit.
+    """Yield a line per effort of simplify, with the results of other programs on the original and simplified circuit.
 
     `&deepsyn` has the time that simplify took with the first effort, but at least `least` seconds. If `both_ways`,
     simplify also runs on the smallest result of the other programs.
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="simplify does not go on from another's result")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
-    simplified(random_circuit(0, 60))  # what is compiled once for a processor is no time of a circuit
+    simplified(random_circuit(0, 60))  # compiles the searches, which must not be timed
     print(
         "circuit               effort given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True
     )

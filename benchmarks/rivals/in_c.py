@@ -52,7 +52,7 @@ class Training:
         self._memory = _aligned(library.training_bytes())
         given = np.concatenate([part.reshape(-1).view(np.uint8) for part in parts])
         self._memory[: given.size] = given
-        after = -(-(given.size + 4) // 8) * 8  # the count of steps, which is 0, and padding
+        after = -(-(given.size + 4) // 8) * 8  # the number of steps, 0, and padding
         self._memory[after : after + 8] = np.array([88172645463325252], dtype=np.uint64).view(np.uint8)
         self._first_state = after + 8 + 4 * layout.gates * 20
         self._padded = (channels, batch, task.height + 2, task.width + 2)

@@ -91,7 +91,7 @@ def verify(name: str, program: Program, spec: SimulationSpec, folder: Path) -> N
     before, after = folder / "before.rle", folder / f"{name}.rle"
     before.write_text(_soup(small))
     program(before, steps, after)
-    # The grid is large enough to equal an empty plane, since cells live at most one cell further in each step.
+    # The grid is as good as an infinite plane, since a pattern grows by at most one cell per step in each direction.
     wide = ReferenceSimulation(replace(small, height=side + 2 * steps + 2, width=side + 2 * steps + 2))
     wide.put(planes_of(wide.spec, str(before), 0))
     wide.run(steps)

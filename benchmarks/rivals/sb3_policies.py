@@ -47,7 +47,7 @@ def main() -> None:
     if (algorithm, identifier) in NORMALIZED:
         environments = VecNormalize(environments, gamma=given["gamma"])
         fresh = VecNormalize(fresh, training=False, norm_reward=False)
-        fresh.obs_rms = environments.obs_rms  # one object: the evaluation normalizes as training does
+        fresh.obs_rms = environments.obs_rms  # shared: the evaluation normalizes as training does
     agent = {"ppo": PPO, "sac": SAC}[algorithm]("MlpPolicy", environments, seed=seed, device="cpu", **given)
     begin = time.perf_counter()
     agent.learn(config["steps"])

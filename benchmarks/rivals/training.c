@@ -1,9 +1,9 @@
-/* A train step as a good C program does it, for comparison: see `in_c.py`, which compiles and calls it.
+/* Train step in optimized C, for comparison; `in_c.py` compiles and calls it.
 
-   Sizes are known when it is compiled: CHANNELS, HEIGHT, WIDTH, BATCH, STEPS, LOSS_CHANNELS, LEVELS, GATES, INSTANCES.
-   Cells come last, in tiles of some rows of the grid, which threads share out. Of the forward pass only the states are
-   kept: the backward pass computes a tile's nodes again, which its cache holds. A state has a border of zeros, so that
-   a neighbour is a row of floats beginning elsewhere. All loops over cells are left to the compiler to vectorise. */
+   Sizes are constants: CHANNELS, HEIGHT, WIDTH, BATCH, STEPS, LOSS_CHANNELS, LEVELS, GATES, INSTANCES. Cells are the last
+   axis, in tiles of some rows of the grid, which are distributed over threads. The forward pass stores only the states:
+   the backward pass recomputes the nodes of a tile, which fit into the cache. A state has a border of zeros, so that a
+   neighbour is a row of floats at another offset. The compiler vectorises all loops over cells. */
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
@@ -108,7 +108,7 @@ static void backward(struct training *t, int at, int tile, struct scratch *s) {
                     sum_d += d[i], sum_da += d[i] * a[i], sum_db += d[i] * b[i], sum_dab += d[i] * a[i] * b[i];
                     to_a[i] += d[i] * (ca + cab * b[i]);
                 }
-                float *restrict to_b = s->adjoints[in_b]; /* it may be the same row */
+                float *restrict to_b = s->adjoints[in_b]; /* may be the same row as `to_a` */
                 for (int i = 0; i < TILE; i++) to_b[i] += d[i] * (cb + cab * a[i]);
             }
             float *moments = s->moments[level.first_gate + gate];
@@ -171,7 +171,7 @@ static void update(struct training *t, int gate, const float *moments) {
     }
 }
 
-/* Random start grids, unless they were put into `states[0]`. */
+/* Fill `states[0]` with random initial states. */
 static void draw(struct training *t) {
     for (int c = 0; c < CHANNELS; c++)
         for (int y = 0; y < BATCH * HEIGHT; y++)
@@ -192,7 +192,7 @@ static long wrong_bits(const struct training *t) {
     return wrong;
 }
 
-/* `count` train steps; the last one's soft and hard loss before it. */
+/* Run `count` train steps; `losses` are the soft and the hard loss before the last step. */
 void train(struct training *t, struct scratch *all, int count, int drawn, double *losses) {
 #pragma omp parallel
     for (int epoch = 0; epoch < count; epoch++) {

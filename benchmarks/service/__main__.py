@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--save", action="store_true", help="append to results/service.jsonl")
     options = parser.parse_args()
     logging.getLogger("difflogic.serve").addHandler(logging.NullHandler())
-    os.environ.setdefault(ALLOW, "1")  # stores that last as long as a measurement may lie anywhere
+    os.environ.setdefault(ALLOW, "1")  # temporary stores may be on any mount
     with tempfile.TemporaryDirectory() as folder:
         if options.case == "load":
             return _kept(load.measure(Path(folder) / "jobs", options.seconds, flood=options.requests), options.save)

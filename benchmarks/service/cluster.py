@@ -47,7 +47,7 @@ def nodes() -> Iterator[Any]:
     finally:
         ray.shutdown()
         cluster.shutdown()
-        gc.collect()  # here, and not later: Ray leaves sockets of lost machines open
+        gc.collect()  # closes sockets of lost machines, which Ray leaves open
 
 
 def kill_nodes(folder: Path, count: int, seed: int = 0) -> Outcome:
@@ -67,11 +67,11 @@ def kill_nodes(folder: Path, count: int, seed: int = 0) -> Outcome:
             cluster.remove_node(next(each for each in cluster.list_all_nodes() if each.node_id.startswith(lost)), False)
             begun = time.monotonic()
             jobs.wait(lambda job=job: store.job(job).lost_tries or store.job(job).is_over, "the loss to be seen")
-            if store.job(job).lost_tries:  # or it was quicker than the blow
+            if store.job(job).lost_tries:  # otherwise the job ended before the kill
                 outcome.hit(before.phase)
                 outcome.detected_s.append(time.monotonic() - begun)
             later = cluster.add_node(num_cpus=1).node_id[:8]
-            while not _works(store, later):  # others are quick, and leave nothing
+            while not _works(store, later):  # other workers may claim the jobs first
                 made.append(store.submit("bench", jobs.spec_of(config))[0].id)
                 jobs.wait(lambda each=made[-1]: store.job(each).status != "queued", "a worker")
             for each in made:

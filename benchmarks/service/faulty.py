@@ -66,7 +66,7 @@ def _full(first: int, mark: Path) -> None:
 
         def refuse(descriptor: int, rest: Any) -> int:
             os.write = write
-            write(descriptor, rest[: len(rest) // 2])  # a nearly full disk takes a part before it refuses
+            write(descriptor, rest[: len(rest) // 2])  # a nearly full disk writes a part before it fails
             raise OSError(28, os.strerror(28))
 
         os.write = refuse

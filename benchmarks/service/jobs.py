@@ -46,7 +46,7 @@ def spec_of(config: Config, **fields: Any) -> JobSpec:
 
 
 def by_hand(config: Config, path: Path, engine: str = "cpu", **options: Any) -> Path:
-    """Train without a service, as the expected result; return the run folder. `options` are those of `Trainer.run`."""
+    """Train without the service, with `options` of `Trainer.run`; return the run folder, the expected result."""
     Trainer(config, open_engine(engine)).run(out=path, **options)
     return path
 

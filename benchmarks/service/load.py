@@ -255,7 +255,7 @@ async def _until_trains(connection: Connection, job: str) -> None:
 async def _speed(connection: Connection, job: str, seconds: float) -> float:
     """Return epochs per second between two changes of the reported epoch, at least `seconds` apart."""
     first, begun = await _changed(connection, job)
-    connection.close()  # the server would, before it is used again
+    connection.close()  # the server would close it before its next use
     await asyncio.sleep(seconds)
     last, ended = await _changed(connection, job)
     return (last - first) / (ended - begun)

@@ -106,7 +106,7 @@ def artifact(page: Page, shown: Shown, visit: Visit) -> None:
 
 
 WAY = (
-    ("Model training", "Recent Experiments"),  # its page is first for prompts
+    ("Model training", "Recent Experiments"),  # the start page is for prompts
     ("pictures", "smile"),
     ("smile", "Artifacts"),
     ("Artifacts", "circuit.json"),

@@ -110,7 +110,7 @@ def yesterday(filled: Filled) -> None:
 def yesterday_with_the_log_of_today(filled: Filled) -> None:
     copy = shutil.copy(database(filled), filled.folder.with_name("yesterday"))
     with closing(sqlite3.connect(copy)) as other:
-        other.execute("VACUUM")  # its pages lie otherwise than those that the log speaks of
+        other.execute("VACUUM")  # its pages have another order than in the log
 
     def mixed(filled: Filled, files: Path) -> None:
         put(filled, files, "-wal", "-shm")

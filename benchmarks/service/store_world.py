@@ -52,7 +52,7 @@ def refusal(filled: Filled) -> str:
 
 
 def used_by_another_machine(filled: Filled) -> None:
-    Store.open(filled.folder).close()  # the sign of life of this one
+    Store.open(filled.folder).close()  # writes the heartbeat of this machine
     here = machine.here
     try:
         machine.here = lambda: machine.Machine("another", "", "another")
@@ -83,7 +83,7 @@ def clock_set(days: int, restarted: bool = False) -> Callable[[Filled], None]:
 
     def strike(filled: Filled) -> None:
         store, wall, up, boot = Store.open(filled.folder), time.time, clock.up_s, clock.boot_id
-        for _ in range(2):  # the second try waits, and everybody else may be taken
+        for _ in range(2):  # the second retry waits, while other jobs can be claimed
             claimed = store.claim("w", "cpu", {"cpu"}, FOREVER_S)
             assert claimed is not None
             store.fail_try(claimed[0].id, claimed[1], "it fell")

@@ -8,8 +8,8 @@
     python -m benchmarks.zoo life --judge my.blif  # check that a circuit is equal, and compare its number of gates
     python -m benchmarks.zoo life --judge my.aig   # check a binary AIGER file, and compare its number of ANDs
 
-The images in this folder have 8x8 to 12x10 cells. Rules have their usual names. A recording starts from random states
-by the seed, and is written into `runs/films`.
+The images in this folder have 8x8 to 12x10 cells. Rules have their usual names. A recording starts from random states,
+which the seed determines, and is written into `runs/films`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Case:
     gpu_only: bool = False
     """True if the case applies only to GPUs."""
     once: bool = False
-    """True for a case with steps of minutes on a software GPU, which runs on request and then times only the first."""
+    """True if the case runs only on request, and has only its first step timed on a software GPU: it takes minutes."""
     asked: bool = False
     """True if the case runs only if selected by name, by group or by `*`: it takes minutes on a software GPU."""
 

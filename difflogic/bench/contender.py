@@ -33,7 +33,7 @@ FIRST_LOSS_TOLERANCE = 1e-4
 """Relative tolerance of the reference's first loss: a driver's `exp` shifts the coefficients of all gates by some units
 in the last place, states pass through hundreds of gates, and on large grids the error does not average out."""
 LATER_LOSS_TOLERANCE = 1e-3
-"""Relative tolerance of later losses, which depend on an engine's gradients: AdamW amplifies errors of small ones."""
+"""Relative tolerance of later losses, higher since AdamW amplifies the errors of small gradients."""
 LARGE = 4 << 20
 """Maximum number of values of one CA step for which the reference trains; for more, it only computes the loss."""
 

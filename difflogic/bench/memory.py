@@ -15,7 +15,7 @@ from difflogic.system.child import python_command
 def own_peak_bytes() -> int | None:
     """Return the peak resident memory of this process, or None if the system does not provide it."""
     status = Path("/proc/self/status")
-    if status.exists():  # getrusage would also count what the parent had when this process was started
+    if status.exists():  # getrusage would include the memory of the parent at the start of this process
         match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
         return int(match.group(1)) * 1024 if match else None
     if sys.platform == "win32":
@@ -55,7 +55,7 @@ def _work(name: str, engine: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the peak memory of this process after opening, training and evaluating a case, if one is an argument."""
+    """Open, train and evaluate the case in the arguments, if there is one; print the peak memory of this process."""
     if arguments:
         _work(*arguments)
     sys.stdout.write(f"{own_peak_bytes()}\n")

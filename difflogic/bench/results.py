@@ -1,4 +1,4 @@
-"""Results file of a benchmark, versioned JSON, and the comparison of two of them."""
+"""Results files of benchmarks, in versioned JSON, and their comparison."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ and step, are excluded. Hard evaluation has no FLOP.
 
 *Traffic* is the number of bytes that kernels pass to later kernels, each written once and read once: the states, the
 adjoints of the patches, and the value of every node if the engine stores these for the backward pass. Values within a
-kernel are excluded. So a rate of traffic near the copy rate shows a memory-bound step; a low rate shows nothing.
+kernel are excluded. So traffic near the copy rate shows that a step is memory-bound; low traffic shows nothing.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Work:
     hard_evaluations: int
     """Number of gate evaluations in one hard evaluation of the evaluation grids and the training batch."""
     states: int
-    """Number of values of all channels in the initial states of all steps."""
+    """Number of channel values of all cells, in the states before each step."""
     nodes: int
     """Number of values of all gates and patches in all steps."""
 

@@ -106,7 +106,7 @@ def _other_cells(frames: Frames) -> Iterator[Reading]:
     rows, columns = (np.flatnonzero((frames != frames[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))
     for margin in ("", "its margin")[: 1 + bool(len(rows))]:
         part = frames[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else frames
-        for width in range(4):  # of grid lines, in pixels
+        for width in range(4):  # width of the grid lines in pixels
             faults = " and ".join(filter(None, (margin, "its grid lines" if width else "")))
             for cells, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
                 yield f"{f'without {faults}' if faults else ''} {scale}".strip(), cells[:-1], cells[1:]

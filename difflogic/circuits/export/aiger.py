@@ -61,7 +61,7 @@ def encode(netlist: Netlist) -> bytes:
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
     """Return the literal of one of the sixteen gates: the OR of the rows of its truth table, or its inverse."""
     rows = [row for row in range(4) if gate >> (3 - row) & 1]
-    inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as other programs do
+    inverted = len(rows) > 2 or rows == [0, 3]  # XNOR is an inverted XOR, as in other programs
     if inverted:
         rows = [row for row in range(4) if row not in rows]
     result = FALSE

@@ -51,7 +51,7 @@ _NO_GRID = (
 )
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
-FORMATS = {  # with a description of each in `config.choices.EXPORTS`
+FORMATS = {  # `config.choices.EXPORTS` has a description of each
     "c": Format("c", ("gcc",), framed=True),
     "verilog": Format("verilog", _HARDWARE, framed=True, grid="automaton"),
     "vhdl": Format("vhdl", ("ghdl",), framed=True),

@@ -10,7 +10,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 def export(netlist: CellNetlist, name: str) -> Files:
     """Return the file `NAME_numpy.py`."""
-    zeros = "patch[0] ^ patch[0]"  # of the dtype of `patch`
+    zeros = "patch[0] ^ patch[0]"  # zeros with the dtype of `patch`
     body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
     return {f"{name}_numpy.py": fill("cell.py.txt", netlist, name, periodic=netlist.periodic, body=body)}
 

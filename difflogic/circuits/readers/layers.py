@@ -138,7 +138,7 @@ def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Arr
             f"The weights of layer {layer or 0} must be {width} finite {kind}, got {list(array.shape)}: of others "
             "add `parametrization`, warp or light, or save the model in its export mode."
         )
-    if form == "warp" and role != "luts":  # Walsh coefficients, of which a negative sum is 1
+    if form == "warp" and role != "luts":  # Walsh coefficients: a negative sum means 1
         signs = np.array([[1 - 2 * ((i & j).bit_count() & 1) for j in range(entries)] for i in range(entries)])
         array = -array @ signs
     return np.asarray(array > 0, dtype=np.uint8) if is_table else np.asarray(array.argmax(axis=1))

@@ -120,7 +120,7 @@ def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
     codes = [[neighbour(channel, cell) for channel in range(channels)] for cell in range(wiring.PATCH)]
     lives = [_chosen(builder, [int(state in living) for state in range(states)], code) for code in codes]
     [result] = builder.embed(alive, lives)
-    if has_history:  # a living cell beside a boundary, state 6, dies
+    if has_history:  # a living cell next to a boundary, state 6, dies
         walls = [_chosen(builder, [int(state == 6) for state in range(states)], code) for code in codes]
         touched = reduce(builder.or_, walls)
         result = builder.and_(result, builder.and_(lives[wiring.CENTRE], touched) ^ 1)
@@ -154,7 +154,7 @@ def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]
     *rest, bit = code
     low, high = entries[: len(entries) // 2], entries[len(entries) // 2 :]
     pairs = list(zip(low, high, strict=True))
-    for inverted in (0, 1):  # both halves agree, or are opposite
+    for inverted in (0, 1):  # the halves are equal, or opposite
         if all(a is None or b is None or a == b ^ inverted for a, b in pairs):
             joined = [b ^ inverted if a is None and b is not None else a for a, b in pairs]
             literal = _chosen(builder, joined, rest)

@@ -52,7 +52,7 @@ def find(name: str, folder: Path) -> Path | None:
     if not re.fullmatch(r"[\w+-][\w.+-]*", name):
         return None
     for place in (folder, Path(), *map(Path, FOLDERS)):
-        with suppress(RuntimeError):  # a user without a home
+        with suppress(RuntimeError):  # raised if the user has no home folder
             if (path := place.expanduser() / f"{name}.rule").is_file():
                 return path
     return None

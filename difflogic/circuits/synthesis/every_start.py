@@ -96,7 +96,7 @@ def prove_every_start(
         step += 1
     if wrong:
         reason = f"{wrong} of {target.size} values are known from step {step} on, and wrong, for every initial state"
-        late = step > steps or not synchronous  # then no single step is proved wrong
+        late = step > steps or not synchronous  # in these cases no single step is proved wrong
         anything = None if late else np.zeros((*target.shape[:2], netlist.channels), dtype=np.uint8)
         return EveryStart(False, THREE_VALUED, reason, counterexample=anything)
     if not unknown:
@@ -274,7 +274,7 @@ def _satisfied(graph: XAG, end: float) -> Bits | Literal[False] | None:
         if not wrong:
             return False
         solver.add(wrong)
-        while (answer := solver.solve([])) is None:  # learned clauses stay
+        while (answer := solver.solve([])) is None:  # the solver keeps learned clauses
             if time.monotonic() > end:
                 return None
         if not answer:

@@ -141,7 +141,7 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
     if function.reads_bits:
         return to_netlist(graph, function)
     graph = _without_dead_latches(graph, function)
-    read = graph.support(graph.outputs) or [0]  # a constant is a gate, and a gate has an input
+    read = graph.support(graph.outputs) or [0]  # a constant is a gate, which must have an input
     return to_netlist(narrowed(graph, read), function.on(function.thermometer.keep(read)))
 
 

@@ -54,7 +54,7 @@ def placed(config: Config) -> XAG | None:
     first = target.shape[-1] + bordered
     inside = first - 1 if bordered else None
     graphs = []
-    for axes in ((0, 1), (1, 0)):  # the size of the circuit depends on which of them is decided first
+    for axes in ((0, 1), (1, 0)):  # the order in which they are decided affects the size of the circuit
         builder = Builder(wiring.PATCH * (first + height + width))
         next_bits = _numbers(builder, first, row_taps, ROWS, inside)
         next_bits += _numbers(builder, first + height, column_taps, COLUMNS, inside)
@@ -96,7 +96,7 @@ def _register(config: Config, axis: int) -> Register | None:
             # A cell shows the colour of the number that it had one step before.
             end = netlist.rollout(invariant.start_of(netlist)[None], min(task.judged_steps) - 1)[-1, 0, ..., bordered:]
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
-            if not numbers.all():  # knowledge spreads by a cell a step, whatever the taps are
+            if not numbers.all():  # numbers spread by one cell per step for any taps
                 return None
             # A row next to the wrap of a torus may have several numbers, but no two rows share a number.
             places = np.indices(numbers.shape)[axis]

@@ -159,7 +159,7 @@ class Builder:
     def and_(self, a: int, b: int) -> int:
         """Return the literal of `a AND b`."""
         # Five cases need no new gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, with `share`, an equal gate.
-        if a > b:  # one order, so that equal gates are equal nodes
+        if a > b:  # a fixed order makes equal gates equal nodes
             a, b = b, a
         if a == FALSE or a ^ 1 == b:
             return FALSE
@@ -222,7 +222,7 @@ class Builder:
 
     def finish(self, outputs: Iterable[int]) -> XAG:
         """Return the graph. The builder must not be used afterwards."""
-        literals = tuple(outputs)  # first, since an iterator may still build gates
+        literals = tuple(outputs)  # evaluated first, since an iterator may build gates
         return XAG(self.inputs, tuple(self.gates), literals)
 
     def _gate(self, gate: Node) -> int:

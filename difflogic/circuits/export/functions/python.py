@@ -28,7 +28,7 @@ np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
 
 def export(function: FunctionNetlist, name: str) -> Files:
     """Return the file `NAME_numpy.py`."""
-    zeros = "code[0] ^ code[0]"  # of the dtype of `code`
+    zeros = "code[0] ^ code[0]"  # zeros with the dtype of `code`
     assign = f"{function.buses[1]}[{{name}}] = {{value}}"
     body = statements(function, "{name} = {value}", assign, zeros, f"~({zeros})")
     form = function.thermometer.fixed_point()
