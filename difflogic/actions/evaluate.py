@@ -36,7 +36,7 @@ COMPARED = {None: "", True: "as good", False: "not as good"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunResults(ActionResult):
-    """Results of all tests, which keys access as in `evaluation["accuracy"].values`."""
+    """Results of all tests. The key of a test is an index, as in `evaluation["accuracy"].values`."""
 
     measures: tuple[Measure, ...]
     layers: tuple[Layer, ...] = ()

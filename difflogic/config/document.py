@@ -82,7 +82,7 @@ class Document(Section):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a TOML file. Raises ConfigError if it cannot be read."""
+        """Read a configuration from a TOML file. Raises ConfigError if the file cannot be read or is invalid."""
         return cls.from_dict(read(path))
 
 

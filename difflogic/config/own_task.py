@@ -198,7 +198,7 @@ class OwnTask:
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """Draw samples, equal for equal arguments. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Draw `count` samples, equal for equal arguments. Raises ConfigError, FaultyTaskError, LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)

@@ -222,7 +222,7 @@ class SACConfig(Section, path="sac."):
 
 @section
 class IntervalConfig(Section, path="evaluation."):
-    """`[evaluation]` of a classifier."""
+    """`[evaluation]` of a classifier: the interval of its evaluations."""
 
     interval: int = field("Steps, or rows, between evaluations, each saved", COUNT, default=10_000)
     episodes = final_episodes = 0
@@ -368,8 +368,8 @@ class ClassifierConfig(PolicyConfig):
     def with_(self, /, **sections: Any) -> Self:
         """Return a changed copy; new widths also change the temperatures, unless `sections` sets temperatures.
 
-        The temperatures limit preferences to 0 to 20. With a range twice as large, rows with a margin of few votes soon
-        have no gradient, and similar new rows are misclassified.
+        Temperatures limit preferences to a range from 0 to 20. With a range twice as large, rows with a margin of few
+        votes soon have no gradient, and similar new rows are misclassified.
         """
         changed, logic = super().with_(**sections), plain(sections).get("logic", {})
         if "widths" not in logic or not {"temperature", "final_temperature"}.isdisjoint(logic):

@@ -45,10 +45,10 @@ class Recipe:
     """Begin and end of the growth of hardening, to HARDENED or SEARCHED; None for no hardening."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     grids: tuple[tuple[float, int, int], ...] = ()
-    """End, side and CA steps of each smaller grid."""
+    """Last epoch (as a share), side and CA steps of each smaller grid."""
     all_round: bool = False
     searched: float | None = None
-    """Begin of the search of the hard circuit; None for no search."""
+    """Share of the epochs after which the search of the hard circuit begins; None for no search."""
 
     def applied(self, config: Config) -> Config:
         sections: dict[str, dict[str, Any]] = {

@@ -27,7 +27,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_task(name: str) -> bool:
-    """Return whether a name is a task's, which has a colon, and not a preset's."""
+    """Return whether a name belongs to a task in Python: it has a colon, unlike names of presets."""
     return ":" in name
 
 
@@ -97,7 +97,7 @@ def given(task: Task) -> OwnTask:
 
 
 def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task that a configuration names. Raises what `find` raises, ConfigError for a Trainer's task."""
+    """Return the task that a configuration names. Raises what `find` raises, ConfigError without a distribution."""
     if not is_task(plugin.name):
         raise ConfigError(
             f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "

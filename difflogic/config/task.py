@@ -192,7 +192,7 @@ class TaskConfig(Section):
 
     @property
     def can_grow(self) -> bool:
-        """True if training can begin on smaller grids: not for images of one size, nor with damage or faults."""
+        """True if training can begin on smaller grids: boards and rules, random states, no damage, and one loss."""
         is_plain = not self.loss_steps and not self.disturbed
         return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 

@@ -63,7 +63,7 @@ SEEDED = frozenset({"wires", "edges", "logits", "control"})
 
 
 def names() -> list[str]:
-    """Return the names of the tasks that a page supports, with the task that is shown first at the beginning."""
+    """Return the names of the tasks that a page supports; by default a page opens on the first task."""
     return [*OWN, *PRESETS]
 
 

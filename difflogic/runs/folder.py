@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock the folder of an earlier run, and return it and its checkpoint; `path` is one of these."""
+        """Lock an earlier run, and return its folder and checkpoint file; `path` is the folder or the file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(

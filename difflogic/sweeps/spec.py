@@ -53,7 +53,7 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def of(cls, **entries: Any) -> Self:
-        """Make a specification from the entries of a file, or equal arguments, and set defaults.
+        """Make a specification from the entries of a file or the same arguments, and set defaults.
 
         Args:
             entries: Entries such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.

@@ -12,7 +12,7 @@ from difflogic.train import stalled
 
 
 def check(request: TrainRequest) -> None:
-    """Raise UsageError if the budget is too small for useful attempts, or if agents cannot have such attempts."""
+    """Raise UsageError if the budget is too small for useful attempts, or does not apply to agents."""
     config, population, restarts, within = request.whole, request.population, request.restarts or 0, request.within
     if isinstance(config, PolicyConfig):
         config.require_episodes()

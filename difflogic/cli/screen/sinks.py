@@ -84,7 +84,7 @@ class Bar(Lines):
         sink = self
 
         class Screen(progress.Progress):
-            """Bar below the image."""
+            """Progress display with the last image above its bar."""
 
             def get_renderables(self) -> Iterator[RenderableType]:
                 yield from [] if sink._image is None else [sink._image]
