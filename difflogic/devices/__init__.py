@@ -1,1 +1,1 @@
-"""Opening, choosing, benchmarking, testing and tuning of engines."""
+"""Open, choose, benchmark, test and tune engines."""

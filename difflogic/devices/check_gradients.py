@@ -1,8 +1,8 @@
 """Compare the gradients of all engines with each other and with finite differences.
 
 Errors are relative to the largest entry of a layer in the float64 reference, because most entries are near 0 and
-consist of rounding. In a trained circuit that can hold for whole layers; there the tolerance is what the reference
-itself reaches in float32.
+consist of rounding. In a trained circuit, all entries of a layer may consist of rounding. For such layers the tolerance
+is a multiple of the error of the float32 reference.
 """
 
 from __future__ import annotations
@@ -37,45 +37,45 @@ FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finit
 TOLERANCE = 1e-4
 """Allowed error, relative to the layer's largest gradient."""
 CLEAR = TOLERANCE / 4
-"""Largest error of the float32 reference in a layer for which TOLERANCE applies."""
+"""Maximum error of the float32 reference in a layer for which TOLERANCE applies."""
 FLOAT32_SPREAD = 16
-"""Allowed multiple of the float32 reference's error in all other layers.
+"""Allowed error in all other layers, as a multiple of the float32 reference's error.
 
-Another order of summation rounds differently: errors up to 7 times as large were measured. A layer's own error can be
-small by chance, so at least the median over all layers is used."""
+Another order of summation rounds differently: errors up to 7 times as large were measured. The error of a single layer
+can be small by chance, so at least the median over all layers is used."""
 STEP = 1e-5
-"""Half width of a central difference, which balances truncation (its square) and rounding (1e-16 over it)."""
+"""Half width h of a central difference, which balances the truncation error, h^2, and the rounding error, 1e-16 / h."""
 ROUNDING = 64 * 2.0**-53
-"""Relative rounding of a float64 loss, a sum of hundreds of terms that passed through hundreds of layers."""
+"""Relative rounding error of a float64 loss, a sum of hundreds of terms that hundreds of layers computed."""
 WORTH_A_DIFFERENCE = 0.01
-"""Minimum size of a sampled entry relative to its layer's largest gradient; near 0 a difference is rounding alone."""
+"""Minimum size of a sampled entry, relative to its layer's largest gradient; for smaller ones rounding dominates."""
 
 Array = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A circuit and the batch that its next epoch would see."""
+    """Circuit, and the batch of its next epoch of training."""
 
     config: Config
     circuit: Circuit
     epoch: int
     x: Floats
-    """`[B, H, W, C]`, 0 or 1."""
+    """Initial states, `[B, H, W, C]`, 0 or 1."""
     y: Floats
-    """`[J, B, H, W, loss_channels]`: see `Job.draw`."""
+    """Targets, `[J, B, H, W, loss_channels]`, as returned by `Job.draw`."""
     masks: Floats | None
-    """`[T, H, W, 1]`, or None for a synchronous automaton."""
+    """Fire masks, `[T, H, W, 1]`; None for a synchronous automaton."""
     damage: Damage | None
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Sample initial states, fire masks and damage from the state's keys and pool, as training does."""
+        """Make the subject of a training state: sample initial states, fire masks and damage as training does."""
         task, train = job.config.task, job.config.train
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
         grids, y = job.draw(data_key)
-        # A pool provides the batch; newly sampled initial states only replace its worst entries afterwards.
+        # The batch comes from the pool; newly sampled initial states only replace the pool's worst entries afterwards.
         if state.pool is not None:
             grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
         masks = None
@@ -92,7 +92,7 @@ class Subject:
         """Return the subject before the first epoch.
 
         Raises:
-            DataError: The task learns samples, which the configuration does not contain.
+            DataError: The task needs data samples, which the configuration does not contain.
             LimitError: The gate values of a batch exceed this machine's memory.
         """
         job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
@@ -105,8 +105,8 @@ class Subject:
 
         Args:
             checkpoint: State of the run.
-            batch: Number of initial states in place of the configuration's.
-            data: Samples of the run, if it has any.
+            batch: Number of initial states; None for the configuration's number.
+            data: Data samples of the run, if it has any.
 
         Raises:
             LimitError: The gate values of a batch exceed this machine's memory.
@@ -123,9 +123,9 @@ class Subject:
 
 
 def _check_memory(job: Job) -> None:
-    """Raise LimitError if every gate's value of every step, in float64, exceeds this machine's memory."""
+    """Raise LimitError if the float64 values of all gates in all steps exceed this machine's memory."""
     task, memory = job.config.task, physical_memory()
-    # Checked before NumPy allocates: Linux grants the memory at once, and kills the process when it is used.
+    # Check before NumPy allocates: Linux grants any amount of memory, and kills the process when it is used.
     size = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
     batch = job.config.train.batch
     if memory is not None and size * batch > memory:
@@ -141,7 +141,7 @@ GradientSource = Callable[[Subject], ArraysByNetwork]
 
 @dataclass(frozen=True)
 class Pair:
-    """Distance of two gradients in the layer where it is the largest share of the tolerance."""
+    """Difference of two gradients in the layer in which it is the largest share of the tolerance."""
 
     one: str
     other: str
@@ -167,10 +167,10 @@ class Differences:
 
 
 def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
-    """Compare each pair of the reference in both precisions and the sources, and each of them with finite differences.
+    """Compare gradient sources, the float32 and the float64 reference, in pairs and with finite differences.
 
-    `seed` samples the logits that finite differences vary, `samples` in number, from the layers in turn. Raises what
-    the sources raise.
+    Finite differences are computed for `samples` logits, which are sampled by `seed` from one layer after another.
+    Raises what the sources raise.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
@@ -186,13 +186,13 @@ def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: in
 
 
 def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
-    """Return finite differences at entries with a noticeable gradient, spread evenly over the depth of the layers."""
+    """Return finite differences for sampled entries that have a noticeable gradient, spread evenly over the layers."""
     random, entries = np.random.default_rng(seed), []
     sizes = [np.abs(layer).ravel() for layer in layers.values()]
     starts = np.cumsum([0, *map(len, sizes)])
     for sample in range(samples):
         layer = sample % len(sizes) if samples >= len(sizes) else sample * len(sizes) // samples
-        # The rounding of a difference is ROUNDING of the loss over STEP: at an entry near 0 it is all there is.
+        # A difference has the rounding error ROUNDING * loss / STEP, which dominates at entries near 0.
         noticeable = np.flatnonzero(sizes[layer] >= WORTH_A_DIFFERENCE * sizes[layer].max())
         entries.append(starts[layer] + random.choice(noticeable))
     loss = _loss(subject)
@@ -201,7 +201,7 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
     for entry in entries:
         step = np.zeros_like(logits)
         step.flat[entry] = STEP
-        # Central differences: even powers of the step cancel, so the error is of second order.
+        # In central differences even powers of the step cancel, so the error is of second order.
         values.append((loss(logits + step) - loss(logits - step)) / (2 * STEP))
     return Differences(np.array(entries), np.array(values), loss(logits))
 
@@ -216,7 +216,7 @@ class _Tolerances:
     def __init__(self, exact: Mapping[str, Array], single: Mapping[str, Array]) -> None:
         self._largest = {name: float(np.abs(layer).max()) or 1.0 for name, layer in exact.items()}
         distances = {name: float(np.abs(single[name] - layer).max()) for name, layer in exact.items()}
-        # A layer in which float32 is exact by chance says nothing about the accuracy of float32.
+        # A layer in which float32 is exact by chance does not show the accuracy of float32.
         usual = float(np.median(list(distances.values())))
         shares = {name: max(distance, usual) / self._largest[name] for name, distance in distances.items()}
         self._allowed = {
@@ -224,7 +224,7 @@ class _Tolerances:
         }
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
-        """Return the layer that comes closest to its tolerance, or exceeds it by most."""
+        """Compare two gradients, and return the layer with the largest error relative to its tolerance."""
         pairs = []
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
@@ -232,7 +232,7 @@ class _Tolerances:
         return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """Compare a gradient source with finite differences, which add rounding of their own."""
+        """Compare a gradient with finite differences; the tolerance includes their rounding error."""
         owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
         flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
         rounding, pairs = ROUNDING * abs(differences.loss) / STEP, []
@@ -265,7 +265,7 @@ AUTODIFF = ("jax", "torch")
 
 @dataclass
 class GradientSources:
-    """Gradient sources by name, what they run on, and why others are missing."""
+    """Available gradient sources by name, descriptions of their devices, and why other sources were skipped."""
 
     found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
@@ -273,9 +273,9 @@ class GradientSources:
 
 
 def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
-    """Find the engines of these names, or all available ones if none is named.
+    """Find the gradient sources that `selectors` names, or all available sources if it is empty.
 
-    Raises UsageError for an unknown name, and DeviceError or MissingPackagesError for a named engine that cannot run.
+    Raises UsageError for an unknown name, and DeviceError or MissingPackagesError for a named source that cannot run.
     """
     sources = GradientSources()
     for selector in selectors or ("cpu", "gpu", *AUTODIFF):
@@ -292,7 +292,7 @@ def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
 
 
 def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
-    """Return a gradient source and a description of what it runs on."""
+    """Return a gradient source and a description of its device."""
     if selector in AUTODIFF:
         return _autodiff(selector, subject), f"{selector} {version(selector)}, by automatic differentiation"
     engine = place(selector).engine

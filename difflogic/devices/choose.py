@@ -1,7 +1,7 @@
 """Choose the engine of a new run (`--engine auto`) by measurement, by earlier measurements, or by --placement.
 
-Earlier results are entries of `placement.json` in the user's cache: for each machine, GPU and shape of a run the engine
-that a run or `difflogic bench` measured to be faster, and for each machine and shape the engine that was used last.
+`placement.json` in the user's cache stores earlier results: for each machine, GPU and shape of a run the engine that a
+run or `difflogic bench` measured to be faster, and for each machine and shape the engine that was used last.
 """
 
 import os
@@ -21,7 +21,7 @@ from difflogic.system.processor import processor_name
 from difflogic.version import __version__
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
-"""Approximate time to open the CPU engine: loading Numba, and on first use its compiler."""
+"""Approximate seconds to open the CPU engine, with compiled code in Numba's cache and without."""
 PLACES = JsonCache("placement")
 
 
@@ -31,10 +31,10 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     Args:
         config: Configuration of the run.
         population: Number of models that are trained together.
-        placing: `auto` takes the engine that was measured to be faster for this shape; if there is no measurement and
-            there is a hardware GPU, the first epochs are trained on both. `gpu` takes the hardware GPU, or the CPU
-            engine if there is none. `cpu` takes the CPU engine. `sticky` takes the engine of the last run of this
-            shape, or as `gpu`.
+        placing: `auto` chooses the engine that was measured to be faster for this shape; without a measurement, a
+            hardware GPU and the CPU engine are compared in the first epochs. `gpu` chooses the hardware GPU, or the CPU
+            engine if there is no such GPU. `cpu` chooses the CPU engine. `sticky` chooses the engine of the last run of
+            this shape; without one, it acts like `gpu`.
         require_hardware: Whether to accept hardware GPUs only.
 
     Raises:
@@ -49,7 +49,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
         return again
     placement = devices.place("auto", require_hardware, trusted=True)
     info = placement.engine.info
-    # A software adapter runs on the processor too, more slowly than the CPU engine: there is nothing to measure.
+    # A software adapter runs on the CPU too, more slowly than the CPU engine, so no measurement is needed.
     if placing != "auto" or info.engine != "gpu" or info.software or require_hardware:
         return placement
     return _remembered(placement, config, population) or replace(
@@ -73,7 +73,7 @@ def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: Engine
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
     """Store the engine of the last run of this shape."""
     key, place = _last_key(config, population), (_selector(engine), "")
-    # Most runs use the engine of the run before: the file is not written then.
+    # Most runs use the engine of the previous run; then the file need not be written.
     if _read(key) != place:
         PLACES.write(key, dict(zip(("selector", "why"), place, strict=True)))
 
@@ -89,7 +89,7 @@ def _where_it_was(config: Config, population: int, require_hardware: bool) -> Pl
         return None
     try:
         again = devices.place(selector, require_hardware, trusted=True)
-    except DeviceError:  # it is gone, or not to be trusted now
+    except DeviceError:  # the device is missing, or fails its self-test now
         return None
     return replace(again, reason="the last run of this shape was on it")
 
@@ -110,7 +110,7 @@ def _remembered(gpu: Placement, config: Config, population: int) -> Placement | 
 def _cpu_opening_seconds() -> float:
     try:
         from difflogic.cpu.codegen.compiled import is_cached
-    except ImportError:  # opening it will say so
+    except ImportError:  # opening the engine will report this error
         return 0.0
     return COMPILED_SECONDS if is_cached() else COMPILING_SECONDS
 
@@ -126,7 +126,7 @@ def _last_key(config: Config, population: int) -> str:
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """Return the machine and everything that determines the work of an epoch."""
+    """Return a description of the machine, and all settings that determine the work of an epoch."""
     train = config.train
     return (
         processor_name(),

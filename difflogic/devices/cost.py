@@ -1,4 +1,4 @@
-"""Predict the memory and time of a training from its configuration, before anything is allocated."""
+"""Predict memory and time of a training from its configuration, before memory is allocated."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from difflogic.errors import LimitError
 from difflogic.system.memory import physical_memory
 
 EVALUATIONS_PER_S = 10**9
-"""Gate evaluations a second in training, about the rate of two cores; jobs on a GPU end earlier than predicted."""
+"""Gate evaluations per second in training, about the rate of two cores; jobs on a GPU end earlier than predicted."""
 THREADS = 16
 """Assumed number of threads if it is unknown."""
 
@@ -19,13 +19,13 @@ class Cost:
     """Cost of a job with all models of its population."""
 
     evaluations: int
-    """Gate evaluations of all epochs, forward."""
+    """Number of gate evaluations in the forward passes of all epochs."""
     memory: int
-    """Bytes of arrays on the engine that needs the most."""
+    """Number of bytes of arrays on the engine that needs the most memory."""
 
     @property
     def seconds(self) -> int:
-        """The predicted time at `EVALUATIONS_PER_S`, rounded up."""
+        """Predicted seconds at the rate `EVALUATIONS_PER_S`, rounded up."""
         return -(-self.evaluations // EVALUATIONS_PER_S)
 
     def to_dict(self) -> dict[str, int]:
@@ -42,11 +42,11 @@ def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
 
 
 LONG_S, LONG_EPOCH_S = 12 * 3600, 60
-"""Seconds of a training, and of an epoch, above which `notice` returns a message."""
+"""Seconds of a training, and seconds of an epoch, from which `notice` returns a message."""
 
 
 def notice(config: Config, population: int) -> str | None:
-    """Return a sentence if a training on the processor would take long."""
+    """Return a warning for users if training on the CPU would take long, else None."""
     seconds = cost_of(config, population).evaluations / EVALUATIONS_PER_S
     epoch = seconds / config.train.epochs
     if seconds < LONG_S and epoch < LONG_EPOCH_S:
@@ -58,9 +58,9 @@ def notice(config: Config, population: int) -> str | None:
 
 
 def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str | None:
-    """Return a sentence if a hard rollout of one grid on the processor would take long.
+    """Return a warning for users if a hard rollout of one grid on the CPU would take long, else None.
 
-    `shown` is the number of bytes stored for each cell. Raises LimitError if this machine's memory does not suffice.
+    `shown` is the number of bytes stored for each cell. Raises LimitError if this machine has too little memory.
     """
     needed, memory = cells * (4 * FLOAT * model.channels + shown), physical_memory()
     if memory is not None and needed > memory:

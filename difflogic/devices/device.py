@@ -1,4 +1,4 @@
-"""Devices: where tensors and training are computed, as `--engine` selects it on the command line."""
+"""Devices on which tensors and training are computed; `--engine` selects them on the command line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Kind = Literal["processor", "hardware", "software"]
 class Device:
     """Processor or GPU adapter of this machine; `str(device)` is a value of `--engine`.
 
-    Selectors are resolved on this machine: `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` the adapter of that
-    name, `Device("auto")` the device that auto chooses. A device need not exist: see `is_available`.
+    Selectors are resolved on this machine: `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` is the adapter with
+    that name, `Device("auto")` is the device that `auto` chooses. A device need not exist: see `is_available`.
 
         >>> difflogic.Device("gpu") == difflogic.Device("gpu:0")
         True
@@ -30,7 +30,7 @@ class Device:
         'reference'
 
     Raises:
-        UsageError: The text names no kind of device.
+        UsageError: The selector is not a known kind of device.
     """
 
     selector: str = "auto"
@@ -46,12 +46,12 @@ class Device:
 
     @classmethod
     def all(cls) -> list[Device]:
-        """Return every device of this machine: GPU adapters, hardware first, then the two on the processor."""
+        """Return all devices of this machine: GPU adapters (hardware first), then `cpu` and `reference`."""
         return [*(cls(f"gpu:{adapter.index}") for adapter in devices.gpu_adapters()), cls("cpu"), cls("reference")]
 
     @property
     def kind(self) -> Kind:
-        """`hardware` or `software` for a GPU adapter, else `processor`. Raises NoAdapterError if it is missing."""
+        """`hardware` or `software` for a GPU adapter, else `processor`. Raises NoAdapterError for a missing adapter."""
         adapter = self.adapter
         if adapter is None:
             return "processor"
@@ -59,18 +59,18 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Name of the adapter or the processor. Raises NoAdapterError if it is missing."""
+        """Name of the adapter or the processor. Raises NoAdapterError for a missing adapter."""
         adapter = self.adapter
         return processor_name() if adapter is None else adapter.name
 
     @property
     def adapter(self) -> Adapter | None:
-        """GPU adapter, or None for a device on the processor. Raises NoAdapterError if it is missing."""
+        """GPU adapter, or None for a device on the CPU. Raises NoAdapterError if the adapter is missing."""
         kind, which = devices.parse(self.selector)
         return devices.gpu_adapter(which) if kind == "gpu" else None
 
     def is_available(self, hardware: bool = False) -> bool:
-        """Return whether the device can be used: a GPU adapter must pass the self-test.
+        """Return whether the device can be used. A GPU adapter must pass the self-test.
 
         The test takes seconds and runs once per driver. `hardware` also requires a hardware GPU.
         """
@@ -87,7 +87,7 @@ class Device:
         return devices.open_engine(self.selector)
 
     def synchronize(self) -> None:
-        """Wait until all submitted work is done; on a processor it is done when a call returns."""
+        """Wait until all submitted work is done. On the CPU, work is always done when a call returns."""
         adapter = self.adapter
         if adapter is not None:
             from difflogic.gpu.probes import open_checked
@@ -103,7 +103,7 @@ class Device:
 
 
 def same_device(what: str, **operands: Device) -> Device:
-    """Return the common device of the operands of `what`. Raises DeviceMismatchError with the first two that differ."""
+    """Return the common device of the operands of `what`. Raises DeviceMismatchError if two operands differ."""
     (first, device), *others = operands.items()
     for other, elsewhere in others:
         if elsewhere != device:

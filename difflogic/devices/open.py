@@ -28,13 +28,13 @@ class Placement:
     engine: Engine
     reason: str = "the engine was given"
     max_memory: int | None = None
-    """Bytes of device memory that training may use."""
+    """Maximum number of bytes of device memory for training; None for no limit."""
     candidate: Candidate | None = None
-    """Another engine to compare within the first epochs: see `difflogic.devices.race`."""
+    """Another engine to compare in the first epochs (see `difflogic.devices.race`); None for no comparison."""
 
 
 def parse(selector: str) -> tuple[str, str | None]:
-    """Split a selector into the kind of engine and the GPU adapter. Raises UsageError if it is unknown."""
+    """Split a selector into the kind of engine and the GPU adapter. Raises UsageError for an unknown selector."""
     kind, colon, which = selector.partition(":")
     if kind == "gpu" and (which or not colon):
         return kind, which or None
@@ -44,7 +44,7 @@ def parse(selector: str) -> tuple[str, str | None]:
 
 
 class Named(Protocol):
-    """Object whose text is a selector, such as a `difflogic.devices.device.Device`."""
+    """Object with a selector, such as a `difflogic.devices.device.Device`."""
 
     @property
     def selector(self) -> str: ...
@@ -58,7 +58,7 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
 
     Args:
         selector: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX`, `gpu:NAME`, or a `Device`.
-        require_hardware: Whether to refuse everything but a hardware GPU.
+        require_hardware: True to accept only hardware GPUs.
 
     Returns:
         The engine.
@@ -74,9 +74,9 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
 def place(selector: str = "auto", require_hardware: bool = False, trusted: bool = False) -> Placement:
     """Open an engine: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
 
-    `auto` takes a hardware GPU, else the CPU engine; if that cannot be loaded, a software adapter, else the
-    reference. Any other selector opens that engine or fails. `require_hardware` accepts hardware GPUs only.
-    `trusted`, for real training, accepts only adapters that passed the self-test, which may first run for seconds.
+    `auto` opens the first available engine of: a hardware GPU, the CPU engine, a software adapter, the reference. Any
+    other selector opens its engine or fails. `require_hardware` accepts hardware GPUs only. `trusted`, for real
+    training, accepts only adapters that passed the self-test; it runs the test, which takes seconds, if necessary.
     Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
     """
     kind, which = parse(selector)
@@ -90,11 +90,11 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
 
 
 def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:
-    """Open several devices that share a population, divided as before if `earlier` names the same devices.
+    """Open several devices that share a population, with the shares of `earlier` if it is on the same devices.
 
-    Raises UsageError for a device that is given twice or unknown, and what `place` raises.
+    Raises UsageError for an unknown or repeated device, and what `place` raises.
     """
-    kinds = [parse(each) for each in selectors]  # what cannot be is refused before an engine loads
+    kinds = [parse(each) for each in selectors]  # refuse unknown selectors before any engine loads
     placed = [place(each, require_hardware, trusted=True).engine for each in selectors if len(set(kinds)) > 1]
     names = [engine.selector for engine in placed]
     if len(set(names)) < max(2, len(selectors)):
@@ -105,9 +105,9 @@ def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_h
 
 
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
-    """Open the engine of a run that is resumed, or `auto` if it is unknown.
+    """Open the engine of a run that is resumed, or `auto` if the engine is unknown.
 
-    Another adapter replaces one that is missing, which the trainer reports. Raises as `place` does.
+    Another adapter replaces a missing adapter; the trainer reports this. Raises what `place` raises.
     """
     if earlier is None:
         return place("auto", require_hardware, trusted)
@@ -116,7 +116,7 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
     if earlier.engine != "gpu":
         return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
     try:
-        # By name, since the index changes if a card is added.
+        # Select the adapter by name, since its index changes if a card is added.
         return replace(place(f"gpu:{earlier.adapter}", require_hardware, trusted), reason="the run was on it before")
     except NoAdapterError:
         reason = f"the run was on {earlier.adapter}, which is not here now"
@@ -124,13 +124,13 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 
 def place_hard(earlier: EngineInfo | None) -> Placement:
-    """Open the engine for hard rollouts of a run: its hardware GPU if this machine has it, otherwise the CPU engine.
+    """Open an engine for hard rollouts of a run: the run's hardware GPU if it is available, else the CPU engine.
 
-    If that cannot be loaded, as `place_again`; if the run's engine is unknown, as `auto`.
+    If the CPU engine cannot be loaded, opens what `place_again` opens. If the run's engine is unknown, opens `auto`.
     """
     if earlier is None:
         return place("auto", trusted=True)
-    # Hard circuits give the same bits on every engine, so a missing one is replaced without a message.
+    # Hard circuits give the same bits on every engine, so a missing engine is replaced without a message.
     if earlier.engine == "gpu" and not earlier.software:
         with suppress(DeviceError):
             return place(f"gpu:{earlier.adapter}", require_hardware=True, trusted=True)
@@ -142,7 +142,7 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
     errors: list[DeviceError] = []
-    # The first hardware GPU in the system's order; if it fails its self-test, the next one.
+    # Try the hardware GPUs in the system's order, until one passes its self-test.
     for which in (None, *map(str, hardware_gpus()[1:])):
         try:
             engine = _open_gpu(which, True, trusted)
@@ -158,7 +158,7 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
     if isinstance(errors[0], NoAdapterError):
         why = "auto found no hardware GPU that can be used (run difflogic doctor for details)"
     try:
-        # By speed: the CPU engine, a software adapter, the reference.
+        # In order of speed: the CPU engine, a software adapter, the reference.
         return Placement(_open_cpu(), why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"
@@ -188,17 +188,17 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
     try:
         from difflogic.gpu.engine import GpuEngine
 
-        if trusted:  # before a device is opened here: a broken driver may end the process
+        if trusted:  # test in a child process first: a broken driver may end the process that opens the device
             from difflogic.devices import selftest
 
             selftest.require(gpu_adapter(which, require_hardware))
         return GpuEngine.on(which, require_hardware)
-    except ImportError as error:  # of wgpu, which the first adapter that is listed loads
+    except ImportError as error:  # listing adapters imports wgpu
         raise NoAdapterError(_NO_WGPU.format(error)) from error
 
 
 def open_local_search(job: Job) -> LocalSearch:
-    """Open the search over hard circuits; every engine finds the same circuits."""
+    """Open a local search on the CPU engine or, if it cannot be loaded, on the reference. Results are the same."""
     try:
         from difflogic.cpu.local_search import CpuLocalSearch
     except ImportError:  # as `auto` does
@@ -214,17 +214,17 @@ def hardware_gpus() -> list[int]:
 
 
 def gpu_adapters() -> Sequence[Adapter]:
-    """Return the GPU adapters of this machine, hardware first; none if wgpu cannot be loaded."""
+    """Return the GPU adapters of this machine, hardware first; () if wgpu cannot be loaded."""
     try:
         from difflogic.gpu.adapter import list_adapters
 
-        return list_adapters()  # which is what loads wgpu
+        return list_adapters()  # imports wgpu
     except ImportError:
         return ()
 
 
 def gpu_adapter(which: str | None, require_hardware: bool = False) -> Adapter:
-    """Return the GPU adapter with this index or name, or the first. Raises NoAdapterError."""
+    """Return the GPU adapter with the index or name `which`; the first adapter for None. Raises NoAdapterError."""
     try:
         from difflogic.gpu.adapter import select_adapter
 

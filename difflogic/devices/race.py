@@ -1,9 +1,9 @@
-"""Engine benchmark within a run: train the first epochs on one engine, the next on another, the rest on the faster.
+"""Engine benchmark within a run: train some epochs on one engine, then on another, and the rest on the faster engine.
 
-These epochs belong to the run, and the exact state passes from one engine to the other, so none is lost. The cost is
-bounded: a trial is four epochs, and the candidate gets at most SHARE of the time that the rest of the run would take
-on the first engine, including the time to open it. A benchmark therefore takes less than SHARE of a run, unless the
-candidate's first epoch alone takes longer.
+All epochs belong to the run, since the exact state passes from engine to engine. The cost is bounded: a trial is four
+epochs, and the second engine, the candidate, gets at most SHARE of the time that the rest of the run would take on the
+first engine, including the time to open the candidate. A benchmark therefore takes less than SHARE of a run, unless the
+first epoch of the candidate by itself takes longer.
 """
 
 import statistics
@@ -16,32 +16,32 @@ from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError
 
 SHARE = 0.05
-"""Candidate's share of the time that the rest of the run would take."""
+"""Maximum time of the candidate's trial, as a share of the time that the rest of the run would take."""
 WARM_UP, TIMED = 1, 3
-"""Epochs of a trial: the first compiles and fills caches, the median of the others is the result."""
+"""Numbers of epochs of a trial: warm-up, which compiles and fills caches, and timed epochs, which give a median."""
 
 clock = time.perf_counter
 Switch = Callable[[Engine], EngineInfo]
-"""Function that continues on another engine from the exact states and returns what its model runs on.
+"""Function that moves the run to another engine with its exact states, and returns a description of the engine.
 
-If it raises a DeviceError, nothing has changed.
+If it raises a DeviceError, the run stays on its engine.
 """
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Engine that is opened if trying it is worthwhile."""
+    """Second engine of a benchmark, which is opened only if a trial is worthwhile."""
 
     name: str
     open: Callable[[], Engine]
     """Function that opens the engine. Raises DeviceError."""
     opening_seconds: Callable[[], float] = lambda: 0.0
-    """Function that estimates the seconds of `open`; called only if it may matter."""
+    """Function that estimates the seconds that `open` takes."""
 
 
 @dataclass
 class TimedEpochs:
-    """Epochs measured on one engine."""
+    """Trial of one engine: the epochs measured so far."""
 
     engine: EngineInfo
     first_epoch: int
@@ -54,7 +54,7 @@ class TimedEpochs:
 
     @property
     def pace(self) -> float | None:
-        """Median seconds per epoch, or None if none was timed."""
+        """Median seconds per epoch, or None before the first timed epoch."""
         timed = self.seconds[WARM_UP:]
         return statistics.median(timed) if timed else None
 
@@ -74,25 +74,25 @@ class Decision:
 
     @property
     def compared(self) -> bool:
-        """True if both engines were timed, so that the result applies to other runs too."""
+        """True if both engines were timed, so that the result can be used for other runs."""
         return len(self.trials) == 2 and all(trial.pace is not None for trial in self.trials)
 
 
 class Race:
-    """Benchmark of two engines within one run: times epochs, and decides between them where the next one is trained.
+    """Benchmark of two engines within one run: times epochs, and decides between epochs whether to switch the engine.
 
     Example, with 1 s per epoch on the GPU and 0.5 s on the CPU: epochs 1 to 4 are the GPU's trial. Of 100 epochs 96
-    are left, so the candidate may take 5 % of 96 s. Epochs 5 to 8 are its trial, and 9 to 100 stay where they are.
+    are left, so the CPU may take 5 % of 96 s. Epochs 5 to 8 are its trial, and epochs 9 to 100 stay on the CPU.
     """
 
     def __init__(self, first: Engine, info: EngineInfo, candidate: Candidate, epoch: int) -> None:
-        """Begin after `epoch` on the `first` engine, whose model runs on `info`."""
+        """Begin after `epoch` on the `first` engine; `info` describes the engine of its model."""
         self._first, self._candidate = first, candidate
         self._trials = [TimedEpochs(info, epoch + 1)]
         self._spent = self._budget = 0.0
 
     def time(self, train: Callable[[], None]) -> None:
-        """Measure one epoch; `train` returns when it is done."""
+        """Measure one epoch; `train` must return when the epoch is done."""
         begin = clock()
         train()
         seconds = clock() - begin
@@ -101,31 +101,31 @@ class Race:
         self._trials[-1].seconds.append(seconds)
 
     def decide(self, epoch: int, epochs: int, switch: Switch) -> Decision | None:
-        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision at the end.
+        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None before it is made.
 
-        No epoch is measured after the decision. Raises what `switch` raises on the way back to the first engine.
+        No epoch is measured after the decision. Raises what `switch` raises when it returns to the first engine.
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:
             # Epochs on the first engine cost nothing extra, so its trial is never cut short.
             return self._try_candidate(epoch, epochs - epoch, switch) if trial.over else None
-        # One more epoch like the candidate's last must still be within its budget.
+        # The candidate continues if one more epoch like its last one is within its budget.
         if trial.over or self._spent + sum(trial.seconds[-1:]) > self._budget:
             return self._compare(switch)
         return None
 
     def _try_candidate(self, epoch: int, left: int, switch: Switch) -> Decision | None:
-        """Switch to the candidate if that is worthwhile."""
+        """Switch to the candidate and return None, or decide against it if a trial is not worthwhile."""
         candidate, info, pace = self._candidate, self._trials[0].engine, _known(self._trials[0])
         rest = left * pace
         self._budget = SHARE * rest
-        # A candidate as fast as the first engine needs the time of one epoch for its warm-up alone.
+        # A candidate as fast as the first engine takes the time of one epoch for its warm-up.
         if self._budget < pace or self._budget < candidate.opening_seconds():
             reason = f"did not try {candidate.name}: the rest of the run takes only some {rest:.1f} s"
             return self._decision(info, reason)
         begin = clock()
         try:
-            # Opening counts as the candidate's time: an engine that compiles for a minute must save more than that.
+            # The candidate's time includes opening: an engine that compiles for a minute must save more than a minute.
             info = switch(candidate.open())
         except DeviceError as error:
             return self._decision(info, f"could not try {candidate.name}: {error}")
@@ -134,10 +134,10 @@ class Race:
         return None
 
     def _compare(self, switch: Switch) -> Decision:
-        """Stay with the candidate, or return to the first engine."""
+        """Decide by the measured times: stay on the candidate, or return to the first engine."""
         first, second = _known(self._trials[0]), self._trials[1].pace
         one, other = (trial.engine.engine for trial in self._trials)
-        # On a tie the first engine is used: returning costs one more switch, but the placement policy chose it.
+        # On a tie the run returns to the first engine, since the placement policy chose it, despite one more switch.
         is_faster = second is not None and second < first
         info = self._trials[1].engine if is_faster else switch(self._first)
         if second is None:

@@ -1,7 +1,7 @@
 """Self-test of a GPU adapter: compare its results with the reference in a child process.
 
-A child process, because some drivers abort the process instead of raising an error.
-Run as `python -m difflogic.devices.selftest ADAPTER_NAME`, the child prints one JSON object per check.
+The test needs a child process because some drivers abort the process instead of raising an error. The child runs
+`python -m difflogic.devices.selftest ADAPTER_NAME`, and prints one JSON object per check.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Check that fails if the child cannot import a package: it says nothing about the driver, and is not cached."""
+"""Name of the check that fails if the child cannot import a package; the driver is not tested, and nothing cached."""
 STATE_TOLERANCE = 1e-6
-"""Tolerance of soft states: drivers may fuse `a*b + c`, which changes the last bits."""
+"""Tolerance of soft states, since drivers may fuse `a*b + c`, which changes the last bits."""
 GRADIENT_TOLERANCE = 1e-4
-"""Tolerance of gradients relative to the layer's largest one: errors of many small terms add up."""
+"""Tolerance of gradients relative to the layer's largest gradient, since errors of many small terms add up."""
 
 
 MODEL = ModelConfig(
@@ -55,7 +55,7 @@ MODEL = ModelConfig(
 
 @dataclass(frozen=True)
 class Check:
-    """Name and result of one check."""
+    """Name and result of one check of the self-test."""
 
     name: str
     passed: bool
@@ -65,7 +65,7 @@ class Check:
 def self_test(adapter: str) -> list[Check]:
     """Run all checks of an adapter, given by name or index, in a child process."""
     try:
-        # A driver may abort its process, or hang and not be interruptible: both must happen to a child.
+        # A driver may abort its process, or hang and not be interruptible, so the test needs a child process.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
@@ -87,7 +87,7 @@ def _command(adapter: str) -> tuple[str, ...]:
 
 
 def _checks(adapter: str) -> Iterator[Check]:
-    """Yield checks one by one, so that the results before a crash are known."""
+    """Yield checks one by one, so that results before a crash are known."""
     from difflogic.gpu import probes
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import GpuDevice
@@ -132,7 +132,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """Return the differences from the reference in an epoch with all features of a task; empty if there are none."""
+    """Return how an epoch with all features of a task differs from the reference, as text; empty if it does not."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -140,8 +140,8 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
         ((row,),), (verdict,), (state,) = model.fetch_metrics(), model.evaluate(), model.states()
         left.append((row.soft_loss, verdict, np.asarray(state.pool)))
         model.close()
-    # At a learning rate of 0 logits stay the same, and with them hard circuits: evaluations and pool are compared bit
-    # by bit, whatever the rounding of soft sums.
+    # At a learning rate of 0, logits and hard circuits stay the same. So evaluations and the pool do not depend on the
+    # rounding of soft sums, and are compared bit by bit.
     (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
     if abs(loss - expected_loss) > 1e-5 * expected_loss:
         return f"the soft loss is {loss:.6g}, expected {expected_loss:.6g}"
@@ -181,8 +181,8 @@ def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
     """Return a small circuit with every kind of layer, far from its initial logits, and a 7x6 batch of three."""
     random = np.random.default_rng(0)
     circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
-    # Noise of size 1 on an initial logit of 2: many gates are unconverged, so that no coefficient is 0 and hides a
-    # wrong kernel.
+    # With noise of size 1 on an initial logit of 2, many gates are unconverged. So no coefficient is 0, which could
+    # hide a wrong kernel.
     flat = circuit.flat_logits()
     circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
     x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)
@@ -205,11 +205,11 @@ def main(arguments: list[str]) -> int:
 
 
 def require(adapter: Adapter) -> None:
-    """Require that the adapter passes the self-test, and run the test if its result is not cached.
+    """Require that the adapter passes the self-test; run the test if there is no cached result.
 
-    Raises DeviceError if it fails or has failed.
+    Raises DeviceError if the adapter fails the test or failed it before.
     """
-    # Keyed by driver and shaders: after an update of either the adapter is tested again.
+    # The cache key contains driver and shaders, so an update of the driver or the shaders repeats the test.
     known = kept(adapter)
     failures = _test(adapter) if known is None else known
     if failures:
@@ -220,9 +220,9 @@ def require(adapter: Adapter) -> None:
 
 
 def kept(adapter: Adapter) -> list[str] | None:
-    """Return the failures of an earlier test with this driver and these shaders, or None if there was none."""
+    """Return the failures of an earlier test with this driver and these shaders, or None if there was no test."""
     entry = VERDICTS.read().get(_key(adapter))
-    # An edited entry, or one of another version, is ignored: the adapter is tested again.
+    # An edited entry, or an entry of another version, is ignored, so the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
     if not isinstance(failures, list) or not all(isinstance(each, str) for each in failures):
         return None

@@ -1,8 +1,8 @@
 """Split a population over several devices in proportion to their speed.
 
-A member stays on one device, where it is, bit for bit, what it would be alone. Members keep the order of their seeds:
-the first device has the first ones. Speeds are measured over a few epochs that are discarded. The manifest stores the
-shares, so that a resumed run is split in the same way.
+Each member stays on one device, with bit for bit the results of training it separately there. Members are assigned in
+the order of their seeds: the first device gets the first members. Speeds are measured over a few epochs, which are
+discarded. The manifest stores the shares, so that a resumed run is split in the same way.
 """
 
 import time
@@ -20,16 +20,16 @@ from difflogic.engine.population import ParallelModels, opened
 NAME = "shared"
 """Name of the engine in the manifest."""
 TIMED = 2
-"""Timed epochs of each device, after one that compiles and fills caches."""
+"""Number of timed epochs on each device, after one epoch that compiles and fills caches."""
 
 clock = time.perf_counter
 
 
 class SharedEngine:
-    """Implementation of `difflogic.engine.api.Engine` on several devices; the first one does all but training."""
+    """Implementation of `difflogic.engine.api.Engine` on several devices; all but training uses the first device."""
 
     def __init__(self, engines: Sequence[Engine], shares: Sequence[int] | None = None) -> None:
-        """Create the engine; `shares` are the members of each device, if known from an earlier run."""
+        """Create the engine; `shares` are the numbers of members per device, or None if they are not known yet."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
         self.info = EngineInfo(
@@ -43,13 +43,13 @@ class SharedEngine:
 
     @property
     def selector(self) -> str:
-        """Devices as `--devices` accepts them."""
+        """Comma-separated selectors of the devices, as `--devices` accepts them."""
         return ",".join(engine.selector for engine in self._engines)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open the models, after measuring the devices if their shares are not known."""
+        """Open the models on all devices; measure the devices first if their shares are not known."""
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
             trial = self._opened(even, jobs, states, max_memory, reserved)
@@ -77,12 +77,12 @@ class SharedEngine:
         return ParallelModels(opened(openers), replace(self.info, variant=variant))
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the memory of all devices as if each had all models, since their shares are not known yet."""
+        """Return the maximum, over the devices, of the bytes for all models, since shares are not known yet."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 
 def speeds(model: ParallelModels) -> list[float]:
-    """Measure members times epochs a second of each device while all of them work; this changes the model's states."""
+    """Return members times epochs per second of each device while all devices work; changes the model's states."""
 
     def timed(part: Model) -> float:
         part.train(1)
@@ -96,9 +96,9 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """Divide `count` by weights so that the slowest part ends as early as possible (D'Hondt's method)."""
+    """Divide `count` members over devices with speeds `weights`, to end as early as possible (D'Hondt's method)."""
     shares = [0] * len(weights)
     for _ in range(count):
-        # To the device that would finish it first: rounding shares could make all wait for a slow device.
+        # Assign a member to the device that would finish first: with rounded shares, all might wait for a slow device.
         shares[max(range(len(weights)), key=lambda index: weights[index] / (shares[index] + 1))] += 1
     return shares

@@ -1,8 +1,8 @@
 """Find the fastest schedule of the kernels on this adapter for a configuration (`difflogic tune`).
 
-Each kernel of the fused steps is timed over workgroup sizes for each number of lanes. A variant is timed only if it
-gives the same bits as the default schedule, which must agree with the reference. The best schedule is then timed in
-turns with the default, and stored only if it is clearly faster. An interrupted sweep resumes.
+Each kernel of the fused steps is timed for all workgroup sizes and numbers of lanes. A variant is timed only if it
+gives the same bits as the default schedule, which must agree with the reference. The best and the default schedule are
+then timed alternately, and the best is stored only if it is clearly faster. An interrupted sweep resumes.
 """
 
 import math
@@ -36,29 +36,29 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 
 GAIN = 1.05
-"""Minimum speedup of a stored schedule; smaller ones are within the variation of repeated measurements."""
+"""Minimum speedup of a stored schedule; smaller speedups are within the variation of repeated measurements."""
 TRAINED = ("gate_forward", "gate_backward")
-"""Kernels of every train step, by which the number of lanes is chosen."""
+"""Kernels of every train step; their time determines the number of lanes."""
 ROUNDS = 3
 FINAL_ROUNDS = 7
 ROUND_SECONDS = 0.02
-"""Target time of a round: short kernels are repeated, since otherwise the time of a submit is measured."""
+"""Target seconds of a round, in which short kernels are repeated to outweigh the time of a submit."""
 MOST_TIMES = 32
 
 WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
 SOFTWARE_LARGEST = 32
-"""Largest workgroup on software, which runs a workgroup on one thread: larger ones only take longer to compile."""
+"""Maximum workgroup size on software adapters, which use one thread per workgroup and compile larger ones slowly."""
 LANES = (1, 2, 4, 8, 16, 32)
 HOPELESS = 1.5
-"""Multiple of the best time at which a sweep stops, as going further in the same direction is slower still."""
+"""Multiple of the best time above which a sweep stops, since further variants are probably even slower."""
 
 Sweep = list[LaunchConfig]
-"""Variants with the same number of lanes, which differ in workgroup size alone."""
+"""Variants with the same number of lanes that differ only in workgroup size."""
 
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """Progress of the sweeps. Variants are ruled out on the way, so that `total` only falls."""
+    """Progress of the sweeps. Since sweeps skip variants that are too slow, `total` may decrease but never increase."""
 
     done: int
     total: int
@@ -66,18 +66,18 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """Text with the time left at most: variants may turn out not to be worth measuring."""
+        """Text with the maximum time left; it may be shorter, since sweeps may skip variants."""
         seconds = self.seconds_left
         return f"about {math.ceil(seconds)} s left" if seconds < 90 else f"about {math.ceil(seconds / 60)} min left"
 
 
 Report = Callable[[str, SweepProgress | None], None]
-"""Function that receives a line of text, and the progress if it has changed."""
+"""Function that receives a line of text, and the progress, or None if it has not changed."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """Result of tuning; `stored` is the default schedule if none is clearly faster."""
+    """Result of tuning; `stored` is the default schedule unless another schedule is clearly faster."""
 
     default: LaunchConfig
     stored: Tuned
@@ -86,9 +86,9 @@ class TuningResult:
 
 
 class Tuner:
-    """Tuner of one device for one configuration, or for the largest group of a population.
+    """Tuner of one device for one configuration, or for the largest group of models of a population.
 
-    Models share every dispatch, so the fastest schedule depends on their number, which is part of the key.
+    Models share every dispatch, so the fastest schedule depends on their number, which is part of the cache key.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Tuner:
         self._seconds_per_variant: list[float] = []
 
     def run(self) -> TuningResult:
-        """Return the cached result, or measure and store it. Raises DeviceError if a variant is wrong."""
+        """Return the cached result, or measure and store a result. Raises DeviceError if a variant gives other bits."""
         default = self.plan.launch
         stored = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
         if stored is not None:
@@ -120,8 +120,8 @@ class Tuner:
             f"At most {progress.total} variants{before}; each is compiled, which software adapters take long for.",
             progress,
         )
-        # Two families, invocations that have a chunk to themselves and such that share one: within a family times rise
-        # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
+        # In one family, each invocation has a separate chunk; in the other, several share a chunk. Within a family,
+        # times change smoothly with the numbers, so a sweep may stop early. Between families they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
         return TuningResult(
@@ -129,7 +129,7 @@ class Tuner:
         )
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """Return the best schedule of each number of lanes, with the seconds of its train step, until times rise."""
+        """Return the best schedule for each number of lanes and its seconds per train step; stop when times rise."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
@@ -143,7 +143,7 @@ class Tuner:
                 hard_workgroup_size=wgs["hard_forward"],
             )
             winners.append((winner, sum(fastest[kernel] for kernel in TRAINED)))
-            # More lanes would be slower still: the rest of the family is not measured.
+            # More lanes would be even slower, so the rest of the family is not measured.
             if best and is_hopeless(fastest, best, TRAINED):
                 self._pending.difference_update(each for later in family[number + 1 :] for each in later)
                 break
@@ -151,14 +151,14 @@ class Tuner:
         return winners
 
     def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
-        """Return the seconds of each workgroup size, until a larger one is too slow."""
+        """Return the seconds of each workgroup size; stop when a size is too slow."""
         times: dict[LaunchConfig, Seconds] = {}
         with ExitStack() as opened:
             work: Workspace | None = None
             for launch in sweep:
                 seconds = self.measured.seconds.get(launch)
                 if seconds is None:
-                    # Verified before it is timed: a fast schedule that computes something else is worth nothing.
+                    # Verify before timing: a fast schedule that computes other numbers is useless.
                     began = time.perf_counter()
                     self._verify(launch)
                     if work is None:
@@ -174,11 +174,11 @@ class Tuner:
         return times
 
     def _measure(self, work: Workspace) -> Seconds:
-        """Return the best of some rounds of each fused step, or the first round's time if that is far too slow."""
+        """Return the fastest round's seconds of each fused step; a step that is far too slow gets one round only."""
         best: Seconds = {}
         for kernel, dispatches in _fused(work).items():
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
-            self._time(work, dispatches[:1])  # compiles what verifying did not: this work's perception
+            self._time(work, dispatches[:1])  # compiles this work's perception, which verifying did not compile
             wake(self.device, partial(self._time, work, dispatches))
             best[kernel] = self._time(work, dispatches)
             if best[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
@@ -200,21 +200,21 @@ class Tuner:
         return SweepProgress(done, done + pending, mean_s * pending)
 
     def _final(self, best: LaunchConfig) -> Tuned:
-        """Time train steps of the default and the best schedule in turns; keep the best if it is clearly faster."""
+        """Time train steps of the default and the best schedule alternately; store the best if clearly faster."""
         default = self.plan.launch
         if best == default:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
-            # In turns, so that a machine that becomes warm or busy slows both down alike.
+            # Alternate, so that a machine that becomes warm or busy slows down both schedules alike.
             wake(self.device, lambda: self._time(one.workspace, one.train_step))
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
         default_ms, best_ms = (1e3 * statistics.median(times[launch]) for launch in (default, best))
         self._report(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms", None)
-        # Training would have to compile other pipelines, which a gain within the noise does not justify.
+        # A gain within the noise does not justify compiling other pipelines before training.
         winner = best if default_ms >= GAIN * best_ms else default
         return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))
 
@@ -223,7 +223,7 @@ class Tuner:
         return result
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
-        """Return the seconds of a dispatch list until it is done."""
+        """Submit a dispatch list, and return the seconds until it is done."""
         start = time.perf_counter()
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
@@ -231,7 +231,7 @@ class Tuner:
 
     @contextmanager
     def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
-        """Open the models under a schedule after two train steps; close them at the end."""
+        """Open the models with a schedule and run two train steps; close the models at the end."""
         states = [TrainState.initial(job) for job in self.jobs]
         model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
@@ -244,7 +244,7 @@ class Tuner:
         return self._answer(self.plan.launch)
 
     def _answer(self, launch: LaunchConfig) -> list[bytes]:
-        """Return the example's gradients and hard states under a schedule, as bytes."""
+        """Return the loss, gradients and hard states of an example with a schedule, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
@@ -253,7 +253,7 @@ class Tuner:
         return [np.float32(loss).tobytes(), *(layer.tobytes() for layer in layers), hard.tobytes()]
 
     def _verify(self, launch: LaunchConfig) -> None:
-        # Equal bytes: a schedule changes which invocation computes what, never the order of a sum.
+        # Compare bytes, since a schedule changes which invocation computes what, but never the order of a sum.
         if self._answer(launch) != self._expected:
             self.measured.forget()
             raise DeviceError(
@@ -278,7 +278,7 @@ def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
 
 
 def sizes_of(plan: Plan, groups: int) -> str:
-    """Describe the work of a plan; `groups` is the number of such plans in a population."""
+    """Return a description of a plan's work; `groups` is the number of groups of the population."""
     shape = plan.shape
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
@@ -288,10 +288,10 @@ def sizes_of(plan: Plan, groups: int) -> str:
 
 
 def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
-    """Return all variants that the device can run and training would use, by ascending lanes and workgroup sizes.
+    """Return the families of variants that the device can run and training would use, by lanes and workgroup sizes.
 
-    The first family has one invocation per chunk, the second several that synchronise. On a card where workgroups can
-    share a chunk, these variants are the only family.
+    The first family has one invocation per chunk, the second several invocations that synchronise. On a card on which
+    workgroups can share a chunk, variants with shared chunks are the only family.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
 
@@ -310,7 +310,7 @@ def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
 
 
 def best_of(times: Iterable[Seconds]) -> Seconds:
-    """Return the least seconds of each kernel."""
+    """Return the minimum seconds of each kernel."""
     best: Seconds = {}
     for seconds in times:
         best = {kernel: min(each, best.get(kernel, each)) for kernel, each in seconds.items()}
@@ -318,14 +318,14 @@ def best_of(times: Iterable[Seconds]) -> Seconds:
 
 
 def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
-    """Return whether all of these kernels take clearly longer than the best."""
+    """Return whether each of `kernels` takes clearly longer than its best time."""
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether half as many lanes would not suffice; if they do, most lanes are idle."""
-    # Blocks before they are rounded up to complete workgroups. With 32 blocks, 32 lanes are one workgroup, and 64 would
-    # leave half of it idle.
+    """Return whether the work fills more than half of the lanes, or the variant is the default."""
+    # Count blocks before they are rounded up to complete workgroups: 32 blocks fill a workgroup of 32 lanes, but only
+    # half of one with 64 lanes.
     narrow = replace(
         plan,
         launch=replace(
