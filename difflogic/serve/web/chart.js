@@ -29,6 +29,7 @@ export class Chart {
             "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.`,
         });
         this.legend = h("ul", { class: "legend" });
+        this.marks = s("g", {});
         this.unit = "epoch";
         this.element = h(
             "figure",
@@ -38,7 +39,8 @@ export class Chart {
             this.table(title),
         );
         this.due = false;
-        for (const type of ["change", "point"]) span.addEventListener(type, () => this.draw());
+        span.addEventListener("change", () => this.draw());
+        span.addEventListener("point", () => this.point());
         new ResizeObserver(() => this.draw()).observe(this.svg);
         steer(this.svg, span, () => ({ left: MARGIN.left, width: this.width - MARGIN.left - MARGIN.right }));
     }
@@ -92,10 +94,16 @@ export class Chart {
                 },
                 this.series.map((series, index) => this.drawn(series, seen[index])),
             ),
-            ...this.cursor(),
+            this.marks,
         );
-        this.read();
+        this.point();
         this.fill();
+    }
+
+    // Moves the cursor without drawing the lines again.
+    point() {
+        this.marks.replaceChildren(...this.cursor());
+        this.read();
     }
 
     // The series as rows for a file or a table, a row for each point.
