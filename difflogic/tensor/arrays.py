@@ -1,4 +1,4 @@
-"""Arrays of tensors: the interface of all devices, and its implementation for the processor, by NumPy."""
+"""Arrays that store the values of tensors: the interface of all devices, and its NumPy implementation for the CPU."""
 
 from functools import cache
 from typing import Any, Protocol
@@ -22,13 +22,13 @@ from difflogic.tensor.kernels.unary import unary
 
 Shape = tuple[int, ...]
 DeviceArray = Any
-"""Array on a device: it has a `shape`, `dtype`, `size` and `ndim`, and only its Arrays can use its contents."""
+"""Array on a device, with `shape`, `dtype`, `size` and `ndim`; only the device's Arrays can access its values."""
 
 
 class Arrays(Protocol):
-    """Kernels on one device, and copies to and from it.
+    """Kernels of one device, and copies between the device and the host.
 
-    The kernels have the parameters of their NumPy reference, see `difflogic.tensor.kernels`. Only `adam`, `assign` and
+    The kernels have the parameters of their NumPy references in `difflogic.tensor.kernels`. Only `adam`, `assign` and
     `assign_rows` change an array in place.
     """
 
@@ -66,7 +66,7 @@ class Arrays(Protocol):
 
 
 class HostArrays:
-    """Arrays on the processor: NumPy and the reference kernels."""
+    """Arrays on the CPU: NumPy and the reference kernels."""
 
     unary = staticmethod(unary)
     d_unary = staticmethod(d_unary)
@@ -82,7 +82,7 @@ class HostArrays:
 
     @staticmethod
     def put(values: Array) -> Array:
-        # A copy, so that later changes by the caller have no effect.
+        # Copy, so that later changes by the caller have no effect.
         return np.array(values)
 
     get = put
@@ -99,8 +99,8 @@ class HostArrays:
     def assign_rows(first: int, x: Array, rows: Array) -> None:
         x[first : first + len(rows)] = rows
 
-    # Both return views: the gradient of a sum is one number, repeated. So no kernel may write to its arguments, except
-    # `adam` and `assign` to arrays that parameters own.
+    # `reshape` and `expand` return views: the gradient of a sum is one repeated number. So no kernel may write to its
+    # arguments, except `adam` and `assign` to arrays that parameters own.
 
     @staticmethod
     def reshape(shape: Shape, x: Array) -> Array:
@@ -113,7 +113,7 @@ class HostArrays:
 
 @cache
 def arrays_of(device: Device) -> Arrays:
-    """Return the arrays of a device; open it on first use. Raise DeviceError."""
+    """Return the Arrays of a device, which is opened on first use. Raise DeviceError."""
     if device.adapter is None:
         return HostArrays()
     from difflogic.gpu.arrays import GpuArrays
@@ -123,7 +123,7 @@ def arrays_of(device: Device) -> Arrays:
 
 
 device_of = cache(Device)
-"""Function that returns the device of a selector, such as `cpu` or `gpu:0`."""
+"""Function that returns the device for a selector, such as `cpu` or `gpu:0`."""
 
 
 def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
@@ -134,7 +134,7 @@ def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArr
 
 
 def summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
-    """Sum an adjoint over the axes along which an operand of this shape was broadcast."""
+    """Sum the adjoint `d` over the axes along which an operand of shape `shape` was broadcast."""
     # Shapes are aligned at the last axis. An operand (3, 1) in a result (4, 3, 5) was broadcast along a new axis 0, and
     # along axis 2, from 1 to 5: the sum over axes 0 and 2 has the shape (3,), which is reshaped to (3, 1).
     if d.shape == shape:

@@ -1,4 +1,4 @@
-"""Checks of the arguments of tensor operations, with messages that say what was expected."""
+"""Check the arguments of tensor operations, with messages that say what was expected."""
 
 import math
 import operator
@@ -14,11 +14,11 @@ from difflogic.errors import ShapeError, UsageError
 from difflogic.tensor.arrays import Shape
 
 MOST_AXES = 8
-"""Maximum number of axes of a tensor: the limit of the GPU kernels, on all devices, so that programs are portable."""
+"""Maximum number of axes of a tensor: a limit of GPU kernels that applies to all devices, for portable programs."""
 
 
 def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
-    """Return values as an array. Raise UsageError if they are no numbers, ShapeError for too many axes."""
+    """Return `values` as an array. Raise UsageError if they are not numbers, ShapeError for too many axes."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -30,7 +30,7 @@ def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
 
 
 def check_axes(op: str, shape: Shape) -> None:
-    """Raise ShapeError for too many axes."""
+    """Raise ShapeError if `shape` has more than MOST_AXES axes."""
     if len(shape) > MOST_AXES:
         raise ShapeError(f"{op} makes tensors of at most {MOST_AXES} axes, not {len(shape)}: reshape the values.")
 
@@ -44,7 +44,7 @@ def check_dtype(dtype: np.dtype[Any], device: Device) -> None:
 
 
 def integers(op: str, value: object) -> Shape:
-    """Convert one or several integers, sizes or axes, to a tuple. Raise ShapeError."""
+    """Convert an integer or several integers, such as axes, to a tuple. Raise ShapeError for other values."""
     values = value if isinstance(value, Iterable) else (value,)
     try:
         return tuple(map(operator.index, values))
@@ -53,12 +53,12 @@ def integers(op: str, value: object) -> Shape:
 
 
 def unpacked(arguments: Sequence[Any]) -> Any:
-    """Return the arguments, or the only argument if that is a list."""
+    """Return `arguments`, or their only element if it is a list."""
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], Iterable) else arguments
 
 
 def axes_of(op: str, axis: object, ndim: int) -> Shape:
-    """Return axes as numbers from 0; None for all. Raise ShapeError."""
+    """Return axes as nonnegative numbers; None means all axes. Raise ShapeError for a missing or repeated axis."""
     if axis is None:
         return tuple(range(ndim))
     indices = integers(op, axis)
@@ -73,11 +73,11 @@ def axes_of(op: str, axis: object, ndim: int) -> Shape:
 
 
 def new_shape(before: Shape, arguments: Sequence[Any]) -> Shape:
-    """Return the new shape of `reshape`, in which one size may be -1. Raise ShapeError."""
+    """Return the shape that `reshape` makes of its arguments, of which one may be -1. Raise ShapeError."""
     sizes = integers("reshape", unpacked(arguments))
     check_axes("reshape", sizes)
     size, rest = math.prod(before), math.prod(length for length in sizes if length != -1)
-    # If there are no numbers, any length would fit: -1 is refused, as in NumPy.
+    # If there are no numbers, any length would fit, so -1 is refused, as in NumPy.
     after = tuple(size // rest if length == -1 and rest > 0 else length for length in sizes)
     if min(after, default=0) < 0 or sizes.count(-1) > 1 or math.prod(after) != size:
         raise ShapeError(f"reshape cannot make the shape {sizes} of {before}, which holds {size} numbers.")

@@ -16,7 +16,7 @@ from difflogic.tensor.arrays import DeviceArray, Shape
 from difflogic.tensor.tensor import Tensor
 
 MOST_BATCH_SIZES = 8
-"""Maximum number of batch sizes with cached buffers of a circuit."""
+"""Maximum number of batch sizes for which the buffers of a circuit are cached."""
 
 Activation = Literal["tanh", "relu", "sigmoid", "linear"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -28,12 +28,12 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Module:
-    """Base class of layers. `to` moves the attributes that are tensors, layers or lists of these."""
+    """Base class of layers. `to` copies the attributes that are tensors, layers or lists of tensors and layers."""
 
     def to(self, device: Device | str) -> Self:
-        """Copy the layer to another device, with parameters that are equal bit for bit.
+        """Return a copy of the layer on another device; its parameters are equal bit for bit.
 
-        An optimiser changes the parameters that were passed to it: create the optimiser after the move.
+        An optimiser changes only the parameters that were passed to it, so create the optimiser after the move.
 
         Raises:
             DeviceError: The device cannot be used.
@@ -49,7 +49,7 @@ class Module:
 
 
 def _moved(value: Any, device: Device | str) -> Any:
-    if isinstance(value, Tensor):  # not `Tensor.to`, whose result is no parameter
+    if isinstance(value, Tensor):  # not `Tensor.to`, whose result is not a parameter
         return Tensor(value.numpy(), device, requires_grad=value.requires_grad, dtype=value.dtype)
     if isinstance(value, list):
         return [_moved(item, device) for item in value]
@@ -57,9 +57,9 @@ def _moved(value: Any, device: Device | str) -> Any:
 
 
 class Dense(Module):
-    """Linear layer, `[B, nin]` to `[B, nout]`, with an activation.
+    """Linear layer from `[B, nin]` to `[B, nout]`, with an activation.
 
-    Initial weights are uniform within `sqrt(6 / (nin + nout))` (Glorot & Bengio 2010), sampled by `seed`; biases are 0.
+    Initial weights are sampled uniformly within +-sqrt(6 / (nin + nout)) (Glorot & Bengio 2010); biases are 0.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Dense(Module):
 
 
 class MLP(Module):
-    """Multilayer perceptron: dense layers with an activation after each but the last.
+    """Multilayer perceptron: dense layers with an activation after each layer but the last.
 
     >>> MLP(4, [64, 64, 1])(Tensor([[0.1, 0.2, 0.3, 0.4]])).shape
     (1, 1)
@@ -102,7 +102,7 @@ class MLP(Module):
         device: Device | str = "cpu",
         dtype: npt.DTypeLike = np.float32,
     ) -> None:
-        # One generator for all layers, which `default_rng` returns as it is, so that each layer samples other weights.
+        # All layers share one generator, which `default_rng` returns unchanged, so each layer samples other weights.
         rng = np.random.default_rng(seed)
         sizes, last = [nin, *nouts], len(nouts) - 1
         self.layers = [
@@ -122,14 +122,14 @@ class MLP(Module):
 class Logic(Module):
     """Logic circuit as a layer with the parameter `logits [P, 16]`, computed by the engine of its device.
 
-    A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`, an automaton initial states `[B, H, W, C]` to the
-    states after `steps` steps. On a GPU no data pass through the host, and values are not checked: in a hard layer `x`
-    must be 0 or 1.
+    A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`. An automaton maps initial states `[B, H, W, C]` to the
+    states after `steps` steps. On a GPU, data are neither copied to the host nor checked: the caller must ensure that
+    `x` is 0 or 1 in a hard layer.
 
     Args:
         circuit: Wiring and initial logits.
         steps: Number of steps of an automaton; 1 for a feed-forward circuit.
-        hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
+        hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
         device: Value of `--engine`, or a Device.
 
     Raises:
@@ -161,20 +161,20 @@ class Logic(Module):
         y = self._function(grid).forward_arrays(arrays, data, logits)
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-            # Looked up again: after batches of many other sizes it is a new function, which repeats the forward pass,
-            # as does one that was called in between.
+            # Look up the function again: after batches of many other sizes, a new one must be opened. A new function,
+            # or one that was called in between, repeats the forward pass.
             return self._function(grid).backward_arrays(arrays, data, logits, d_y)
 
         return x._result(y, (self.logits, x), pull)
 
     def unrolled(self, x: Tensor, memory: int, goes_on: npt.NDArray[np.bool_]) -> Tensor:
-        """Compute T steps of a circuit with memory (backpropagation through time): `[T, B, inputs]` to outputs.
+        """Compute T steps of a circuit with memory, from `x [T, B, inputs]`, for backpropagation through time.
 
-        The last `memory` inputs are the last outputs of the step before: those in `x` in the first step, and zeros if
-        `goes_on[t - 1]`, bool `[T, B]`, is False. Gradients with respect to the logits pass all steps; `x` gets none.
+        In step t > 0 the last `memory` inputs are the last outputs of step t - 1, or zeros if `goes_on[t - 1]`, bool
+        `[T, B]`, is False. The logits get gradients through all steps; `x` gets no gradient.
         """
         arrays, steps = x._arrays, x.shape[0]
-        # A separate grid, so that no other call uses the same function.
+        # Use a separate grid shape, so that no other call uses the same function.
         function = self._function((1, x.shape[1]))
         inputs, logits = x.numpy().copy(), self.logits.numpy()
         first = x.shape[2] - memory
@@ -212,20 +212,20 @@ class Logic(Module):
             self._functions[grid] = self._engine.open_function(self._start, grid, self.steps, hard=self.hard)
         self._functions.move_to_end(grid)
         if len(self._functions) > MOST_BATCH_SIZES:
-            # Not closed: its work may not have been submitted to the device yet.
+            # Do not close the function, since its work may not have been submitted to the device yet.
             self._functions.popitem(last=False)
         return self._functions[grid]
 
 
 class GroupSum(Module):
-    """Sums of equal groups, `[B, groups * k]` to `[B, groups]`, divided by `tau`: the votes of bits for each action."""
+    """Sums of equal groups, from `[B, groups * k]` to `[B, groups]`, divided by `tau`; used as votes for actions."""
 
     def __init__(self, groups: int, tau: float = 1.0) -> None:
         self.groups, self.tau = groups, tau
         self._members: Tensor | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        # A product with the membership matrix, which is much faster than a sum along such short axes.
+        # A product with the membership matrix is much faster than a sum along such short axes.
         members, width = self._members, x.shape[-1]
         if members is None or (members.shape[0], members.device, members.dtype) != (width, x.device, x.dtype):
             if width % self.groups:

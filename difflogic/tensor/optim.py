@@ -13,13 +13,13 @@ from difflogic.tensor.tensor import Tensor
 
 
 class Adam:
-    """Adam for parameters on one device.
+    """Adam optimiser for parameters on one device.
 
     Args:
         parameters: Tensors with `requires_grad`.
-        lr: Learning rate; it may be changed between steps.
+        lr: Learning rate; the attribute `lr` may be changed between steps.
         beta1, beta2, epsilon: Hyperparameters as in Kingma & Ba 2015.
-        max_norm: Maximum global norm, to which the gradients are clipped; None for no clipping.
+        max_norm: Maximum global norm of the gradients, which are clipped to it; None for no clipping.
 
     Raises:
         UsageError: `parameters` is empty.
@@ -67,11 +67,11 @@ class Adam:
 
     @property
     def state(self) -> list[Tensor]:
-        """Number of steps and moments, which can be saved, and restored by `assign`."""
+        """Number of steps and moments, as tensors that can be saved and restored by `assign`."""
         return [self._count, *self._mu, *self._nu]
 
     def step(self) -> None:
-        """Update the parameters by their gradients, and reset these. A parameter without a gradient stays the same."""
+        """Update the parameters that have gradients, and reset all gradients."""
         arrays = self.parameters[0]._arrays
         updates = [(k, x, x.grad.data) for k, x in enumerate(self.parameters) if x.grad is not None]
         if not updates:
@@ -88,6 +88,6 @@ class Adam:
         self.zero_grad()
 
     def zero_grad(self) -> None:
-        """Reset the gradients of all parameters, for example those of another loss."""
+        """Reset the gradients of all parameters, for example gradients of another loss."""
         for parameter in self.parameters:
             parameter.grad = None

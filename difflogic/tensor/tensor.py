@@ -1,4 +1,4 @@
-"""Tensors: arrays on a device that record how they were computed, for reverse-mode automatic differentiation."""
+"""Tensors: arrays on a device that record operations for reverse-mode automatic differentiation."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from difflogic.tensor.arrays import DeviceArray, Shape, arrays_of, d_operand, de
 from difflogic.tensor.checks import axes_of, check_dtype, new_shape, numbers, unpacked
 
 Pull = Callable[[DeviceArray], tuple[DeviceArray | None, ...]]
-"""Function from the adjoint of a result to the adjoints of its inputs; None for inputs that need none."""
+"""Function that maps the adjoint of a result to the adjoints of its inputs; None for an input without gradient."""
 
 _MADE = itertools.count()
 
 
 class Tensor:
-    """Numbers on a device, float32 or, only on the processor, float64.
+    """Array of numbers on a device: float32, or, on the CPU only, float64.
 
-    Operations are computed at once, and recorded if a gradient may be needed: `backward` adds gradients to `grad` of
-    each tensor that was made with `requires_grad`.
+    Operations are executed immediately, and recorded if a gradient may be needed: `backward` adds gradients to `grad`
+    of each tensor that was created with `requires_grad`.
 
     Args:
         values: Numbers that NumPy can convert to an array; they are copied.
@@ -102,11 +102,11 @@ class Tensor:
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, device={str(self.device)!r})"
 
     def numpy(self) -> Array:
-        """Wait until the tensor is computed, and return a copy on the host."""
+        """Wait until the tensor is computed, and return a copy as a NumPy array."""
         return self._arrays.get(self.data)
 
     def item(self) -> float:
-        """Return the value of a tensor with one number. Raise ShapeError if it has another size."""
+        """Return the value of a tensor with one number. Raise ShapeError for another size."""
         if self.size != 1:
             raise ShapeError(f"A tensor of the shape {self.shape} is not one number: read them by a.numpy().")
         return float(self.numpy().item())
@@ -117,7 +117,7 @@ class Tensor:
     def __bool__(self) -> bool:
         return bool(self.item())
 
-    # Element by element as in NumPy, on the host and without gradients.
+    # Comparisons are element by element as in NumPy, on the host and without gradients.
 
     def __eq__(self, other: object) -> Array:  # type: ignore[override]
         return np.asarray(self.numpy() == (other.numpy() if isinstance(other, Tensor) else other))
@@ -128,9 +128,9 @@ class Tensor:
     __hash__ = object.__hash__
 
     def assign(self, values: Tensor | npt.ArrayLike) -> None:
-        """Replace the numbers by others of the same shape, such as loaded weights, or those of a target network.
+        """Replace the numbers by others of the same shape, such as loaded weights.
 
-        Do not call it between a forward pass and its `backward`, which may need the old numbers.
+        Do not call `assign` between a forward pass and its `backward`, which may need the old numbers.
 
         Raises:
             ShapeError: `values` have another shape.
@@ -142,7 +142,7 @@ class Tensor:
         self._arrays.assign(self.data, new.data if isinstance(new, Tensor) else new)
 
     def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
-        """Replace rows from `first` on, as `assign`. Raise ShapeError if they do not fit."""
+        """Replace the rows from `first` on in place, like `assign`. Raise ShapeError if `rows` do not fit."""
         new = numbers("assign_rows", rows, self.dtype)
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
             raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
@@ -151,7 +151,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:
-        """Copy the tensor to another device, bit for bit; gradients flow back. Raises UsageError, DeviceError."""
+        """Return an exact copy on another device, through which gradients flow. Raises UsageError, DeviceError."""
         target = device_of(device) if isinstance(device, str) else device
         if target == self.device:
             return self
@@ -162,7 +162,7 @@ class Tensor:
         return moved
 
     def stop_gradient(self) -> Tensor:
-        """Return a tensor with the same numbers through which no gradient flows back."""
+        """Return a tensor with the same numbers, through which no gradient flows."""
         return self._like(self.data)
 
     # Gradients
@@ -193,14 +193,14 @@ class Tensor:
         self._pull_back(d_self)
 
     def _pull_back(self, d_self: DeviceArray) -> None:
-        # A result has a larger number than its inputs. So the tensor with the largest number has received its complete
-        # adjoint, and each tensor is processed once, in reverse topological order. With y = x * x and z = y * x, at x =
-        # 3:
-        #     z: adjoint 1    adds x = 3 to the adjoint of y, and y = 9 to that of x
+        # A result has a larger number (`_made`) than its inputs. So the waiting tensor with the largest number has its
+        # complete adjoint, and each tensor is processed once, in reverse topological order. With y = x * x and z = y *
+        # x, at x = 3:
+        #     z: adjoint 1    adds x = 3 to the adjoint of y, and y = 9 to the adjoint of x
         #     y: adjoint 3    adds 3 * 3 twice to the adjoint of x, which is then 27 = 3 x^2
         #     x: adjoint 27   is the gradient
-        # A depth-first walk would process x with only the 9, and again for every other path: after thirty sums y + y
-        # in a row there are a billion paths. The heap returns the smallest number first, hence the minus.
+        # A depth-first walk would process x with only the 9, and again for every other path: after thirty consecutive
+        # sums y + y there are a billion paths. The heap returns the smallest number first, so it stores `-_made`.
         waiting, adjoints, order = {self._made: self}, {self._made: d_self}, [-self._made]
         while order:
             number = -heapq.heappop(order)
@@ -227,7 +227,7 @@ class Tensor:
     # Two operands
 
     def _operand(self, op: str, value: Tensor | npt.ArrayLike) -> Tensor:
-        """Return the other operand as a tensor on this device. Raise DeviceMismatchError if it is on another one."""
+        """Return the other operand as a tensor on this device. Raise DeviceMismatchError for a tensor on another."""
         if isinstance(value, Tensor):
             if value._arrays is not self._arrays:
                 same_device(op, a=self.device, b=value.device)
@@ -337,7 +337,7 @@ class Tensor:
     # Along axes
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """Return the sum over one axis, several, or all; with `keepdims` these axes stay, with size 1."""
+        """Return the sum over one axis, several axes, or all; with `keepdims`, the summed axes remain with size 1."""
         axes, shape, arrays = axes_of("sum", axis, self.ndim), self.shape, self._arrays
         aligned = tuple(1 if k in axes else size for k, size in enumerate(shape))
         y = arrays.reduce("sum", axes, self.data)
@@ -345,7 +345,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.expand(shape, arrays.reshape(aligned, d_y)),))
 
     def mean(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """Return the mean over one axis, several, or all; NaN if there are no values."""
+        """Return the mean over one axis, several axes, or all; NaN if there are no values."""
         total = self.sum(axis, keepdims)
         return total / (self.size / total.size if total.size else 1.0)
 
@@ -356,13 +356,13 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Return the numbers in another shape, in which one size may be -1. Raise ShapeError if it does not fit."""
+        """Return the numbers in another shape; one size may be -1. Raise ShapeError if the shape does not fit."""
         arrays, before = self._arrays, self.shape
         y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
-        """Permute the axes: axis k of the result is axis `axes[k]` of this tensor; reverse all without arguments."""
+        """Permute the axes: axis k of the result is axis `axes[k]` of this tensor. By default, reverse all axes."""
         order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
             raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
@@ -383,7 +383,7 @@ def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
         places: Indices of the rows, which may repeat.
 
     Raises:
-        ShapeError: A tensor has no row with one of these numbers, or no axis.
+        ShapeError: A tensor has no axis, or no row with one of the indices.
         DeviceMismatchError: The tensors are on several devices.
     """
     if not tensors or not all(tensor.ndim for tensor in tensors):

@@ -1,5 +1,5 @@
-"""Kernels of tensors in NumPy, each the reference of the WGSL file of the same name in `shaders/tensor/`.
+"""NumPy kernels of tensors, each the reference of the WGSL kernel of the same name in `shaders/tensor/`.
 
-A function has the inputs of the kernel as parameters, with the same names and in the same order, after the name of the
-operation. It returns the output of the kernel, except `adam`, which works in place. The processor uses these functions.
+The parameters of a function are the name of the operation, then the inputs of the kernel, with the same names and in
+the same order. It returns the kernel's output, except `adam`, which works in place. The CPU uses these functions.
 """

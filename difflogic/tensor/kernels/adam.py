@@ -31,7 +31,7 @@ def adam(
     mu: Array,
     nu: Array,
 ) -> None:
-    """Do step number `count` on parameter, mu and nu, in place; `square` is the sum of the squares of all gradients."""
+    """Update `parameter`, `mu` and `nu` in place in step number `count`; `square` is the gradients' squared norm."""
     beta1, beta2, epsilon, max_norm = hyper
     norm, step = math.sqrt(square), int(count)
     if norm > max_norm:  # not in place, since a gradient may be a broadcast view of one number
@@ -44,7 +44,7 @@ def adam(
     nu += change
     # With c1 = 1 - beta1^t and c2 = 1 - beta2^t, Adam's change is rate * (mu / c1) / (sqrt(nu / c2) + epsilon).
     # Expanded by sqrt(c2), it is (rate * sqrt(c2) / c1) * mu / (sqrt(nu) + epsilon * sqrt(c2)), in which no array is
-    # divided by a correction: two passes over memory fewer.
+    # divided by a correction. This saves two passes over memory.
     root = math.sqrt(1 - beta2**step)
     np.sqrt(nu, out=change)
     change += epsilon * root

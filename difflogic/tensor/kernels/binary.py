@@ -21,7 +21,7 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
 }
 """Operations, in the order of `OP` in the shader."""
 _QUIET = ("divide", "power")
-"""Operations whose warnings of infinity and NaN are suppressed."""
+"""Operations for which warnings of infinity and NaN are suppressed."""
 
 
 def binary(op: str, a: Array, b: Array) -> Array:

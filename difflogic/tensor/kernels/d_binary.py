@@ -12,12 +12,12 @@ from difflogic.tensor.kernels.binary import power
 
 
 def _power_d_a(d_y: Array, a: Array, b: Array) -> Array:
-    # The power 0 has the derivative 0, also at a = 0, where the formula is 0 times infinity.
+    # a ** 0 has the derivative 0, also at a = 0, where the formula is 0 times infinity.
     return d_y * np.where(b == 0, 0, b * power(a, b - 1))
 
 
 def _power_d_b(d_y: Array, a: Array, b: Array) -> Array:
-    # The logarithm of a base that is not positive is NaN, but the derivative at base 0 is 0.
+    # At a = 0 the derivative is 0, where the formula gives NaN.
     return d_y * np.where(a == 0, 0, power(a, b) * np.log(a))
 
 

@@ -4,5 +4,5 @@ from difflogic.engine.shape import Array
 
 
 def gather(places: Array, x: Array) -> Array:
-    """Return rows of `x` by their numbers, uint32, which may repeat."""
+    """Return the rows of `x` with the indices `places`, uint32, which may repeat."""
     return x[places]

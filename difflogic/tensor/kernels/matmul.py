@@ -5,9 +5,9 @@ import numpy as np
 from difflogic.engine.shape import Array
 
 ALONE = 1 << 18
-"""Maximum number of multiplications that OpenBLAS does in the calling thread."""
+"""Maximum number of multiplications for which OpenBLAS uses only the calling thread."""
 SHORT = 1 << 22
-"""Maximum number of multiplications, about 0.1 ms, of a product that is divided into pieces of ALONE."""
+"""Maximum number of multiplications (about 0.1 ms) of a product that is divided into pieces of size ALONE."""
 
 
 def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
@@ -16,8 +16,8 @@ def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = Fa
     rows = len(a)
     if not ALONE < rows * b.size <= SHORT:
         return a @ b
-    # Waking threads for a few microseconds of work costs more than it saves, and on a busy machine the caller waits for
-    # a thread that gets no core: a training step with small matrices then takes five times as long.
+    # Waking threads for a few microseconds of work costs more than it saves. On a busy machine the caller waits for a
+    # thread that gets no core, and a training step with small matrices takes five times as long.
     y = np.empty((rows, b.shape[1]), np.result_type(a, b))
     piece = max(1, ALONE // b.size)
     for first in range(0, rows, piece):

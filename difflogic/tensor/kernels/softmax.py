@@ -7,8 +7,8 @@ from difflogic.engine.shape import Array
 
 def softmax(axis: int, x: Array) -> Array:
     """Return the softmax along `axis`."""
-    # Minus the maximum, which does not change the result, since exp overflows from 89 on. `initial` is for an empty
-    # axis.
+    # Subtracting the maximum does not change the result, and avoids the overflow of exp from 89 on. `initial` is for an
+    # empty axis.
     y: Array = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     y /= y.sum(axis=axis, keepdims=True)
     return y

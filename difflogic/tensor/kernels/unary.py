@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 
 def _sigmoid(x: Array) -> Array:
-    # Only exponentials of negative numbers, which do not overflow, so that small results stay precise.
+    # Use only exponentials of negative numbers, which do not overflow and keep small results precise.
     small: Array = np.exp(-np.abs(x))
     y: Array = np.where(x < 0, small, 1) / (1 + small)
     return y
@@ -25,12 +25,12 @@ OPS: dict[str, Callable[[Array], Array]] = {
 }
 """Operations, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
-"""Operations whose warnings of infinity and NaN are suppressed."""
+"""Operations for which warnings of infinity and NaN are suppressed."""
 
 
 def unary(op: str, x: Array) -> Array:
     """Compute one of OPS for every entry, with infinity and NaN as in IEEE arithmetic."""
-    # NumPy returns scalars for arrays without axes: the result must be an array, which can be written to.
+    # NumPy returns scalars for arrays without axes, but the result must be a writable array.
     if op not in _QUIET:
         return np.asarray(OPS[op](x))
     with np.errstate(all="ignore"):
