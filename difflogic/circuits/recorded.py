@@ -1,9 +1,9 @@
-"""Training samples from a recording of an automaton, or from a pattern that a named rule animates.
+"""Training samples from a recording of an automaton, or from a pattern and a rule that computes its next states.
 
     .gif     one image per frame; colours are states, the darkest is 0, and a cell may be a square of several pixels
     .npy     states [T, H, W], states of a line [T, W], or bits [T, H, W, C]; if the only values are 0 and one larger
              value, the larger one is read as 1
-    pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, animated by the pattern's rule or by a named one
+    pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, run by the pattern's rule or by a named rule
 
 The bits of a state are a cell's channels, channel 0 the lowest. Each pair of frames is a sample of one step.
 """
@@ -125,7 +125,7 @@ def _check_size(path: Path, cells: int) -> None:
 
 
 def _animated(path: Path, rule: str | None, frames: int, size: tuple[int, int] | None) -> States:
-    """Return the states `[frames, H, W]` of a pattern in the middle of a torus."""
+    """Return the states `[frames, H, W]` of a pattern that starts in the middle of a torus."""
     pattern, stated, is_periodic = patterns.read(path)
     name = rule or stated
     if not name:

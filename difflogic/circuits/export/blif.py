@@ -1,6 +1,6 @@
 """Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and others. ABC verifies the file.
 
-A cell has all inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`, a controller `code[i]` and
+A cell has the inputs `patch[9*channel + 3*dy + dx]` and the outputs `result[channel]`, a controller `code[i]` and
 `action[i]`, another function `code[i]` and `result[i]`. Gates have the names of circuit.json.
 """
 

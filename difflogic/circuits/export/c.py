@@ -35,7 +35,7 @@ _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"
 
 
 def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
-    """Return the code before the loop over rows, and the code of one row, from `difflogic.model.column_program`."""
+    """Return C code: `before` the loop over rows and for one `row`, from `difflogic.model.column_program`."""
     program = column_program(netlist)
     loop = column_loop(program)
 
@@ -49,7 +49,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
             return f"const {name}_lanes {result} = {{0}};"
         return f"{name}_lanes {result}; {name}_read(strip, {row}{2 - delay}, {node.channel}, {node.dx - 1}, &{result});"
 
-    # In a row, values carried over have the same names as computed ones.
+    # In a row, values carried over from the previous row have the same names as computed values.
     before = [computed(value, "b{}_{}", "") for value in loop.before]
     before += [f"{name}_lanes v{number}_{delay} = b{number}_{delay};" for number, delay in loop.carried]
     row = [computed(value, "v{}_{}", "y + ") for value in loop.row]
@@ -66,9 +66,9 @@ FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"
 _GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (70, 200))
 _STEPS = 10
 _DEMO = (9, 70, 12, 7)
-"""Height, width, steps, seed."""
+"""Height, width, number of steps and seed of the demo in the proof."""
 _SLOW = 20_000
-"""Number of gates from which gcc takes minutes to optimise."""
+"""Minimum number of gates that gcc takes minutes to optimise."""
 
 
 def optimised(netlist: Netlist) -> str:
@@ -83,7 +83,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         for program in ("proof", f"{name}_demo"):
             tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")
         vectors = vectors_for(netlist)
-        # The program reads 64 vectors at a time: one word of each input, then those of the next 64.
+        # The program reads 64 vectors at a time: one word of each input, then the words of the next 64 vectors.
         words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
         output = tools.run_in(folder, "./proof", stdin=words.tobytes())
         answers = unpack_bits(np.frombuffer(output, np.uint64).reshape(-1, netlist.channels).T, vectors.count)

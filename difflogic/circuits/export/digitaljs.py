@@ -29,7 +29,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 class _Drawing:
-    """Devices by id, and the wires between them."""
+    """Drawing in DigitalJS's format: devices by id, and the wires between devices."""
 
     def __init__(self, netlist: CellNetlist) -> None:
         self.devices: dict[str, Device] = {}

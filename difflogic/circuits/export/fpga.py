@@ -35,7 +35,7 @@ class Family:
     """FPGA family: its commands and devices."""
 
     synth: str
-    """Command of yosys."""
+    """Synthesis command of yosys."""
     luts: dict[str, int]
     """Number of lookup tables per mapped cell, by a regular expression for its type; other types count as 0."""
     flip_flops: str

@@ -5,7 +5,7 @@ For fewer than eight neighbours the file has a transition table, which names the
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays
 empty. If the circuit behaves otherwise, state 0 means outside the grid, and a cell's state is the number plus one; then
 an 8th channel does not fit into Golly's 256 states.
-The proof runs the pattern in `bgolly` for a hundred generations on its own grid.
+The proof runs the pattern in `bgolly` for a hundred generations on the pattern's grid.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
@@ -159,7 +159,7 @@ def start(netlist: CellNetlist) -> Bits:
 
 
 def pattern(netlist: CellNetlist, rule: str, grid: Bits) -> str:
-    """Return a grid as RLE, with its boundary: a torus, or a plane of that size."""
+    """Return a grid as RLE, with its boundary: a torus or a bounded plane of its size."""
     height, width, channels = grid.shape
     first = first_state(netlist)
     two_states = first + (1 << channels) == 2

@@ -32,13 +32,13 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
-"""Scripts of the page, which follow the engines."""
+"""Names of the scripts of the page that follow the engines."""
 _MOST_STATEMENTS = 5_000
 """Maximum number of gates in a shader, which a browser compiles in seconds; for more, the page uses JavaScript."""
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the file `NAME.html`. The page draws the circuit by itself."""
+    """Return the file `NAME.html`, with a script that draws the circuit."""
     code = lines(netlist)
     data = {
         "channels": netlist.channels,
@@ -238,7 +238,7 @@ def browser(address: str, flags: Sequence[str] = FLAGS) -> Iterator[None]:
     if advice := tools.missing("chromium"):
         raise ToolError(advice)
     with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:
-        # Chromium's sandbox refuses root.
+        # Chromium's sandbox does not work for root.
         root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
         command = ["chromium", *flags, *root, f"--user-data-dir={profile}", address]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), with the gates and names of the circuits in the article.
+"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), with the gates and names of circuits in the authors' article.
 
     {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
                  "o_0": {"type": "Output", "label": "o: ch 0"}, ...},

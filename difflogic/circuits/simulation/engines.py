@@ -39,7 +39,7 @@ _TRIAL = (5, 70)
 
 
 class Opened(NamedTuple):
-    """Simulation in its initial state, and the reason for its engine."""
+    """Simulation in its initial state, and the reason for the choice of its engine."""
 
     name: str
     simulation: Simulation

@@ -112,7 +112,7 @@ def advance(
 
 
 def _show(watcher: Watcher, progress: SimulationProgress, simulation: Simulation, shown: int) -> int:
-    """Pass a frame on unless this step was the last one shown; return the step shown last."""
+    """Pass a frame to the watcher unless the present step was `shown` already; return the present step."""
     if watcher.every and progress.step != shown:
         watcher.frame(progress, simulation)
     return progress.step

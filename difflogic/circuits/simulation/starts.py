@@ -59,7 +59,7 @@ def _kind_of(path: Path) -> str:
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
-    """Return the initial state; `units` is the probability of a 1 in a random one, as in `bernoulli`.
+    """Return the initial state; `units` is the probability of a 1 in a random state, in the units of `bernoulli`.
 
     The cells of a file are centred in the grid. Raises DataError and UsageError.
     """

@@ -16,7 +16,7 @@ DARK = -1
 
 
 def sources(image: Bits) -> list[int]:
-    """Return, for each channel of `image [H, W, C]`, the number of its distinct pattern from 0, or DARK for zeros."""
+    """Return the number of each channel's pattern in `image [H, W, C]`, in order of occurrence, or DARK for zeros."""
     numbers: dict[bytes, int] = {}
     return [
         numbers.setdefault(pattern.tobytes(), len(numbers)) if pattern.any() else DARK

@@ -9,10 +9,10 @@ spread.
     step 0:  ? ? ? ?        nothing is known
     step 1:  0 ? ? ?        the first cell reads 0 at its left
     step 2:  0 0 ? ?        the second now reads that 0
-    step 4:  0 0 0 0        every one of the 16 initial states ends here, and stays
+    step 4:  0 0 0 0        each of the 16 initial states reaches this state, and keeps it
 
-Known values never change: if more inputs of a step are known, at least the same outputs are known. So by induction all
-values that are known after a step are known, and the same, after the next. The simulation ends when a step adds no
+Known values never change: if more inputs of a step are known, at least the same outputs are known. So by induction a
+value that is known after a step has the same known value after the next step. The simulation ends when a step adds no
 known value, and known visible channels stay the same for ever.
 
 If a visible value stays unknown, nothing is proved, since simulation gate by gate finds `x XOR x` unknown, not 0. Then
@@ -129,7 +129,7 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
     """Return the steps within which `rounds` rounds end, except with a probability of UNLIKELY.
 
     In each round every cell fires at least once. A cell that fires with probability p in each step does not fire in s
-    steps with probability (1 - p)^s. So a round needs more than s steps with at most `cells * (1 - p)^s`.
+    steps with probability (1 - p)^s. So a round takes more than s steps with probability `cells * (1 - p)^s` at most.
     """
     if fire_rate == 1:
         return rounds

@@ -160,7 +160,7 @@ def _without_dead_latches(graph: XAG, function: FunctionNetlist) -> XAG:
 
 
 def compared(one: FunctionNetlist, other: FunctionNetlist) -> list[int]:
-    """Return the outputs that must be equal in both functions: all except next values of latches that one never reads.
+    """Return the outputs that must be equal: all except next values of latches that `one` or `other` never reads.
 
     If these outputs are equal for every sample and state, all decisions in a sequence are, since latches begin at 0.
     """

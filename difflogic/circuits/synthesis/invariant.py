@@ -1,4 +1,4 @@
-"""Invariants: clauses of one or two channels that are true in every cell of every state after the initial state.
+"""Invariants: clauses of one or two channels that are true in every cell of all states from the initial state on.
 
 A clause has two literals `2*channel + inverted`, at least one of which is true. Clauses are true in all cells of the
 initial state and outside the grid. SAT proves that if they are true in a neighbourhood, they are true in its cell after

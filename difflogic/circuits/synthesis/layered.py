@@ -1,4 +1,4 @@
-"""Conversion of a graph to a trainable circuit of layers, each of which reads the layer before it."""
+"""Conversion of a graph to a trainable circuit of layers, each of which reads the previous layer."""
 
 import numpy as np
 import numpy.typing as npt

@@ -15,7 +15,7 @@ from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, cut_out, mappe
 from difflogic.core.bits import Words
 
 NEAR = (50, 400, 2000)
-"""Maximum numbers of gates of a cone, tried in turn."""
+"""Maximum numbers of gates of a cone, which are tried in this order."""
 CONFLICTS = 200
 """Maximum number of conflicts of a solver query."""
 TRIES = 8

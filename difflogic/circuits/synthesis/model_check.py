@@ -23,7 +23,7 @@ _GRACE = 30.0
 
 
 def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
-    """Decide if every initial state shows `target` after the number of steps in the grid's claim, and ever after.
+    """Decide if every initial state shows `target` after the number of steps in the grid's claim, and in later steps.
 
     A rollout of the circuit confirms each counterexample. Raises ToolError, and CircuitError if the grid has too many
     gates for a file.

@@ -59,7 +59,7 @@ def simplify(
         task: Preserve the behaviour only in the rollouts of this configuration.
         on_pass: Callback after each pass.
         size: `(height, width)` of the only grid on which the circuit must stay the same.
-        effort: Factor of the number of attempts without a gain that end a search.
+        effort: Factor of the number of attempts without a gain after which a search ends.
 
     Raises:
         UsageError: The initial state is not known, cells fire at random on a grid of `size`, or `size` is given without

@@ -27,7 +27,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 MOST_CELLS = 1 << 12
-"""Maximum number of cells of an image: the circuit of a larger one is slow, with too many gates to be learned."""
+"""Maximum number of cells of an image; the circuit of a larger image is slow, and has too many gates for training."""
 MORE_BITS = 2
 """Maximum number of additional bits of a register, which are tried if no feedback works with fewer bits."""
 COLUMNS, ROWS = ((0, 3, 6), (1, 7), (2, 5, 8)), ((0, 1, 2), (3, 5), (6, 7, 8))

@@ -13,7 +13,7 @@ from difflogic.circuits.synthesis.truth_tables import input_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
 
 MOST_READ = range(3, 9)
-"""Maximum numbers of nodes that a sum reads, all tried: three suit a multiplexer of two words, six one of four."""
+"""Maximum numbers of nodes that a sum reads, all tried: 3 suit a multiplexer of two words, 6 that of four words."""
 
 Sum = list[frozenset[int]]
 """Products of a sum, each a set of literals."""

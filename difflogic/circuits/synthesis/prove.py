@@ -92,7 +92,7 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """Compare by all combinations of at most `truth_tables.MOST_EXHAUSTIVE` inputs, else by SAT."""
+    """Compare circuits by all values of at most `truth_tables.MOST_EXHAUSTIVE` inputs, else by SAT."""
     is_large = len(miter.joint.gates) > LARGE
     if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict

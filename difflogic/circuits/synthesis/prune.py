@@ -45,7 +45,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return an automaton with at most as many active gates and equal `visible` first channels in all rollouts.
+    """Return an automaton with at most as many active gates, whose first `visible` channels are equal in all rollouts.
 
     All channels on which the visible ones depend stay equal too. A gate that becomes a wire swaps two of its logits.
     """

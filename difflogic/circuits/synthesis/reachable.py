@@ -47,7 +47,7 @@ def _replaced(graph: XAG, clauses: Invariant, cells: int) -> XAG:
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, inductive: Invariant) -> Equivalence:
-    """Prove the invariant again, and that `smaller` shows the same as `netlist` from the initial state on."""
+    """Prove the invariant again, and that visible channels of both circuits are equal from the initial state on."""
     # Induction: each clause is true in the initial state, and if all clauses are true, each is true after a step.
     judge, clauses = "difflogic", inductive.clauses
     if not invariant.hold(clauses, invariant.base(netlist, invariant.start_of(netlist))):

@@ -46,7 +46,7 @@ ROUND_GAIN = 200
 CONFLICTS = 1000
 """Maximum number of conflicts of a query; if these do not suffice, the gate stays."""
 WINDOWS = ((10, 40), (8, 24), (10, 60))
-"""Maximum numbers of inputs and gates of a window, used in turn: each pair finds gains that the others miss."""
+"""Maximum numbers of inputs and gates of a window; rounds alternate, since each pair finds gains that others miss."""
 WINDOW_ROUND, WINDOW_MOVES = 30, 4
 """Mean numbers of windows per round that contain a gate, and of replacements for the gate in each window."""
 WINDOW_SLACK = 2
@@ -109,7 +109,7 @@ def walked_in_windows(
     """Return an equivalent graph of at most as many gates, by window resubstitution, which needs no proof.
 
     The search ends after `effort * rounds` rounds in a row without a gain, or `effort * most` windows. `shapes` are the
-    maximum numbers of inputs and gates of a window, used in turn. The result is deterministic. Raises Interrupted.
+    maximum numbers of inputs and gates of a window in each round. The result is deterministic. Raises Interrupted.
     """
     from difflogic.cpu.hard import windows
     from difflogic.cpu.hard.replacements import COUNT

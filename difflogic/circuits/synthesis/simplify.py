@@ -56,7 +56,7 @@ class PassReport:
 
 
 OnPass = Callable[[PassReport], None]
-"""Callback after each pass. If Ctrl-C stopped a pass and this does not raise KeyboardInterrupt, its result is used."""
+"""Callback after each pass. After Ctrl-C, the pass's result so far is used unless it raises KeyboardInterrupt."""
 
 
 def silent(step: PassReport) -> None:
@@ -184,7 +184,7 @@ class Search(Generic[S]):
 
 
 def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified[CellNetlist]:
-    """Return the netlist after all passes; `effort` multiplies the attempts without a gain that end a search."""
+    """Return the netlist after all passes; a search ends after a number of failed attempts, times `effort`."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass, (gate_count(netlist), netlist.channels))
     search.report("constants, wires and inverters folded", start)

@@ -80,7 +80,7 @@ class XAG:
         return levels
 
     def on_same_inputs(self) -> list[int]:
-        """Return the literals of all nodes in a graph with the same inputs, FALSE for gates not copied yet."""
+        """Return literals of all nodes in a new graph with the same inputs: FALSE for gates, which are copied later."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
@@ -255,7 +255,7 @@ def cut_out(graph: XAG, gates: Sequence[int], outputs: Sequence[int]) -> Piece:
 
 
 def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
-    """Return the cone of all outputs in a graph of `count` inputs, of which the literals `inputs` replace its own."""
+    """Return the graph as one of `count` inputs, whose literals `inputs` replace the original inputs."""
     builder = Builder(count, share=False)
     return builder.finish(builder.embed(graph, inputs))
 

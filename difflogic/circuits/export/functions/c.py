@@ -1,6 +1,6 @@
-"""Export of a C99 header, whose functions take 64 samples at a time, or one in floating point or in fixed point.
+"""Export of a C99 header with functions of 64 samples at a time, and of one sample in floating or in fixed point.
 
-The proof compiles it by gcc without a warning, and runs it.
+The proof compiles the header by gcc without a warning, and runs it.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 
 POLE = "CartPole-v"
-"""Prefix of the environments that the page simulates: position, velocity, angle and its velocity."""
+"""Prefix of environments that the page simulates, with position, velocity, angle and angular velocity."""
 
 
 def export(controller: Controller, name: str) -> Files:

@@ -33,7 +33,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
-    """Return the wires `t0, t1, ...` that gates read; a threshold that no gate depends on is left out."""
+    """Return Verilog for the wires `t0, t1, ...` of thresholds; a threshold that no gate depends on is left out."""
     width, sample = form.width, function.words.sample
     read = [(bit, *function.thermometer.places[bit]) for bit in read_inputs(function)]
     if function.reads_bits:
@@ -50,7 +50,7 @@ def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
 
 
 def bench_files(function: FunctionNetlist, name: str) -> Files:
-    """Return the samples of a bench, and a sequence if the function has memory."""
+    """Return the files with the samples of a bench, and with a sequence if the function has memory."""
     form = function.thermometer.fixed_point()
     files: Files = {f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED))}
     return files | ({f"{name}_tb_steps.txt": bench_text(Steps(function, form, STEPS))} if function.memory else {})
