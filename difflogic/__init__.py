@@ -4,7 +4,7 @@
     run = difflogic.fit("checkerboard-small", epochs=100)
     run.netlist.rollout(grids, steps=20)
 
-Names are loaded on first use, so that `import difflogic` stays light; type checkers see them all.
+Names are loaded on first use, so that `import difflogic` is fast. Type checkers know all names.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _EXPORTS = {
 __all__ = ["__version__", *_EXPORTS]
 
 
-if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type Any
+if not TYPE_CHECKING:  # for type checkers, any name, even a misspelt one, would have the type Any
 
     def __getattr__(name: str) -> object:
         if name not in _EXPORTS:
@@ -99,7 +99,7 @@ if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type An
 
 
 def _page(circuit: object) -> str | None:
-    """Return the HTML page of a circuit for a notebook, importing its module on first use."""
+    """Return the HTML page of a circuit for a notebook; import the module of exports on first use."""
     html: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
     return html
 

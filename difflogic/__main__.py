@@ -1,10 +1,10 @@
-"""Entry point of `difflogic` and `python -m difflogic`: handles Ctrl-C even while the command line is being loaded."""
+"""Entry point of `difflogic` and `python -m difflogic`, which handles Ctrl-C even while the command line is loaded."""
 
 import sys
 
 
 def main() -> int:
-    """Run the command line and return its exit code, as `difflogic.cli.main.main` does."""
+    """Run the command line (`difflogic.cli.main.main`) and return its exit code, or 130 after Ctrl-C."""
     try:
         from difflogic.cli.main import main as run
 

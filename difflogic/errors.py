@@ -5,11 +5,11 @@
     |   +-- NotFoundError           a run, checkpoint, sweep or store that does not exist
     |   +-- ConfigError             a configuration field, preset or TOML file
     |   +-- CircuitError            logits, wires or their shapes
-    |   +-- DataError               x, y or masks of an engine
+    |   +-- DataError               initial states, targets or masks for an engine
     |   +-- DeviceMismatchError     operands on two devices
-    |   +-- ShapeError              operands of tensors whose shapes do not fit
+    |   +-- ShapeError              operands of tensors, with shapes that do not fit
     +-- DeviceError                 a device that cannot carry out the request
-    |   +-- NoAdapterError          no adapter, or none of this name
+    |   +-- NoAdapterError          no adapter, or no adapter of this name
     |   +-- LimitError              the device lacks memory, or another of its limits is too low
     |   +-- KernelError             a WGSL file did not compile
     +-- ToolError               another program is missing or fails
@@ -30,19 +30,19 @@ from __future__ import annotations
 
 
 class DifflogicError(Exception):
-    """Base of all errors that difflogic raises on purpose; `exit_code` is the exit code of a command."""
+    """Base class of all errors that difflogic raises on purpose; `exit_code` is the exit code of a command."""
 
     exit_code = 1
 
 
 class UsageError(DifflogicError):
-    """A request that cannot be carried out as it is."""
+    """The request is wrong, and must be changed before it can be carried out."""
 
     exit_code = 2
 
 
 class NotFoundError(UsageError):
-    """A run, a checkpoint, a sweep or a store that does not exist."""
+    """A run, a checkpoint, a sweep or a store does not exist."""
 
 
 class ConfigError(UsageError):
@@ -70,11 +70,11 @@ class DeviceError(DifflogicError):
 
 
 class NoAdapterError(DeviceError):
-    """No adapter at all, or none that matches the name or index."""
+    """There is no adapter, or no adapter that matches the name or index."""
 
 
 class LimitError(DeviceError):
-    """The device's limits are below what the work needs."""
+    """The device lacks memory, or another of its limits is too low for the work."""
 
 
 class KernelError(DeviceError):
@@ -82,7 +82,7 @@ class KernelError(DeviceError):
 
 
 class ToolError(DifflogicError):
-    """A program of another project that the work needs is missing, or fails."""
+    """Another program that the work needs is missing, or fails."""
 
 
 class MissingPackagesError(DifflogicError):
@@ -90,7 +90,7 @@ class MissingPackagesError(DifflogicError):
 
     @classmethod
     def of(cls, subject: str, extra: str, missing: str | None) -> MissingPackagesError:
-        """Return the error for `subject`, which needs the module `missing` of an extra."""
+        """Return the error for `subject`, which needs the module `missing`, a part of the extra `extra`."""
         return cls(
             f'{subject} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" '
             "in a folder with the sources of difflogic."
@@ -118,7 +118,7 @@ class FaultyEnvironmentError(DifflogicError):
 
 
 class ServiceError(DifflogicError):
-    """A server refused a request, or cannot be reached; `status` is that of HTTP, 0 without an answer."""
+    """A server refused a request, or cannot be reached; `status` is the HTTP status, or 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)

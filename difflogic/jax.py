@@ -30,19 +30,19 @@ def circuit_function(
     every_state: bool = False,
     device: Device | str = "cpu",
 ) -> Callable[[Any, Any], Any]:
-    """Make a JAX function `y = f(logits, x)` of a circuit, which `jax.grad`, `jax.jit` and `jax.vmap` accept.
+    """Return a circuit as a JAX function `y = f(logits, x)`, which `jax.grad`, `jax.jit` and `jax.vmap` accept.
 
     Args:
-        circuit: Its wiring is used; logits are an argument of the function.
-        grid: `[B, H, W]` for an automaton, any shape of samples for a feed-forward circuit.
+        circuit: Circuit with the wiring; its logits are not used, since they are an argument of the function.
+        grid: `[B, H, W]` for an automaton; any shape, one sample per cell, for a feed-forward circuit.
         steps: Number of steps, T; 1 for a feed-forward circuit.
-        hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through).
+        hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
         every_state: True to return the states after all steps.
         device: Device on which difflogic computes, independent of the device of JAX's arrays.
 
     Returns:
-        The function. `logits` is float32 `[P, 16]`, `x` `[*grid, C]`, and `y` `[*grid, outputs]`, or with `every_state`
-        `[T, *grid, C]`. It raises DataError for other shapes, and UsageError for forward or second derivatives.
+        The function. `logits` is float32 `[P, 16]`, `x` is `[*grid, C]`, and `y` is `[*grid, outputs]`, or `[T, *grid,
+        C]` with `every_state`. It raises DataError for other shapes, UsageError for forward and second derivatives.
 
     Raises:
         DataError: The circuit does not run on this grid, or for this number of steps.
@@ -61,7 +61,7 @@ def circuit_function(
             return function.forward(np.asarray(x))
 
     def backward(logits: Any, x: Any, d_y: Any) -> Any:
-        # Traced code has no state, so that the buffers may belong to another call: the forward pass is repeated.
+        # Traced code has no state, so the buffers may belong to another call: repeat the forward pass.
         with lock:
             function.update(np.asarray(logits))
             function.forward(np.asarray(x))
@@ -73,7 +73,7 @@ def circuit_function(
     def pulled_back(logits: Any, x: Any, d_y: Any) -> Any:
         return jax.pure_callback(backward, (logits_shape, x_shape), logits, x, d_y, vmap_method="sequential")
 
-    # A second derivative would differentiate these functions, and is refused.
+    # Second derivatives, which would differentiate these functions, are refused.
     first, back = jax.custom_jvp(computed), jax.custom_jvp(pulled_back)
     first.defjvp(_refused)
     back.defjvp(_refused)
@@ -100,8 +100,8 @@ def _refused(*_: Any, **__: Any) -> Any:
     ) from None
 
 
-# The derivative of an output with respect to logits and inputs, which JAX's backward pass only transposes. Evaluating
-# it means a forward derivative, which raises UsageError; with `jax.custom_vjp` JAX would raise its own error from
+# The derivative of an output with respect to logits and inputs. JAX's backward pass only transposes it; evaluating it
+# would be a forward derivative, which raises UsageError. With `jax.custom_vjp` JAX would raise its own error from
 # compiled code, which could not be caught.
 _TANGENT = Primitive("circuit_tangent")
 _TANGENT.def_impl(_refused)

@@ -18,16 +18,16 @@ except ImportError as error:
     raise MissingPackagesError.of("difflogic.torch", "torch", error.name) from error
 
 GRIDS = 4
-"""Maximum number of grids with cached buffers: training, evaluation, and the last, smaller batch of either."""
+"""Maximum number of grid shapes with cached buffers: training, evaluation, and the last, smaller batches of these."""
 
 
 class CircuitModule(torch.nn.Module):
     """Circuit as a layer with one parameter, `logits`, `[P, 16]`.
 
     Args:
-        circuit: Its wiring, and the initial logits.
+        circuit: Circuit with the wiring and the initial logits.
         steps: Number of steps, T; 1 for a feed-forward circuit.
-        hard: True to compute with hard gates forward, and with the gradients of soft gates (straight-through). The
+        hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through). The
             attribute may be changed at any time.
         every_state: True to return the states after all steps.
         device: Device on which difflogic computes; tensors on any device are copied there and back.
@@ -62,11 +62,11 @@ class CircuitModule(torch.nn.Module):
             x: Input, `[*grid, C]`: `[B, H, W, C]` for an automaton, any shape of samples for a feed-forward circuit.
 
         Returns:
-            The output, `[*grid, outputs]`, or with `every_state` `[T, *grid, C]`, with the dtype of `x`; float32 if
-            that is an integer type.
+            The output, `[*grid, outputs]`, or, with `every_state`, `[T, *grid, C]`. It has the dtype of `x`, or float32
+            if `x` has an integer type.
 
         Raises:
-            DataError: `x` has another shape, is not finite, or does not consist of bits in a hard layer.
+            DataError: `x` has another shape, is not finite, or has values other than 0 and 1 in a hard layer.
             LimitError: The states do not fit the memory.
         """
         grid = tuple(x.shape[:-1])
@@ -118,10 +118,10 @@ def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.
 
 
 def _dtype(x: torch.Tensor) -> torch.dtype:
-    """Return the dtype of results for `x`: soft values would be truncated to integers."""
+    """Return the dtype of results: that of `x`, or float32 if an integer type would truncate soft values."""
     return x.dtype if x.is_floating_point() else torch.float32
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    # Converted to float32 first, since NumPy has no bfloat16.
+    # Convert to float32 first, since NumPy has no bfloat16.
     return tensor.detach().to("cpu", torch.float32).numpy()
