@@ -1,4 +1,4 @@
-"""Write the site's page of all circuits of the zoo, with image, gates, proof, seed and command."""
+"""Generate the site's page of all circuits in the zoo, with image, gates, proof, seed and command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "results/gallery.md"
 
 
 def pictures() -> dict[str, bytes]:
-    """Return the images of the page as PNG, by their paths on the site."""
+    """Return the images of the page as PNG files, by their paths on the site."""
     images = {}
     for name in zoo.names():
         picture(name).save(file := io.BytesIO(), "PNG")
@@ -25,7 +25,7 @@ def pictures() -> dict[str, bytes]:
 
 
 def page() -> str:
-    """Return a wall of thumbnails, then a section for each circuit, in Markdown."""
+    """Return the page in Markdown: thumbnails of all circuits, then a section for each circuit."""
     wall = "\n".join(f"- [{_thumbnail(name, '')}<br>{name}](#{name})" for name in zoo.names())
     return f'<div class="wall" markdown>\n\n{wall}\n\n</div>\n\n' + "\n".join(map(_card, zoo.names()))
 

@@ -32,14 +32,14 @@ ACCEPTED = {
     ),
     "Zlib",
     "Apache-2.0 WITH LLVM-exception",
-    "MPL-2.0",  # binds who changes these packages, which we do not
-    # The same licences, as packages without SPDX expressions name them.
+    "MPL-2.0",  # applies to changes of these packages, which we do not change
+    # Names of the same licences in packages without SPDX expressions.
     *("Apache 2.0", "Apache Software License", "BSD", "BSD License", "BSD 2-Clause License", "BSD 3-Clause License"),
     "3-Clause BSD License",
     *("MIT License", "Mozilla Public License 2.0 (MPL 2.0)", "Python Software Foundation License"),
 }
 PROPRIETARY = ("nvidia-", "cuda-")
-"""Prefixes of packages that PyTorch and JAX need for NVIDIA's cards: used in measurements, and not distributed."""
+"""Prefixes of packages that PyTorch and JAX need for NVIDIA's cards; we use these only in measurements."""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def required(name: str, extras: Iterable[str]) -> list[Distribution]:
-    """Return a package with these extras, and all installed packages that it needs, directly or indirectly."""
+    """Return a package and all installed packages that it needs with `extras`, directly or indirectly."""
     installed: dict[str, Distribution] = {}
     seen, waiting = set(), [(name, frozenset(extras))]
     while waiting:
@@ -65,7 +65,7 @@ def required(name: str, extras: Iterable[str]) -> list[Distribution]:
         seen.add(asked)
         try:
             package = installed[asked[0]] = distribution(name)
-        except PackageNotFoundError:  # of an extra that is not installed
+        except PackageNotFoundError:  # it belongs to an extra that is not installed
             continue
         for needed in map(Requirement, package.requires or ()):
             if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
@@ -74,7 +74,7 @@ def required(name: str, extras: Iterable[str]) -> list[Distribution]:
 
 
 def licence(package: Distribution) -> str:
-    """Return the SPDX expression, else the classifiers, else the first line of the licence, else an empty text."""
+    """Return a package's SPDX expression, else its classifiers, else the licence's first line, else an empty text."""
     if expression := package.metadata.get("License-Expression"):
         return str(expression)
     classifiers = [classifier.split(" :: ") for classifier in package.metadata.get_all("Classifier", [])]
@@ -86,7 +86,7 @@ def licence(package: Distribution) -> str:
 
 
 def is_accepted(name: str, text: str) -> bool:
-    """Return whether all parts of one alternative are accepted; an expression with brackets is not."""
+    """Return whether a licence has an accepted alternative (`A OR B`); brackets in expressions are not supported."""
     return name.startswith(PROPRIETARY) or any(
         all(part in ACCEPTED for part in choice.split(" AND ")) for choice in text.split(" OR ")
     )

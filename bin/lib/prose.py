@@ -2,8 +2,8 @@
 
     .venv/bin/python bin/lib/prose.py
 
-Fails on a word that is neither in the dictionary of pyspellchecker nor in `words.txt` of this folder. The sentences
-only inform: one of more than thirty words should become two.
+Fails on a word that is neither in the dictionary of pyspellchecker nor in `words.txt` of this folder. The list of
+sentences is only informative: a sentence of more than thirty words should become two.
 """
 
 import re
@@ -24,7 +24,7 @@ sentences: list[tuple[int, str]] = []
 for path in sorted({path for pattern in DOCUMENTS for path in CHECKOUT.glob(pattern)}):
     name = path.relative_to(CHECKOUT)
     text = re.sub(r"[*_#>]", " ", LINK.sub(r"\1", CODE.sub("", path.read_text(encoding="utf-8"))))
-    # A word in capitals, or with capitals inside, is a name.
+    # A word in capitals, or with a capital after the first letter, is a name.
     words = [word for word in re.findall(r"[A-Za-z][A-Za-z']+", text) if not word.isupper() and word[1:].islower()]
     wrong += [f"{name}: {word}" for word in sorted(checker.unknown(w.removesuffix("'s").strip("'") for w in words))]
     for block in re.split(r"\n\s*\n|\n(?=[-\d] )", text):

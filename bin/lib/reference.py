@@ -1,6 +1,6 @@
-"""Generate the pages of docs/reference from the code, below the introductions that are written there.
+"""Generate the pages of docs/reference from the code; docs/reference contains only their introductions.
 
-`bin/docs` puts them into the site. `tests/house/test_reference.py` compares them with the code, without mkdocs.
+`bin/docs` adds the pages to the site. `tests/house/test_reference.py` compares the pages with the code, without mkdocs.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ COMMANDS = {
     f"reference/commands/{page}.md": group
     for page, group in zip(("train", "runs", "circuits", "server", "measure"), cli.GROUPS, strict=True)
 }
-"""Groups of commands, by their pages."""
+"""Group of commands on each page, by the path of the page."""
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 
 
 def table(headers: str, rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table in Markdown, without line ends in cells, and with bars escaped outside of code."""
+    """Return a table in Markdown; cells have no line ends, and bars outside of code are escaped."""
 
     def cell(text: str) -> str:
         parts = " ".join(text.split()).split("`")
@@ -55,7 +55,7 @@ def _escaped(text: str) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Convert click's help to Markdown: a backspace begins a block whose lines stay as they are."""
+    """Convert click's help to Markdown; a block that begins with a backspace becomes preformatted text."""
     lines: list[str] = []
     for block in text.split("\n\n"):
         is_verbatim = block.startswith("\b")
@@ -64,7 +64,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def commands(group: str | None = None) -> dict[str, click.Command]:
-    """Return all commands, or those of a group, by their full names, with the commands of command groups."""
+    """Return the commands of a group, or all commands, by their full names, including subcommands."""
     context = click.Context(cli.group, info_name="difflogic")
     commands: dict[str, Any] = {}
     for name in cli.COMMANDS if group is None else cli.GROUPS[group]:
@@ -101,7 +101,7 @@ def commands_page(group: str) -> str:
 
 
 def sections(kind: type, path: str = "", about: str = "") -> Iterator[tuple[str, type, str]]:
-    """Yield path, class and purpose of every table of a configuration, depth first."""
+    """Yield path, class and description of every table of a configuration, depth first."""
     yield path, kind, about
     for name, inner in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(inner):
@@ -110,7 +110,7 @@ def sections(kind: type, path: str = "", about: str = "") -> Iterator[tuple[str,
 
 
 def fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, meaning, values and default of every field that is not a table itself."""
+    """Yield name, description, values and default of every field that is not a table."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if not dataclasses.is_dataclass(inner := hints[field.name]):
@@ -140,7 +140,7 @@ def configuration_page() -> str:
 
 
 def error_classes(kind: type[errors.DifflogicError] = errors.DifflogicError) -> list[type[errors.DifflogicError]]:
-    """Return every class of errors, before its subclasses."""
+    """Return all error classes; each class precedes its subclasses."""
     below = [error for error in kind.__subclasses__() if error.__module__ == "difflogic.errors"]
     return [kind, *(inner for error in below for inner in error_classes(error))]
 
@@ -171,11 +171,11 @@ LIMITS = {
     for what in ("imum", "Items", "Length")
 }
 LIMITS |= {"exclusiveMinimum": "above", "exclusiveMaximum": "below", "pattern": "like"}
-"""Limits of numbers, lists and texts in words, by their names in JSON Schema."""
+"""Words for limits of numbers, lists and texts, by the names of the limits in JSON Schema."""
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
-    """Describe the values that a schema allows; a schema with a name is described by it."""
+    """Return a description of the values that a schema allows; a reference to a named schema becomes its name."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
@@ -206,7 +206,7 @@ def _properties(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str
 
 
 def http_page() -> str:
-    """Return the addresses, grouped by their tags, then the objects of requests and replies."""
+    """Return the page of the HTTP API: addresses grouped by tags, then the objects of requests and replies."""
     document = openapi()
     groups: dict[str, list[str]] = {}
     refusals: dict[str, str] = {}
@@ -226,7 +226,7 @@ def http_page() -> str:
 
 
 def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the purpose, the parameters, the request body and the replies of an address."""
+    """Yield lines with the description, the parameters, the request body and the replies of an address."""
     yield from _paragraphs(operation.get("description") or operation["summary"])
     for place in ("path", "query", "header"):
         parameters = (parameter for parameter in operation.get("parameters", ()) if parameter["in"] == place)
@@ -235,7 +235,7 @@ def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"- Takes `{kind}`: {in_words(content['schema'])}."
-        if kind == "application/json" and "properties" in content["schema"]:  # one without a name of its own
+        if kind == "application/json" and "properties" in content["schema"]:  # a schema without a name
             yield from ("", *table("field | values | what it is", _properties(content["schema"])), "")
     for status, reply in operation["responses"].items():
         forms = [in_words(part["schema"]) for part in reply.get("content", {}).values() if part.get("schema")]
@@ -245,7 +245,7 @@ def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def python_page() -> str:
-    """Return directives for mkdocstrings, which reads the docstrings."""
+    """Return the page of the Python API: directives for mkdocstrings, which reads the docstrings."""
     lines = []
     for name in public_names():
         thing = getattr(difflogic, name)

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: add generated pages and those outside docs/, resolve links between pages, and draw diagrams."""
+"""Hooks of mkdocs: add generated pages and pages outside docs/, resolve links between pages, and draw diagrams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ELSEWHERE = {
     "shaders/tensor/README.md": "explanation/tensor-kernels.md",
     "benchmarks/README.md": "results/protocol.md",
 }
-"""Documents outside docs/, and where the site has them."""
+"""Documents outside docs/, with their paths on the site."""
 ORIGINS = {site: origin for origin, site in ELSEWHERE.items()}
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -42,7 +42,7 @@ FENCED = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
 TRAINING = ("checkerboard-small", "game-of-life", "colored-g", "draw", "draw-small")
-"""Presets that a visitor of the front page can train there; a software device is offered the smaller image."""
+"""Presets that visitors can train on the front page; software devices use the smaller image."""
 FRONT = """
 <p><a href="train.html">Train one here, on your own graphics card</a>: choose what it should learn, and press Train.</p>
 <iframe class="train" src="train.html" title="Train logic gates in this page"></iframe>
@@ -55,14 +55,14 @@ BOOSTS = {"tutorial": 16, "how-to": 3, "results": 0.5, "reference": 0.3, "change
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Name the dialog of the search, which the theme leaves without a name."""
+    """Add an accessible name to the search dialog, which has no name in the theme."""
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
     )
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add pages and images that are not in docs/."""
+    """Add pages and images that are not in docs/ to the files of the site."""
     files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
     files.append(File.generated(config, "assets/icon.svg", abs_src_path=str(CHECKOUT / "difflogic/serve/web/icon.svg")))
     for path, content in gallery.pictures().items():
@@ -73,14 +73,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """Point links at pages of the site; a link to a file that the site lacks becomes the file's name."""
+    """Add generated text to a page, and resolve its links; a link to a file that the site lacks becomes its label."""
     known = {file.src_uri for file in files}
     uri = page.file.src_uri
     page.meta.setdefault("search", {"boost": BOOSTS.get(uri.partition("/")[0], 1)})
     generated = reference.PAGES | {gallery.PAGE: gallery.page}
     if uri in generated:
         markdown += "\n" + generated[uri]()
-    if uri == "index.md":  # behind the first paragraph, before the first image
+    if uri == "index.md":  # after the first paragraph, before the first image
         first, rest = markdown.split("\n![", 1)
         markdown = f"{first}{FRONT}![{rest}"
     origin = ORIGINS.get(uri, f"docs/{uri}")
@@ -116,7 +116,7 @@ def drawn(block: str) -> str:
         return block
     labels = {name: label for name, label in re.findall(NODE, block) if label}
     arrows = [
-        # Mermaid writes the initial and the final state alike, as `[*]`; they are two nodes.
+        # Mermaid writes both the initial and the final state as `[*]`, but they are two nodes.
         (start.replace("*", "begin"), end.replace("*", "end"), words or after)
         for line in block.splitlines()
         for start, _, words, end, _, after in ARROW.findall(line)

@@ -3,7 +3,7 @@
     .venv/bin/python bin/lib/terms.py [FILE...]
 
 Fails on a term of TERMS, and on a docstring that begins with a word of FIRST_WORDS. Prints file, line, term, and its
-replacement. Code is exempt: text in backticks, blocks of code, options, and names of files.
+replacement. Code is exempt: text in backticks, blocks of code, options, and file names.
 """
 
 import ast
@@ -20,7 +20,7 @@ CHECKED = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "shaders/README.md", "shaders/tensor/README.md"),
     *(f"docs/{name}" for name in ("explanation", "how-to", "reference", "tutorial", "results/presets")),
 )
-"""Folders and files that are checked if the command names none."""
+"""Folders and files that are checked if the command has no arguments."""
 TERMS = {
     "pictur(e|es|ed|ing)": "image",
     "film(s|ed|ing)?": "recording",
@@ -68,11 +68,11 @@ BLOCKS = re.compile(r"^ *```.*?^ *```|^ {4}[^\n]*$|<!--.*?-->|(?<=\])\([^)]*\)",
 
 
 def python_texts(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line, text and kind (is it a docstring?) of docstrings, and of comments that follow each other."""
+    """Yield line, text and whether it is a docstring, for docstrings and for blocks of consecutive comments."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value, True
-    # Python 3.11 takes seconds to tokenize all files, so skip those without a term behind any "#".
+    # Python 3.11 takes seconds to tokenize all files, so skip files without a term after any "#".
     if not TERM.search("\n".join(line.partition("#")[2] for line in source.splitlines() if "#" in line)):
         return
     first, lines = 0, list[str]()
@@ -86,7 +86,7 @@ def python_texts(source: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def problems(path: Path) -> Iterator[str]:
-    """Yield a message for each term of a Python or Markdown file that is to be replaced."""
+    """Yield a message for each term to replace in a Python or Markdown file."""
     source = path.read_text(encoding="utf-8")
     texts = python_texts(source) if path.suffix == ".py" else [(1, BLOCKS.sub(_blank, source), False)]
     for line, text, is_docstring in texts:
@@ -100,12 +100,12 @@ def problems(path: Path) -> Iterator[str]:
 
 
 def _blank(match: re.Match[str]) -> str:
-    """Return a mark in place of a match, with its line breaks: words on both sides are no term, lines keep numbers."""
+    """Return a mark with the match's line breaks, which separates the words on both sides and keeps line numbers."""
     return "|" + "\n" * match[0].count("\n")
 
 
 def main(arguments: list[str]) -> int:
-    """Print the problems of the files that are named, or else of CHECKED, and return 1 if there are any."""
+    """Print the problems in the files `arguments`, or else in CHECKED, and return 1 if there are any."""
     roots = [Path(argument) for argument in arguments] or [CHECKOUT / name for name in CHECKED]
     paths = {path for root in roots for path in (root.rglob("*.[mp][dy]") if root.is_dir() else [root])}
     own = sorted(path for path in paths if "node_modules" not in path.parts)

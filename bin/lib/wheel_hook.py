@@ -1,6 +1,6 @@
 """Add the CPU engine's code, translated by Numba to LLVM, to a wheel: see `difflogic.cpu.codegen.shipped`.
 
-Hatchling runs this file when a wheel is built. The translation runs in a process of its own, and writes into a folder.
+Hatchling runs this file when a wheel is built. The translation runs in a separate process, and writes to a folder.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NEEDED = ("filelock", "numba", "numpy", "platformdirs", "tomli-w")
 """Packages that the engine imports."""
 PARTS = ("8", "16")
-"""Values of `difflogic.cpu.codegen.processor.PART`; the package cannot be imported yet while a wheel is built."""
+"""Values of `difflogic.cpu.codegen.processor.PART`, repeated here since the package cannot be imported yet."""
 
 
 class CustomBuildHook(BuildHookInterface):
-    """Build hook that translates the code, and adds it to the wheel."""
+    """Build hook that translates the CPU engine's code and adds the result to the wheel."""
 
     def dependencies(self) -> list[str]:
         return [package for package in self.metadata.core.dependencies if package.startswith(NEEDED)]
@@ -32,14 +32,14 @@ class CustomBuildHook(BuildHookInterface):
         self._folder = tempfile.TemporaryDirectory()
         command = [sys.executable, __file__, self._folder.name]
         if any(subprocess.run([*command, part], cwd=self.root, check=False).returncode for part in PARTS):
-            # A wheel without it does the same, more slowly at first. Numba may not support this kind of machine.
+            # Numba may not support this kind of machine. A wheel without translated code only starts more slowly.
             self.app.display_warning("The CPU engine is not in this wheel: it is compiled where it is first used.")
             return
         build_data["force_include"][f"{self._folder.name}/llvm"] = "difflogic/cpu/codegen/llvm"
 
 
 class Written(Exception):  # noqa: N818 - no error
-    """Raised when all code that an entry point calls is written."""
+    """Exception that ends a compilation when all code that an entry point calls is written."""
 
 
 def write_all(folder: Path, part: int) -> None:
@@ -49,7 +49,7 @@ def write_all(folder: Path, part: int) -> None:
 
     from difflogic.cpu.codegen import processor
 
-    processor.PART = part  # before anything takes it from there
+    processor.PART = part  # before other modules import it
 
     from difflogic.cpu import engine
     from difflogic.cpu.codegen import compiled, linked, shipped
@@ -75,7 +75,7 @@ def write_all(folder: Path, part: int) -> None:
 
 
 def in_general(module: Any, function: str, name: str) -> bytes:
-    """Return bitcode for any processor, with the function under this name."""
+    """Return bitcode for any processor of the architecture, with `function` renamed to `name`."""
     from llvmlite import binding
 
     module.get_function(function).name = name
