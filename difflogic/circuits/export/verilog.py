@@ -33,7 +33,7 @@ def cell_module(netlist: CellNetlist, name: str) -> str:
 _WORK = 2e8
 """Maximum number of gates times vectors, which an event simulator evaluates in a minute or two."""
 _SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
-"""Parameters of the grid for Verilator, which checks each cell."""
+"""Parameters of a small grid for Verilator, since Verilator checks each cell of a grid."""
 MOST_SIMULATED = 5_000
 """Maximum number of gates in a simulation: in a larger circuit, one input change may cause too many events."""
 
@@ -52,7 +52,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
-    """Return the sentence of the proof of the cell in a file of Verilog. Raises ExportError and ToolError."""
+    """Prove the cell in a Verilog file; return the proof as a sentence. Raises ExportError and ToolError."""
     write_circuit(netlist, folder)
     script = f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
@@ -60,7 +60,7 @@ def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
-    """Read the files by iverilog in both languages, and by verilator if installed. Raises ExportError and ToolError."""
+    """Read the files as Verilog and SystemVerilog without warnings; return a text. Raises ExportError, ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):

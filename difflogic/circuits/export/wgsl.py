@@ -1,6 +1,6 @@
 """Export of a WGSL compute shader that steps 32 cells per invocation, for WebGPU in a browser or outside.
 
-The proof runs it on the first adapter; in some of the steps only some cells fire.
+The proof runs the shader on the first adapter, for steps in which all cells fire and steps in which some cells fire.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     text = text_of(files, f"{name}.wgsl")
     for height, width in _GRIDS:
         grid = random_grid(netlist, height, width)
-        # All cells fire in every second step, else some by row, column and step.
+        # All cells fire in every second step. In other steps row, column and step determine which cells fire.
         steps, rows, columns = np.indices((_STEPS, height, width))
         fires = np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
         expected = netlist.after(grid, _STEPS, fires[..., None])

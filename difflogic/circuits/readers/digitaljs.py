@@ -8,7 +8,7 @@ An input (`Button` or `Input`) names its bit by its label, `i: ch 7, pos 6`, `i_
 `i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) likewise by `o: ch 7`, `o_7` or `out[7]`.
 Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
 `AAndNotB AOrNotB NotAAndB NotAOrB True False`. Each channel needs an output. Repeated connectors, as in the article's
-files, are one wire. The format has no boundary: it is zero by default.
+files, are one wire. The format does not state a boundary, which is zero by default.
 """
 
 import re
@@ -53,7 +53,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
             if not isinstance(device.get(key, ""), str):
                 raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
     names = {name: _bit_name(name, device) for name, device in devices.items()}
-    # Everything is read into the names of circuit.json, whose reader then sorts the gates and finds cycles.
+    # All devices become rows of circuit.json, whose reader sorts the gates and finds cycles.
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")

@@ -7,7 +7,7 @@ gates. Arrays have their names in the state dict, a prefix `P.` for the layer an
     weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
     indices, connections.indices   integers [k, n], row 0 input a, row 1 input b. They are in the state dict of
-      or connections._export_indices  torchlogix; of a LogicLayer, `torch.stack(layer.indices)` is added
+      or connections._export_indices  torchlogix; for a LogicLayer, add `torch.stack(layer.indices)`
     connections.weights            floats [c, k, n], scores of the candidates in connections.indices [c, k, n]
     luts, mapping                  torch-dwn: floats [n, 2**k], above 0 for 1, and integers [n, k], the lowest bit first
     mapping.weights                torch-dwn: floats [inputs, n*k], scores of all inputs, in place of mapping

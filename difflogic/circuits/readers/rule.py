@@ -65,7 +65,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
         if states > 2:
             graph = _of_states(graph, states, parsed.has_history)
     channels = (states - 1).bit_length()
-    # States without a colour have Golly's, from red to yellow.
+    # States without a colour get Golly's default colours, from red to yellow.
     colours = [(48, 48, 48), *((255, 255 * state // max(1, states - 2), 0) for state in range(states - 1))]
     colours = [named.get(state, colour) for state, colour in enumerate(colours)] if states > 2 or named else []
     outputs = [wiring.CENTRE] * channels

@@ -73,7 +73,7 @@ class LoadedCircuit:
 
     @property
     def paper_gates(self) -> int | None:
-        """Number of active gates as in the paper: argmax neither A nor B, a perception gate once per kernel."""
+        """Number of active gates as in the paper: argmax other than A or B; a perception gate counts once a kernel."""
         return None if self.circuit is None else active_gates(self.circuit.gate_logits)
 
 
@@ -88,8 +88,8 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
     Args:
         path: A run folder, `circuit.json`, or a file of another format; if there is no such file, a rule such as
             `B36/S23`, `W110` or 128 hexadecimal digits, on a torus, or a name that `difflogic zoo` lists.
-        periodic: Whether the grid is a torus, instead of the file's boundary.
-        visible: Number of visible channels, instead of that of the file.
+        periodic: True for a torus, False for a boundary of zeros; None for the file's boundary.
+        visible: Number of visible channels; None for that of the file.
 
     Returns:
         The circuit: its `netlist`, and its task if known.

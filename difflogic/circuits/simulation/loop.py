@@ -101,8 +101,8 @@ def advance(
         simulation.run(count)
         took = time.perf_counter() - began
         progress = SimulationProgress(progress.step + count, steps, progress.seconds + took, cells)
-        # As many steps as take SLICE_S at the last speed, but at most four times as many, since the first slice may
-        # include compilation.
+        # A slice has the steps that take SLICE_S at the last speed, but at most four times those of the last slice,
+        # since the first slice may include compilation.
         at_once = max(1, min(int(count * SLICE_S / max(took, 1e-9)), 4 * at_once))
         watcher.advanced(progress)
         if watcher.every and progress.step % watcher.every == 0:
