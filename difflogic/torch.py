@@ -118,7 +118,7 @@ def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.
 
 
 def _dtype(x: torch.Tensor) -> torch.dtype:
-    """Return the dtype of results: that of `x`, or float32 if an integer type would truncate soft values."""
+    """Return the dtype of `x`, or float32 for an integer dtype, which would truncate soft values."""
     return x.dtype if x.is_floating_point() else torch.float32
 
 

@@ -161,7 +161,7 @@ class Differences:
     """Central differences of the float64 loss in a sample of logits."""
 
     entries: npt.NDArray[np.int64]
-    """Flat indices into `[G * 16]`."""
+    """Flat indices of the sampled logits, in `[G * 16]`."""
     values: Array
     loss: float
 

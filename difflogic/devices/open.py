@@ -201,7 +201,7 @@ def open_local_search(job: Job) -> LocalSearch:
     """Open a local search on the CPU engine or, if it cannot be loaded, on the reference. Results are the same."""
     try:
         from difflogic.cpu.local_search import CpuLocalSearch
-    except ImportError:  # as `auto` does
+    except ImportError:  # use the reference, like `auto`
         from difflogic.reference.local_search import ReferenceLocalSearch
 
         return ReferenceLocalSearch(job)

@@ -63,7 +63,7 @@ class Check:
 
 
 def self_test(adapter: str) -> list[Check]:
-    """Run all checks of an adapter, given by name or index, in a child process."""
+    """Run all checks of an adapter, a name or an index, in a child process, and return their results."""
     try:
         # A driver may abort its process, or hang and not be interruptible, so the test needs a child process.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)

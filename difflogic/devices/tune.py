@@ -82,7 +82,7 @@ class TuningResult:
     default: LaunchConfig
     stored: Tuned
     measured: int
-    """Number of variants timed, including those of an interrupted sweep; 0 if the result was cached."""
+    """Number of timed variants, including variants of an interrupted sweep; 0 if the result was cached."""
 
 
 class Tuner:

@@ -1,1 +1,1 @@
-"""Interface between training and the engines: what an engine takes and returns."""
+"""Interface between training and the engines: arguments and results of engines."""

@@ -118,7 +118,7 @@ class FaultRates(NamedTuple):
         return self._draw(prng.fold_in(key, STUCK_STREAM), cells, self.stuck)
 
     def draw_flips(self, key: prng.Key, step: int, values: int) -> npt.NDArray[np.bool_]:
-        """Sample bool `[values]`: the bits that flip before `step`, in the order of `[B, H, W, C]`."""
+        """Sample the bits that flip before `step`, bool `[values]`, in the order of `[B, H, W, C]`."""
         # The counters are the bit's index and the step, so that flips do not depend on the number of samples.
         words, _ = _words(prng.fold_in(key, FLIP_STREAM), values, step)
         flips: npt.NDArray[np.bool_] = words < self.flip
@@ -147,14 +147,14 @@ class Faults:
     key: prng.Key
     """Random key: the training subkey of the epoch, or a key of the evaluation grids."""
     listed: npt.NDArray[np.uint8] | None = None
-    """`[H*W]`: cells that are stuck in every sample, coded as in `FaultRates.draw_cells`; None for no cell."""
+    """Cells that are stuck in every sample, `[H*W]`, coded as in `FaultRates.draw_cells`; None for no cell."""
     first: int = 0
     """First step with faults; 1 if the initial state already contains the faults before step 0."""
 
     __repr__ = brief
 
     def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """Return the bits of a state that flip before `step`, bool in `shape` `[B, H, W, C]`."""
+        """Return which bits of a state flip before `step`, as bool of shape `shape`, `[B, H, W, C]`."""
         if step < self.first or not self.rates.flip:
             return np.zeros(shape, dtype=np.bool_)
         return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
@@ -179,7 +179,7 @@ class Damage:
     side: int
     steps: tuple[int, ...]
     corners: npt.NDArray[np.int64]
-    """`[len(steps), B, 2]`: row and column of the corner of each sample's square."""
+    """Row and column of the top left corner of each sample's square, `[len(steps), B, 2]`."""
     faults: Faults | None = None
 
     __repr__ = brief

@@ -1,4 +1,4 @@
-"""Training jobs and their states, as engines take and return them, and their creation from a configuration."""
+"""Training jobs and their states, which engines receive and return, and functions to make them from configurations."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """Measure mismatches on a large grid whose middle is zeroed after every step, outside this middle."""
+    """Zero the middle of a large grid after every step, and measure the mismatches in the other cells."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps

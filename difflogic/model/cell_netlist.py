@@ -44,7 +44,7 @@ class CellNetlist(Netlist):
     periodic: bool
     """True if a cell at the border reads the opposite side of the grid (a torus); else it reads 0 outside the grid."""
     visible: int
-    """Number of channels that are shown, the first ones; the others are hidden state."""
+    """Number of visible channels: the first `visible` channels are shown, the others are hidden state."""
     origin: tuple[int, ...]
     """Number of each channel in the original circuit: `0, 1, ...` unless some channels were removed."""
     scenario: Scenario | None = None
@@ -80,7 +80,7 @@ class CellNetlist(Netlist):
             wires: The two bits that each gate reads, ints `[n, 2]`: the 9*C inputs (channel, then patch index) come
                 first, then the gates.
             outputs: The bit that becomes the next value of each channel, ints `[C]`.
-            visible: Number of channels that are shown, the first ones; None for all.
+            visible: Number of visible channels, counted from the first; None for all.
             origin: Number of each channel in the original circuit; None for `0, 1, ...`.
             scenario: Grid, initial state and steps of the circuit's training; None if unknown.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
@@ -148,7 +148,7 @@ class CellNetlist(Netlist):
 
         Args:
             circuit: Soft gates and their wiring.
-            visible: Number of channels that are shown, the first ones; None for all.
+            visible: Number of visible channels, counted from the first; None for all.
             scenario: Grid, initial state and steps of the circuit's training; None if unknown.
 
         Returns:

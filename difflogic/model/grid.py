@@ -21,7 +21,7 @@ from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.system.brief import brief
 
 MOST_VALUES = 1 << 16
-"""Maximum number of bits of a state: several times what the largest FPGA can hold."""
+"""Maximum number of bits of a state: several times the capacity of the largest FPGA."""
 MOST_GATES = 400_000
 """Maximum number of gates of a machine; its file lists every gate."""
 

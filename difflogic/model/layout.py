@@ -139,7 +139,7 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
     level one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`. Node 6 has no reader and therefore no slots.
     """
     read = read.astype(np.int64)
-    # Sorting edges by the node that they read makes the edges of a node adjacent. A stable sort fixes sums' order.
+    # Sort edges by the node that they read, so that a node's edges are adjacent. A stable sort fixes the order of sums.
     order = np.argsort(read, kind="stable")
     degree = np.bincount(read, minlength=firsts[-1])
     ends = np.cumsum(degree)

@@ -1,4 +1,4 @@
-"""Hard circuits as lists of gates in topological order, with named inputs and outputs, evaluated on 64 samples at once.
+"""Hard circuits as lists of gates in topological order, with named inputs and outputs; 64 samples per word.
 
 A circuit computes a vector of bits: first its inputs, then one bit per gate, in order. A gate reads two earlier bits
 and has one of sixteen functions (`difflogic.core.gates`: the id is the truth table). The outputs are some of the bits.
@@ -54,7 +54,7 @@ class Netlist(ABC):
     @property
     @abstractmethod
     def input_names(self) -> Sequence[str]:
-        """Names of the inputs in order; none contains blanks."""
+        """Names of the inputs in order, without blanks."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Count the gates of a circuit by layer: their most probable functions, and those that have not converged."""
+"""Count the gates of a circuit by layer: by their most probable functions, and unconverged gates."""
 
 from dataclasses import dataclass, replace
 

@@ -148,7 +148,7 @@ class Thermometer:
             scaled = tuple(tuple(math.ceil(math.ldexp(t, fraction_bits)) for t in row) for row in self.thresholds)
         except OverflowError:
             scaled = ((1 << MOST_WIDTH,),)
-        # Values outside the range are clipped: the lowest is below every threshold, the highest above every threshold.
+        # Values out of range are clipped: the lowest is below every threshold, the highest reaches every threshold.
         width = 1 + max((abs(t).bit_length() for row in scaled for t in row), default=1)
         if width > MOST_WIDTH:
             raise CircuitError(

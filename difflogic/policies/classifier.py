@@ -59,7 +59,7 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """Return the held-out accuracy of always predicting the most frequent class of the training rows, by name."""
+        """Return, by name, the held-out accuracy of always predicting the training rows' most frequent class."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 

@@ -345,9 +345,9 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
 
 
 def in_a_box(environment: Any) -> Any:
-    """Flatten observations into one Box: a Discrete is its number, the parts of a Tuple or Dict are concatenated.
+    """Flatten observations into one Box: a Discrete becomes its number, parts of a Tuple or Dict are concatenated.
 
-    For example, a hand of Blackjack is three numbers, and a number with 32 values has 31 thresholds between these.
+    For example, a hand of Blackjack becomes three numbers. A number with 32 values gets 31 thresholds between them.
     """
     gym, space = library(), environment.observation_space
     ends = _ends(space)

@@ -37,8 +37,8 @@ def episode(
 ) -> Pixels:
     """Draw one episode as RGB `[n, h, w, 3]`; `below` draws the policy's state under each frame.
 
-    `memory` is as for `evaluate_policy`. Raises UsageError if the environment draws nothing, MissingPackagesError if
-    the package that draws it is not installed.
+    `memory` has the same meaning as in `evaluate_policy`. Raises UsageError if the environment draws nothing,
+    MissingPackagesError if the package that draws it is not installed.
     """
     gym = library()
     try:
