@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Name of the check that fails if the child cannot import a package; the driver is not tested, and nothing cached."""
+"""Name of the check that fails if the child cannot import a package; this result is not cached."""
 STATE_TOLERANCE = 1e-6
 """Tolerance of soft states, since drivers may fuse `a*b + c`, which changes the last bits."""
 GRADIENT_TOLERANCE = 1e-4

@@ -33,7 +33,7 @@ LANES = 64
 """Number of circuits that are tested in parallel, one per bit of a word. The first is the current circuit."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Number of rounds between two rises of the costs, and of an epoch if its tests are as large as train steps."""
+"""Number of rounds between two rises of the costs; `rounds` derives the number of rounds per epoch."""
 DRAWN = 4
 """Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)

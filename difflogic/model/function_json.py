@@ -33,7 +33,7 @@ from difflogic.model.thermometer import Thermometer
 from difflogic.version import __version__
 
 NAME, FUNCTION = "controller.json", "function.json"
-"""File names in a run folder: of an agent, and of a classifier."""
+"""Names of the files in a run folder that contain the function of an agent, and of a classifier."""
 FORMAT, FUNCTION_FORMAT = FORMATS = "difflogic-controller", "difflogic-function"
 VERSION = 1
 

@@ -113,7 +113,7 @@ class FunctionNetlist(Netlist):
         outputs: Sequence[str] | None = None,
         classes: int | Sequence[str] | None = None,
     ) -> FunctionNetlist:
-        """Make a function from layers of gates; `reads` is the number of input bits, or the thermometer before them."""
+        """Make a function from layers of gates; `reads` is the number of input bits, or the inputs' thermometer."""
         code = Thermometer.of_bits(reads) if isinstance(reads, int) else reads
         if classes is not None and outputs is not None:
             raise CircuitError("Where outputs are counted for classes, the classes are named, and not the outputs.")

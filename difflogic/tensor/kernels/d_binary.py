@@ -29,7 +29,7 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "power a": _power_d_a,
     "power b": _power_d_b,
 }
-"""Operation and operand of each adjoint, in the order of `OP` in the shader."""
+"""Adjoints by operation and operand, in the order of `OP` in the shader."""
 
 
 def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
