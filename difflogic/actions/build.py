@@ -136,7 +136,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     else:
         why = contradiction(pairs.x, pairs.y[:, 0], config.model.periodic, config.model.neighbourhood)
         why = why or "no simple rule explains all samples"
-    raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")
+    raise UsageError(f"Cannot build a circuit for {config.name} without training: {why}. Train one instead.")
 
 
 def can_build(config: Config) -> bool:

@@ -308,7 +308,7 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
     if placement is not None and selector not in (None, "auto"):
         raise UsageError(f"--placement is for --engine auto, but --engine {selector} was given: give one of them.")
     if placement is not None and resume:
-        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --placement.")
+        raise UsageError("--placement cannot be used with --resume: drop it, or choose another engine with --engine.")
     return placement or "auto"
 
 

@@ -22,7 +22,7 @@ def read(path: Path) -> list[tuple[int, list[str]]]:
     try:
         text = io.TextIOWrapper(io.BytesIO(array_files.content(path)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
-        raise DataError("It is not text in UTF-8: expected a .csv, or an .npz.") from error
+        raise DataError("It is not UTF-8 text: expected a .csv or .npz file.") from error
     beginning = re.search(r"^[^%\s].*", text, re.MULTILINE)
     first = beginning[0] if beginning else ""
     separator = max(",;\t", key=first.count)

@@ -154,8 +154,8 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
     height, width, loss_channels = bits.shape
     if (bits == bits[0, 0]).all():
         raise DataError(
-            f"{path} reads as one colour everywhere, so that there is nothing to learn: expected an image of at least "
-            f"two, or another `threshold` than {picture_file.THRESHOLD}, or `padding` around it."
+            f"{path} is read as a single colour, so there is nothing to learn: give an image of at least two, a "
+            f"`threshold` other than {picture_file.THRESHOLD}, or `padding` around it."
         )
     rows, grid = plain(text_picture.encode(bits)), {"height": height, "width": width}
     task = {"target": "picture", "picture": rows, "rule": "", **grid, "loss_channels": loss_channels}

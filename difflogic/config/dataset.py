@@ -274,7 +274,9 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     """Return the CA steps of a file: one step, one step per target, or all steps of a range; by default step 1."""
     steps = arrays.get("steps", np.array(1))
     if steps.dtype.kind not in "iu" or steps.ndim > 1 or not steps.size:
-        raise DataError(f"steps must be a whole number, or several, got {steps.dtype} of shape {list(steps.shape)}.")
+        raise DataError(
+            f"steps must be an integer or a list of integers, got {steps.dtype} of shape {list(steps.shape)}."
+        )
     numbers: list[int] = steps.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
     # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, else the sixteen from 5 to 20.

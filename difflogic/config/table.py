@@ -163,7 +163,7 @@ class LabelledTable:
         """Return columns by name, and labels as indices of `classes` or -1. Raises DataError for a missing column."""
         if missing := [name for name in features if name not in self.features]:
             raise DataError(
-                f"The table has no column {missing[0]}, which is read{hint(missing[0], self.features)}: expected "
+                f"The table lacks the column {missing[0]}{hint(missing[0], self.features)}: expected "
                 f"{', '.join(features[:8])}{' ...' if len(features) > 8 else ''}."
             )
         places = np.array([classes.index(name) if name in classes else -1 for name in self.classes])

@@ -153,13 +153,13 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
     # Limits of the circuit come first, since no schedule can help; then those that depend on the schedule.
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
-            f"The circuit has {len(plan.layout.levels)} layers, but the GPU kernels hold {MAX_LEVELS}: use fewer "
-            "layers, or `engine` cpu."
+            f"The circuit has {len(plan.layout.levels)} layers, but the GPU kernels support {MAX_LEVELS}: use "
+            "fewer layers, or set `engine` to cpu."
         )
     if plan.layout.gates > MAX_GATES:
         raise LimitError(
-            f"The circuit has {plan.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower "
-            "layers, or `engine` cpu."
+            f"The circuit has {plan.layout.gates} gates, but the GPU kernels support {MAX_GATES}: use narrower "
+            "layers, or set `engine` to cpu."
         )
     allowed = _most_bytes(limits)
     for name, size in plan.buffer_bytes().items():

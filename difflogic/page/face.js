@@ -26,7 +26,7 @@ const TITLES = {
 const OWN = ["Your own", "draw it or drop it"];
 const SLOW =
     "No graphics card is available here, so the processor emulates one, which is many times slower. Start with the small board, which takes minutes.";
-const ONE_COLOUR = "Your image is of one colour everywhere, so that there is nothing to learn: draw in at least two.";
+const ONE_COLOUR = "Your image has a single colour, so there is nothing to learn: draw in at least two.";
 const UNNAMED = "My image",
     TRAINING = "Training.";
 const BEFORE = "The gates appear here during training.",

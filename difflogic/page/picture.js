@@ -35,7 +35,7 @@ export async function cellsOfFile(file, width, height) {
         { colours, isInverted } = coloured(pixels),
         cells = centred(colours, pixels, width, height);
     if (!cells.some(Boolean)) throw new Error(`${name} has no pixel that is on: all are transparent or too dark.`);
-    if (cells.every((cell) => cell === cells[0])) throw new Error(`${name} reads as one colour everywhere: expected at least two.`);
+    if (cells.every((cell) => cell === cells[0])) throw new Error(`${name} is read as a single colour: expected at least two.`);
     return { cells, isInverted };
 }
 

@@ -59,8 +59,8 @@ def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(
-            f"The {config.automaton.channels} channels of a cell are shared out among {spaces.actions} actions: "
-            f"expected a multiple of {spaces.actions} as automaton.channels."
+            f"automaton.channels must be a multiple of the number of actions, {spaces.actions}, got "
+            f"{config.automaton.channels}."
         )
     return group
 

@@ -34,8 +34,8 @@ class Rows:
         """Split the rows. Raises UsageError if `table` is missing or is not the table of the configuration."""
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
-                f"The configuration {config.name} is of rows with the label {config.table.label}, which are needed "
-                f"{'too' if table is None else 'and not others'}: give that `table`, or --data FILE --label "
+                f"The configuration {config.name} needs its own table, with the label {config.table.label}, "
+                f"but {'none' if table is None else 'another'} was given: give that `table`, or --data FILE --label "
                 f"{config.table.label}."
             )
         self.config, self.table, self.spaces = config.table, table, spaces(config.table)

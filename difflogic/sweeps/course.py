@@ -120,7 +120,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:
-            raise UsageError(f"The sweep has {described.most} trials: give --trials of more, got {trials}.")
+            raise UsageError(f"The sweep has {described.most} trials: --trials must be at least that, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
         files.check_links(out)

@@ -203,7 +203,7 @@ class Spec(SweepRequest, Document):
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
     """Return a configuration of automata or agents from a preset, file or table. Raises UsageError, ConfigError."""
     if (preset is None) == (config is None):
-        raise UsageError("Say what to sweep: `preset`, `config`, or a sweep's own file.")
+        raise UsageError("Specify what to sweep: `preset`, `config`, or a sweep file.")
     if isinstance(config, Config | PolicyConfig):
         return config
     if config is not None:

@@ -64,9 +64,7 @@ def axes_of(op: str, axis: object, ndim: int) -> Shape:
     indices = integers(op, axis)
     axes = tuple(index + ndim if index < 0 else index for index in indices)
     if wrong := [index for index, place in zip(indices, axes, strict=True) if not 0 <= place < ndim]:
-        raise ShapeError(
-            f"{op} has no axis {wrong[0]}: this tensor has {ndim}, numbered from 0 or, backwards, from -1."
-        )
+        raise ShapeError(f"{op}: the axis {wrong[0]} is out of range for a tensor with {ndim} dimensions.")
     if len(set(axes)) < len(axes):
         raise ShapeError(f"{op} takes each axis once, not {indices}.")
     return axes

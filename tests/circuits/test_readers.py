@@ -358,7 +358,7 @@ def test_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -> 
         ("a.json", b"\xff\xfe\x00", "Cannot read the circuit"),
         ("a.cnf", "c x\np cnf 3 2\n1 -2 0\n", "is clauses in DIMACS"),
         ("a.v", "// nand\nmodule top(a, b);\n", "is Verilog: `yosys -p"),
-        ("a.json", '{"creator": "Yosys 0.38", "modules": {}}', "It is a netlist of yosys as JSON"),
+        ("a.json", '{"creator": "Yosys 0.38", "modules": {}}', "It is a Yosys JSON netlist"),
         ("a.npy", b"\x93NUMPY\x01\x00", "is an array of NumPy"),
         ("a.pt", b"\x80\x02}q\x00.", "is a pickle of Python"),
         ("a.png", b"\x89PNG\r\n", "is an image"),

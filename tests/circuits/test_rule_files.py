@@ -156,7 +156,7 @@ def test_rule_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (("0,1,2}", "0,9}"), "'9' is neither a state from 0 to 3 nor a variable."),
         (("1,a", "1"), "A transition has 10 states, got"),
         (("0,3\n", "0,b\n"), "A transition leads to one state, got"),
-        (("@TABLE", "@TREE"), "The rule does not say its num_states."),
+        (("@TABLE", "@TREE"), "The rule does not specify its num_states."),
         (("@TABLE", "@PYTHON"), "The rule has neither @TABLE nor @TREE."),
     ],
 )

@@ -122,8 +122,8 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("checkerboard", "No circuit is built without training for the task of checkerboard"),
-        ("heart-persistent", "No circuit is built without training for the task of heart-persistent"),
+        ("checkerboard", "Cannot build a circuit for checkerboard without training"),
+        ("heart-persistent", "Cannot build a circuit for heart-persistent without training"),
         ("nothing.png", "nothing.png"),
         ("z.txt", "z.txt is not a rule table: expected 512 digits"),
         ("B3/S2x", "'B3/S2x' is not a rule: a rule is written B3/S23"),

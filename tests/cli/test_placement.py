@@ -78,7 +78,7 @@ def test_placement_cpu_and_sticky_skip_the_benchmark(
     [
         (["--placement", "gpu"], "cpu", "--placement is for --engine auto, but --engine cpu was given: give one"),
         (["--placement", "auto", "--gpu"], AUTO, "--placement is for --engine auto, but --engine gpu was given"),
-        (["--placement", "sticky", "--resume", "here"], AUTO, "--resume stays on the run's engine, or takes the"),
+        (["--placement", "sticky", "--resume", "here"], AUTO, "--placement cannot be used with --resume: drop it"),
         (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu means the CPU engine, but"),
         (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
     ],

@@ -72,7 +72,7 @@ def test_held_out_samples_are_not_learned_and_the_same_for_every_seed() -> None:
         ({"x": X, "y": Y, "mask": 0 * MASK}, "mask is 0 everywhere"),
         ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be CA steps from 1 on in ascending order, got [3, 3]."),
         ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
-        ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
+        ({"x": X, "y": Y, "steps": 0.5}, "steps must be an integer or a list of integers, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be recordings [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5"),
         ({"x": np.array([{}]), "y": Y}, "Cannot read the arrays in"),
     ],

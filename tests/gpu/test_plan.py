@@ -136,7 +136,7 @@ def test_too_many_layers(adapter: Adapter, device: GpuDevice) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, layout=deep)
     assert str(caught.value) == (
-        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or `engine` cpu."
+        "The circuit has 303 layers, but the GPU kernels support 256: use fewer layers, or set `engine` to cpu."
     )
 
 
@@ -147,7 +147,7 @@ def test_too_many_gates(adapter: Adapter, device: GpuDevice) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, replace(SHAPE, channels=1), wide)
     assert str(caught.value) == (
-        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or `engine` cpu."
+        "The circuit has 524281 gates, but the GPU kernels support 524280: use narrower layers, or set `engine` to cpu."
     )
 
 

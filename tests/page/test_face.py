@@ -277,7 +277,7 @@ def test_empty_drawing_is_refused(opened: Opened) -> None:
     page.tab_to("Clear")
     page.press("Enter")
     page.click("#train")
-    page.see("of one colour everywhere, so that there is nothing to learn", "#refusal")
+    page.see("has a single colour, so there is nothing to learn", "#refusal")
     assert page.js(STATE) == "ready"
 
 

@@ -84,7 +84,7 @@ def test_damage_reaches_the_cells_that_it_says_and_no_more():
 
 
 def test_channels_must_be_shared_out_among_the_actions():
-    with pytest.raises(ConfigError, match="6 channels of a cell are shared out among 4 actions: expected a multiple"):
+    with pytest.raises(ConfigError, match="must be a multiple of the number of actions, 4, got 6"):
         AutomatonActor(config(automaton=TINY), Spaces(3, 4), SEEN, CPU)
 
 

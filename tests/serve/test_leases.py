@@ -310,7 +310,7 @@ def test_a_worker_tells_of_known_columns_alone(store, spec):
 
 
 def test_a_workers_name_leads_nowhere_else(store):
-    with pytest.raises(StoreError, match="at most 80 of a to z"):
+    with pytest.raises(StoreError, match="at most 80 characters from a-z"):
         Presence(store.folder, "../../elsewhere")
 
 

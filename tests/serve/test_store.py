@@ -201,7 +201,7 @@ def test_a_newer_store_is_refused(tmp_path):
     store = Store.open(tmp_path)
     with store.database.writing() as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match=f"version 99, this difflogic knows {len(database._scripts())}:"):
+    with pytest.raises(StoreError, match=f"version 99, but this difflogic supports {len(database._scripts())}:"):
         Store.open(tmp_path)
 
 

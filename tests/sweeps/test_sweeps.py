@@ -186,7 +186,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     done, _ = swept(tmp_path / "sweep", described({"seed": "0..1"}))
     for words, code, sentence in (
         ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
-        ("--resume {} --trials 1", 2, "The sweep has 2 trials: give --trials of more, got 1."),
+        ("--resume {} --trials 1", 2, "The sweep has 2 trials: --trials must be at least that, got 1."),
         ("--resume {}/best", 2, "best holds no sweep: it has no sweep.toml."),
         ("checkerboard-small --over seed=0..1 --devices gpu:77 -o {}/new", 1, "No GPU adapter matches '77'"),
     ):

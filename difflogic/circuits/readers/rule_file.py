@@ -90,7 +90,7 @@ def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
         else:
             rest.append(line)
     if missing := [name for name in names if name not in values]:
-        raise CircuitError(f"The rule does not say its {missing[0]}.")
+        raise CircuitError(f"The rule does not specify its {missing[0]}.")
     if not values[names[0]].isdigit() or not 2 <= int(values[names[0]]) <= MOST_STATES:
         raise CircuitError(f"A rule has 2 to {MOST_STATES} states, got {values[names[0]]!r:.20}.")
     return [values[name] for name in names], rest

@@ -245,5 +245,5 @@ def _from_text(text: str) -> LoadedCircuit:
     if data.keys() >= digitaljs.KEYS:
         return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
     if "modules" in data:
-        raise CircuitError("It is a netlist of yosys as JSON: `read_json` and `write_blif` of yosys make BLIF of it.")
+        raise CircuitError("It is a Yosys JSON netlist: convert it to BLIF with `read_json` and `write_blif` of Yosys.")
     raise CircuitError(f"The file is not a circuit: expected {FORMATS}.")

@@ -183,7 +183,7 @@ def migrate(path: Path) -> None:
         version, newest = version_of(connection), newest_version()
         if version > newest:
             raise StoreError(
-                f"The store {path} is of version {version}, this difflogic knows {newest}: use a newer difflogic."
+                f"The store {path} has version {version}, but this difflogic supports {newest}: upgrade difflogic."
             )
         # An older difflogic refuses the newer file, but can open the copy.
         if 0 < version < newest:

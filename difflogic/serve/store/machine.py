@@ -89,7 +89,7 @@ class Occupancy:
         except FileNotFoundError:
             self._write()
         except OSError as error:
-            raise StoreError(f"The store cannot be marked as used: {error}.") from error
+            raise StoreError(f"Cannot mark the store as in use: {error}.") from error
 
     def _write(self) -> None:
         try:
@@ -98,7 +98,7 @@ class Occupancy:
         except FileNotFoundError:  # another process of this machine has written the same
             return
         except OSError as error:
-            raise StoreError(f"The store cannot be marked as used: {error}.") from error
+            raise StoreError(f"Cannot mark the store as in use: {error}.") from error
 
     def _other(self) -> Machine | None:
         """Return another machine that claims the store, or None."""

@@ -50,5 +50,5 @@ def path_of(store: Path, name: str) -> Path:
     """Return the path of a worker's lock file. Raises StoreError for an invalid name."""
     # Another program may have changed the name in the table of workers to a path.
     if not NAME.fullmatch(name):
-        raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
+        raise StoreError(f"A worker's name must have at most 80 characters from a-z, 0-9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"
