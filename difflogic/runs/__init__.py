@@ -1,1 +1,1 @@
-"""Files of runs: folder, journal, manifest, checkpoints and images. Packages that never train also use them."""
+"""Files of runs: folder, journal, manifest, checkpoints and images. Packages without training also use them."""

@@ -1,14 +1,14 @@
-"""Reader and writer of `restarts.json`: the attempts of a run that restarts, each in a separate run folder.
+"""Reader and writer of `restarts.json`, the list of attempts of a run with restarts; each has its own run folder.
 
     {"format": 1, "request": "request.json", "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "complete",
          "epoch": 500, "wrong": 31, "given_up": null, "score": null}, ...]}
 
-In place of `request`, version 0.1.0 wrote `config`, `restarts` (null: until solved), `population`, `stop_when_solved`,
+Instead of `request`, version 0.1.0 wrote `config`, `restarts` (null: until solved), `population`, `stop_when_solved`,
 and `most_epochs`.
 
-An agent's attempt has a `score` in place of `wrong`, and its epochs are environment steps. The file is written before
-and after each attempt, so an interrupted run continues with its last attempt.
+An agent's attempt has a `score` instead of `wrong` (mismatches), and its epochs are environment steps. The file is
+written before and after each attempt, so an interrupted run continues with its last attempt.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from difflogic.system.words import counted
 NAME = "restarts.json"
 FORMAT = 1
 MOST = 1 << 53
-"""Exclusive maximum of every number in the file."""
+"""Exclusive upper bound of every number in the file."""
 
 UNTRAINED = ("is_built", "completes")
-"""Fields by which version 0.1.0 marked attempts that were not trained."""
+"""Fields of an attempt that version 0.1.0 set for attempts without training."""
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Attempt at a task, with its result so far."""
+    """One attempt of a run with restarts, with its result so far."""
 
     number: int
     """Number of the attempt, counted from 1."""
@@ -51,22 +51,22 @@ class Attempt:
     """Maximum number of attempts of the run; None for no limit."""
     seed: int
     epochs: int
-    """Maximum number of epochs of the attempt: the number that remains when it begins."""
+    """Maximum number of epochs of the attempt: the epochs that remained when it began."""
     reason: str
-    """Reason why the attempt began, as the end of a sentence."""
+    """Reason for starting the attempt, as the end of a sentence, such as `it is the first`."""
     status: Status = "running"
     epoch: int = 0
     """Last trained epoch of the attempt."""
     wrong: int | None = None
     """Number of mismatches of the attempt's best circuit; None before the first evaluation."""
     given_up: str | None = None
-    """Reason for early stopping, as the end of a sentence; None if the attempt was not stopped early."""
+    """Reason for early stopping, as the end of a sentence; None without early stopping."""
     score: float | None = None
-    """Mean return of the attempt's best agent in new episodes, or at its last evaluation; None for automata."""
+    """Mean return of the attempt's best agent in new episodes, or in its last evaluation; None for automata."""
 
     @property
     def folder(self) -> str:
-        """Name of the attempt's run folder in the folder of the run."""
+        """Name of the attempt's run folder inside the folder of the run, such as `attempt-1`."""
         return f"attempt-{self.number}"
 
     @property
@@ -82,7 +82,7 @@ class Attempt:
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        """Return a line about the attempt: number, status, last epoch, result and seed."""
+        """Return one line of text: number, status, last epoch, result and seed."""
         when = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         result = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
@@ -93,7 +93,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Record:
-    """Content of restarts.json: the request and the attempts of a run."""
+    """Contents of restarts.json: the request and the attempts of a run."""
 
     request: TrainRequest
     """Request of the run, as in `request.json`."""
@@ -101,7 +101,7 @@ class Record:
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run; its epochs are the total of all attempts and models."""
+        """Configuration of the run; its `epochs` are the total for all attempts and models."""
         return self.request.whole
 
     @property
@@ -111,12 +111,12 @@ class Record:
 
     @property
     def restarts(self) -> int | None:
-        """Number of restarts; None if the run restarts until it is solved, with all epochs for each attempt."""
+        """Maximum number of restarts; None if the run restarts until solved, and each attempt may use all epochs."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """Maximum total number of epochs of a run that restarts until it is solved; None for no limit."""
+        """Maximum total number of epochs of a run that restarts until solved; None for no limit."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
@@ -129,18 +129,18 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """Cost of all attempts and models, in epochs of the complete task: see `schedule.effort`."""
+        """Cost of all attempts and models so far, in epochs of the complete task: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
     def best(self) -> int:
-        """Index of the solved attempt, else of the attempt with the fewest mismatches or the highest score."""
+        """Index of the solved attempt, otherwise of the attempt with the fewest mismatches or the highest score."""
         ranks = [(attempt.status != "solved", attempt.shortfall) for attempt in self.attempts]
         return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
-        """True if no further attempt follows: an attempt is solved, or no epochs are left."""
+        """True if no further attempt follows: the last attempt solved the task, or no epochs are left."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -162,7 +162,7 @@ def is_in(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Record:
-    """Read the record of a run with restarts. Raises RunFolderError if the record cannot be used."""
+    """Read restarts.json of a run. Raises RunFolderError if its contents cannot be used."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -186,7 +186,7 @@ def read(folder: Path) -> Record:
 
 
 def _request(data: Mapping[str, Any]) -> TrainRequest:
-    """Return the request in a record of version 0.1.0. Raises ConfigError, UsageError, KeyError."""
+    """Return the request from a record of version 0.1.0. Raises ConfigError, UsageError or KeyError."""
     names = ("restarts", "population", "stop_when_solved")
     within = None if data.get("most_epochs") is None else f"{data['most_epochs']} epochs"
     until = {"until_solved": data["restarts"] is None, "within": within}
@@ -195,7 +195,7 @@ def _request(data: Mapping[str, Any]) -> TrainRequest:
 
 
 def _attempt(data: dict[str, Any]) -> Attempt:
-    """Make an attempt from an entry, which version 0.1.0 also wrote for untrained attempts. Raises ConfigError."""
+    """Convert an entry of the file to an attempt. Raises ConfigError, also for an untrained attempt of 0.1.0."""
     attempt: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
     if attempt.is_open and any(data.get(name) for name in UNTRAINED):
         return replace(attempt, status="given up", given_up="it was not to be trained")

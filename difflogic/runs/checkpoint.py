@@ -2,7 +2,7 @@
 
 The format is safetensors. Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32
 `[K, 2, out]`; `wires.update.L` int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64
-`[]` (`best` is the lowest scheduled hard loss, -1 before the first); with a sample pool `pool` uint8
+`[]` (`best` is the lowest scheduled hard loss, -1 before the first); for a sample pool `pool` uint8
 `[pool, ceil(H*W*C / 8)]`, eight values per byte, the first in the highest bit; during a search, `costs`
 uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 
@@ -40,7 +40,7 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""Name of the file of the best model so far: fewest mismatches, the latest in a tie; `best` in it is their number."""
+"""File name of the best model so far (fewest mismatches, the latest in a tie); its `best` is that number."""
 
 
 class _DamagedError(CheckpointError):
@@ -49,7 +49,7 @@ class _DamagedError(CheckpointError):
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """State of one automaton after an epoch. `circuit` has its wiring and current logits."""
+    """State of one automaton after an epoch; `circuit` contains its wiring and current logits."""
 
     config: Config
     circuit: Circuit
@@ -57,7 +57,7 @@ class ModelState:
     best: int | None = None
     """Lowest hard loss in scheduled evaluations so far; None before the first."""
     elapsed_s: float = 0.0
-    """Number of seconds of training so far, over all processes."""
+    """Total training time so far in seconds, over all processes."""
 
     __repr__ = brief
 
@@ -66,7 +66,7 @@ class ModelState:
         return self.state.epoch
 
     def to_arrays(self) -> checksummed.Arrays:
-        """Return the arrays of this state for a file, except `epoch` and `elapsed_s`."""
+        """Return all arrays of this state that a checkpoint contains, except `epoch` and `elapsed_s`."""
         state, optimizer = self.state, self.state.optimizer
         arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
         for network, layers in self.circuit.wires.items():
@@ -85,11 +85,11 @@ class ModelState:
 
 @dataclass(frozen=True, eq=False)
 class AgentState:
-    """State of one agent after an iteration."""
+    """State of one agent after a training iteration."""
 
     config: PolicyConfig
     arrays: checksummed.Arrays
-    """Arrays that `policies.member.Member.state` returns."""
+    """Arrays by name, as returned by `policies.member.Member.state`."""
     epoch: int = 0
     """Number of environment steps so far, over all copies of the environment."""
     elapsed_s: float = 0.0
@@ -105,7 +105,7 @@ State = TypeVar("State", ModelState, AgentState)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Generic[State]):
-    """States of all models of a run after the same epoch, in one file so that they are consistent."""
+    """States of all models of a run after the same epoch, saved in one file so that they are consistent."""
 
     members: tuple[State, ...]
     """States of the models, with configurations that differ only in the seed."""
@@ -128,11 +128,11 @@ class Checkpoint(Generic[State]):
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """Configuration of the run; for a population, with the first seed."""
+        """Configuration of the run; for a population, that of the first seed."""
         return self.members[0].config
 
     def encode(self) -> bytes:
-        """Return the content of a checkpoint file."""
+        """Return the contents of a checkpoint file."""
         # Only the arrays of a population have names with the number of the model as a prefix.
         columns = [
             member.to_arrays()
@@ -150,12 +150,12 @@ class Checkpoint(Generic[State]):
 
 
 def header(config: Document) -> dict[str, str]:
-    """Return the metadata of a checkpoint file."""
+    """Return the metadata entries of a checkpoint file, except its checksums."""
     return {"format": str(FORMAT), "difflogic": __version__, "config": config.to_toml()}
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME`, and rename the earlier file to PREVIOUS. Raises OSError, and keeps the earlier file then."""
+    """Write `folder/NAME` and rename the earlier file to PREVIOUS. Raises OSError, which leaves the earlier file."""
     # The new file is complete on disk before the two renames. Between them only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
@@ -166,7 +166,7 @@ def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
 
 
 def locate(path: Path) -> Path:
-    """Return the checkpoint file of a run folder, or the file itself. Raises NotFoundError."""
+    """Return the checkpoint file of the run folder `path`, or `path` if it is a file. Raises NotFoundError."""
     if path.is_file():
         return path
     if not path.is_dir():
@@ -179,12 +179,12 @@ def locate(path: Path) -> Path:
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether a folder has a checkpoint."""
+    """Return whether a folder contains a current or previous checkpoint."""
     return (folder / NAME).exists() or (folder / PREVIOUS).exists()
 
 
 def load(path: Path) -> ModelState:
-    """Read the model in a run folder or checkpoint file; of a population, the best model."""
+    """Read the model of a run folder or checkpoint file; for a population, the best model."""
     saved = read(path)
     return saved.members[saved.best]
 
@@ -192,14 +192,14 @@ def load(path: Path) -> ModelState:
 def read(path: Path) -> Checkpoint[ModelState]:
     """Read the checkpoint of automata in a run folder or file.
 
-    Raises NotFoundError without a checkpoint, CheckpointError if it is damaged, of agents, or of another format. The
-    message names the previous checkpoint if that is intact.
+    Raises NotFoundError without a checkpoint, CheckpointError for a checkpoint that is damaged, of agents or of another
+    format. If the previous checkpoint is intact, the message names it.
     """
     return _of_kind(path, ModelState, "automata")
 
 
 def read_agents(path: Path) -> Checkpoint[AgentState]:
-    """Read the checkpoint of agents in a run folder or file. Raises what `read` raises."""
+    """Read the checkpoint of agents in a run folder or file. Raises NotFoundError or CheckpointError, like `read`."""
     return _of_kind(path, AgentState, "agents")
 
 
@@ -219,7 +219,7 @@ def fewest_wrong(folder: Path) -> int | None:
 
 
 def config_of(path: Path) -> Config | PolicyConfig:
-    """Return the configuration of a run of automata or agents. Raises what `read` raises."""
+    """Return the configuration of a run of automata or agents. Raises NotFoundError or CheckpointError, like `read`."""
     return _read(path)[1].config
 
 
@@ -239,7 +239,7 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
-    """Decode the content of a checkpoint; messages name `file`. Raises CheckpointError."""
+    """Decode the contents of a checkpoint file; error messages name `file`. Raises CheckpointError."""
     # The format is checked before the checksums, since a file of another version is not damaged.
     if data.lstrip()[:1] == b"{":  # circuit.json, most likely
         raise CheckpointError(f"{file} is JSON and not a run: name the run folder, as `difflogic build` writes one.")
@@ -284,7 +284,7 @@ def _agent(arrays: checksummed.Arrays, config: PolicyConfig) -> AgentState:
 
 
 def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
-    """Return one model; `shapes` is a circuit with the same shape."""
+    """Convert the arrays of one model to its state; `shapes` is a circuit with arrays of the expected shapes."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()
@@ -312,7 +312,7 @@ def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Model
 
 
 def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
-    """Unpack the bits of a pool to `[pool, H, W, C]`. Raises ValueError for another size."""
+    """Unpack the bits of a sample pool to an array `[pool, H, W, C]`. Raises ValueError if its size is wrong."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
     return values.reshape(config.pool.size, *grid)

@@ -1,7 +1,7 @@
-"""Reader and writer of safetensors files with checksums in the metadata: a SHA-256 of every array and of the file.
+"""Reader and writer of safetensors files with SHA-256 checksums of every array and of the file in the metadata.
 
-`sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file with its own 64 digits as zeros, so
-that every change of a byte is detected, also in the header.
+`sha256.NAME` covers an array's type, shape and bytes. `sha256.file` covers the file with zeros in place of the 64
+digits of this checksum, so that every changed byte is detected, also in the header.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 _BLANK = b"0" * 64
 _FILE_CHECKSUM = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
 _LENGTH_BYTES = 8
-"""Number of bytes at the beginning of a file that contain the header's length, a little-endian uint64."""
+"""Size in bytes of the header's length at the beginning of a file, a little-endian uint64."""
 
 
 class ChecksumError(ValueError):
-    """Error for altered bytes; the message says in which part of the file, as the end of a sentence."""
+    """Error for altered bytes; the message names the affected part of the file, as the end of a sentence."""
 
 
 def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
-    """Return the content of a file with `arrays` (any shape, little-endian), `metadata` and their checksums."""
+    """Return the contents of a file with `arrays` (any shape, little-endian), `metadata` and checksums."""
     digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
     blank = {"sha256.file": _BLANK.decode()}
     data = safetensors.numpy.save(
@@ -44,7 +44,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
 
 
 def decode(data: bytes) -> Arrays:
-    """Return the arrays of a file. Raises ChecksumError if a byte was altered."""
+    """Return the arrays by name from the contents of a file. Raises ChecksumError if a byte was altered."""
     start = _checksum_start(data)
     if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
         raise ChecksumError(_damage(data))
@@ -52,24 +52,24 @@ def decode(data: bytes) -> Arrays:
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the arrays with names that begin with `prefix`, without this prefix in the names."""
+    """Return the arrays whose names begin with `prefix`, and remove the prefix from the names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def peek(data: bytes, name: str) -> str | None:
-    """Return the metadata value `name` from the header without checks, or None."""
+    """Return the metadata value `name` without verifying checksums, or None if missing; works for damaged files."""
     # The header is not parsed, since in a damaged file it may not be JSON.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
 
 
 def metadata(data: bytes) -> dict[str, str]:
-    """Return the metadata of a file that `decode` has accepted."""
+    """Return the metadata from the contents of a file that `decode` has accepted."""
     return dict(json.loads(_header(data))["__metadata__"])
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is valid JSON. If it is, missing entries were never written."""
+    """Return whether the header is valid JSON, so that a missing entry was never written rather than lost."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):
@@ -82,11 +82,11 @@ def _header(data: bytes | bytearray) -> bytes:
 
 
 def _sorted_header(data: bytes) -> bytes:
-    """Return the header with sorted metadata, since the library writes metadata in random order."""
+    """Return the header with sorted metadata, since safetensors writes metadata in random order."""
     header = json.loads(_header(data))
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    # The padding makes arrays begin at a multiple of eight bytes, as in the library.
+    # Padding makes the arrays begin at a multiple of eight bytes, as in safetensors.
     return text.ljust(-(-len(text) // _LENGTH_BYTES) * _LENGTH_BYTES)
 
 
@@ -114,7 +114,7 @@ def _damage(data: bytes) -> str:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         return f"it is truncated or its header is damaged ({error})"
-    # Checksums of arrays are only checked to locate damage, since the checksum of the file is quicker.
+    # Checksums of arrays only serve to locate damage; verifying the checksum of the file is faster.
     for name, array in arrays.items():
         if peek(data, f"sha256.{name}") != _digest(array):
             return f"the array {name} does not match its checksum"

@@ -1,4 +1,4 @@
-"""Choice of the circuit of a run that commands use: the best circuit of the best attempt."""
+"""Selection of the circuit of a run that commands use: the best circuit of the best attempt."""
 
 import math
 import os
@@ -22,24 +22,24 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Model of a run that commands use."""
+    """Model of a run that a command uses, with the reason for its selection."""
 
     path: Path
-    """Run folder, among several attempts the chosen one, or the checkpoint file that the caller named."""
+    """Run folder (that of the chosen attempt if there are several), or the checkpoint file given by the caller."""
     model: ModelState
     last: int
-    """Epoch of the last state of the run."""
+    """Epoch of the last saved state of the run."""
     seeds: Sequence[int]
     told: str
-    """Sentence that describes the choice to users."""
+    """Sentence for users that describes the chosen model."""
     kept: bool
     """True if the model is the best of the run; then `model.best` is its number of mismatches."""
     named: Path
-    """Path that the caller named; for several attempts, the folder of all attempts, which contains results."""
+    """Path given by the caller; for several attempts, the folder of all attempts, to which results are written."""
 
     @property
     def best(self) -> ModelState | None:
-        """Chosen model if it is the best model of the run, else None."""
+        """Chosen model if it is the best model of the run, otherwise None."""
         return self.model if self.kept else None
 
     @property
@@ -48,26 +48,26 @@ class Chosen:
 
     @property
     def config(self) -> Config:
-        """Configuration of the run with the seed of the model."""
+        """Configuration of the run with the seed of the chosen model."""
         return self.model.config
 
     @property
     def epoch(self) -> int:
-        """Epoch of the model, which is at most `last`."""
+        """Epoch of the chosen model, at most `last`."""
         return self.model.state.epoch
 
     def data(self) -> Dataset | None:
-        """Return the samples of the run, or None if its task has none. Raises DataError."""
+        """Return the samples of the run's task, or None if it has no samples. Raises DataError."""
         return dataset.of_run(self.config, self.path if self.path.is_dir() else self.path.parent)
 
     @property
     def index(self) -> int:
-        """Index of the model in the population of the run."""
+        """Index of the chosen model in the population of the run."""
         return self.seeds.index(self.config.seed)
 
 
 def path_of(source: Source) -> Path:
-    """Convert a run or a path to a Path. Raises UsageError for anything else."""
+    """Convert a run or a path to a Path. Raises UsageError for other types."""
     try:
         return Path(path_text(source) if isinstance(source, str) else source)
     except TypeError:
@@ -76,7 +76,7 @@ def path_of(source: Source) -> Path:
 
 
 def run_folder(path: Path) -> Path:
-    """Return `path`, or for a folder of attempts the run folder of the solved or best attempt.
+    """Return `path`, or if it is a folder of attempts, the run folder of the solved or best attempt.
 
     The best attempt has the fewest mismatches or the highest score. Raises RunFolderError if there is no attempt.
     """
@@ -93,8 +93,8 @@ def run_folder(path: Path) -> Path:
 def load(path: Path, member: int | None = None) -> Chosen:
     """Load the best model of a run, or the last state of model `member`, counted from 1.
 
-    From a checkpoint file, only states in the file are loaded. Raises CheckpointError if there is no usable checkpoint,
-    UsageError for an unknown member, RunFolderError.
+    If `path` is a checkpoint file, only states in this file are loaded. Raises CheckpointError for an unusable
+    checkpoint, UsageError for an unknown member, NotFoundError or RunFolderError.
     """
     folder = run_folder(Path(path))
     saved = checkpoint.read(folder)
@@ -125,7 +125,7 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 
 def _shortfall(folder: Path) -> float:
-    """Return a cost to compare attempts: mismatches, or for agents the negative last score; infinity if unknown."""
+    """Return the cost of an attempt: mismatches, or the negative last score of agents; infinity if unknown."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

@@ -1,6 +1,6 @@
 """Drawings of rollouts: an animated GIF or APNG, a PNG strip, and channels as tiles.
 
-Cells with six neighbours are hexagons. Images of a grid of one row show all steps so far, each below the earlier steps.
+Cells with six neighbours are drawn as hexagons. Images of a one-row grid show all steps so far, earlier steps above.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Pixels = npt.NDArray[np.uint8]
-"""RGB values `[..., h, w, 3]` with one pixel per cell."""
+"""RGB values `uint8 [..., h, w, 3]` with one pixel per cell."""
 
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
 WIDTH = 512
-"""Maximum length in pixels of the longer side of an animation by default."""
+"""Default maximum length in pixels of the longer side of an animation."""
 STRIP_SCALE = 8
-"""Maximum number of pixels per cell in a strip by default."""
+"""Default maximum width of a cell in a strip, in pixels."""
 STRIP_WIDTH = 1600
-"""Width in pixels at which a strip continues in the next row."""
+"""Maximum width of a strip in pixels; further frames continue in the next row."""
 MOST_ROWS = 256
-"""Maximum number of steps, and of cells, in an animation of a one-row grid."""
+"""Maximum number of steps and maximum number of cells in an animation of a one-row grid."""
 GAP = (128, 128, 128)
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
@@ -57,7 +57,7 @@ def beside(images: Sequence[Pixels]) -> Pixels:
 
 
 def scale_for(frames: Pixels) -> int:
-    """Return the default number of pixels per cell of an animation."""
+    """Return the default width of a cell in an animation, in pixels."""
     longest: int = max(frames.shape[-3:-1])
     return max(1, WIDTH // longest)
 
@@ -65,7 +65,7 @@ def scale_for(frames: Pixels) -> int:
 def animation(
     frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
 ) -> bytes:
-    """Return a looping `gif` or `apng` of `frames [n, h, w, 3]` of at most 256 colours; the last frame stays longer."""
+    """Return a looping GIF or APNG (`kind`) of `frames [n, h, w, 3]`, at most 256 colours, with a longer last frame."""
     if frames.shape[1] == 1:
         frames = space_time(frames)
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
@@ -75,14 +75,14 @@ def animation(
 
 
 def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    """Encode an image as the content of a file."""
+    """Encode an image as the contents of a file in format `form`; `options` are those of Pillow's `save`."""
     buffer = io.BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Convert states of a one-row grid, `[n, 1, w, 3]`, to frames `[n, n, w, 3]` with all rows so far, time downwards.
+    """Convert states of a one-row grid, `[n, 1, w, 3]`, to frames `[n, n, w, 3]` with all rows so far, top to bottom.
 
     Steps and cells are thinned to at most MOST_ROWS, since the size of the frames grows with the square of the steps.
     """
@@ -94,7 +94,7 @@ def space_time(frames: Pixels) -> Pixels:
 
 
 def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
-    """Return a PNG of `frames [n, h, w, 3]` side by side in one or more rows, each frame above its label."""
+    """Return a PNG with `frames [n, h, w, 3]` side by side in one or more rows, each frame above its label."""
     from PIL import Image, ImageDraw, ImageFont
 
     if frames.shape[1] == 1:
@@ -120,7 +120,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """Return for each pixel `[h, w]` of an image of a grid the number of its cell, or H*W outside all cells.
+    """Return, for each pixel `[h, w]` of an image of a grid, the index of its cell, or H*W outside all cells.
 
     Square cells have sides of `scale` pixels. Hexagons have a corner at the top, and are `scale` but at least 4 pixels
     wide. Each row of hexagons is half a cell to the left of the row above, so that a cell touches its neighbour at the
@@ -147,13 +147,13 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
 
 
 def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Enlarge a frame `[h, w, ...]` by `places`, a result of `pixels_of`; `around` is the value outside all cells."""
+    """Enlarge a frame `[h, w, ...]` by `places`, the result of `pixels_of`; `around` is the value outside all cells."""
     cells = frame.reshape(-1, *frame.shape[2:])
     return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
 
 
 def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]:
-    """Draw frames with a common palette, so that colours are exact and files are small."""
+    """Convert frames to images with a common palette, so that colours are exact and files are small."""
     from PIL import Image
 
     # Each colour becomes a number 0xRRGGBB, for `unique`.

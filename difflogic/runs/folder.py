@@ -1,10 +1,10 @@
-"""Writer of run folders, with a lock for one process, complete files, and a checkpoint from which a run resumes.
+"""Writer of run folders: locked by one process, with complete files and a checkpoint from which a run resumes.
 
 manifest.json  config.toml  request.json        description of the run
 target.png                                       target
-data.npz                                         samples, if the run learns any
+data.npz                                         samples of a sample-based task
 metrics.jsonl  metrics.csv                       one row per epoch and model
-checkpoint.safetensors  checkpoint.previous...   last state and the state before
+checkpoint.safetensors  checkpoint.previous...   last and second last saved state
 best.safetensors                                 best model so far
 circuit.json  loss.png  rollout.gif  summary.txt result of the best model
 """
@@ -30,7 +30,7 @@ LOCK = ".lock"
 
 
 def default_path(name: str) -> Path:
-    """Return the path `runs/<name>-<YYYYmmdd-HHMMSS>`, with a number added if this path exists."""
+    """Return the path `runs/<name>-<YYYYmmdd-HHMMSS>`, with a number appended if this path exists."""
     stem = f"{name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     path, number = Path("runs") / stem, 1
     while path.exists():
@@ -53,7 +53,7 @@ def check_new(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Lock an existing folder in this context. Raises RunFolderError if another process has the lock."""
+    """Lock an existing folder within the context. Raises RunFolderError if another process has locked it."""
     # The operating system releases the lock when a process ends.
     lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
@@ -82,7 +82,7 @@ class RunFolder:
     """Locked run folder. All methods raise RunFolderError if a file cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        """Lock an existing folder. Raises RunFolderError if another process has the lock."""
+        """Lock an existing folder. Raises RunFolderError if another process has locked it."""
         self.path = path
         self._saved: str | None = None
         self._journal: Journal | None = None
@@ -98,7 +98,7 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """Create a folder with a first checkpoint, empty metrics and other files, or remove it on failure."""
+        """Create a folder with a first checkpoint, empty metrics and the files `contents` (by name); undo on failure."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -120,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """Lock an earlier run, and return its folder and checkpoint file; `path` is the folder or the file."""
+        """Lock the folder of an earlier run; return it and its checkpoint file. `path` is the folder or the file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -129,7 +129,7 @@ class RunFolder:
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
-        """Make `file`, one of the two checkpoints, the current checkpoint."""
+        """Make `file`, the current or previous checkpoint, the current one, and remove temporary files."""
         with _guard(self.path, "write to"):
             # A process that was killed while writing may have left a temporary file.
             for temporary in self.path.glob(f"*{files.TEMPORARY}"):
@@ -144,7 +144,7 @@ class RunFolder:
     def start_journal(
         self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
-        """Create the metrics files with the earlier rows of each member."""
+        """Create the metrics files with `rows`, the earlier rows of each member, and open them for appending."""
         with self._writing("the metrics"):
             self._journal = self._lock.enter_context(closing(Journal(self.path, seeds, rows, columns)))
 
@@ -159,14 +159,14 @@ class RunFolder:
             self._rows.append(rows)
 
     def save(self, state: Checkpoint[Any]) -> None:
-        """Flush the metrics to disk, then save the checkpoint; a run cannot resume without its metrics."""
+        """Flush the metrics to disk, then save the checkpoint, since a run cannot resume without its metrics."""
         with self._writing(checkpoint.NAME):
             self._rows.sync()
             checkpoint.save(self.path, state)
         self._saved = state.progress
 
     def keep_best(self, best: Checkpoint[Any]) -> None:
-        """Save the best circuit; call this before `save` of the same epoch: see `start.resumed`."""
+        """Save the best circuit; must be called before `save` of the same epoch: see `start.resumed`."""
         self.write(checkpoint.BEST, best.encode())
 
     def drop_best(self) -> None:
@@ -190,7 +190,7 @@ class RunFolder:
             yield
 
     def _discard(self, existed: bool) -> None:
-        """Remove the new files, and the folder unless it existed before."""
+        """Remove all files and the lock, and also the folder unless it existed before (`existed`)."""
         for child in self.path.iterdir():
             if child.name != LOCK:
                 child.unlink()

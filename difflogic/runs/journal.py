@@ -1,12 +1,12 @@
 """Reader and writer of the metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`.
 
 `soft_loss` is the sum over the epoch's batch, `train_hard_loss` the hard circuit's loss on the same batch, and `gap`
-their difference. `hard_loss` is the hard circuit's mismatches on all evaluation grids, `accuracy` the share of correct
-values (0 to 1), `best` the lowest `hard_loss` so far. `undecided` counts the gates without a function of probability
-above 90 %. These six are set only at evaluation epochs and test the circuit after the epoch's update. `elapsed_s` is
-the seconds of training so far. Floats read back equal. A soft loss that is not finite is null, in CSV `nan`. Epochs of
-a search (`difflogic.engine.search`) have no soft loss, and their batch is the evaluation grids. A population's rows
-begin with a `seed`, and the rows of an epoch are in the order of the seeds.
+their difference. `hard_loss` is the number of mismatches of the hard circuit on all evaluation grids, `accuracy` the
+share of correct values (0 to 1), `best` the lowest `hard_loss` so far, `undecided` the number of gates without a
+function of probability above 90 %. These six are set only in evaluation epochs and measure the circuit after the
+epoch's update. `elapsed_s` is the training time so far in seconds. Floats are written exactly. A soft loss that is not
+finite is null, in CSV `nan`. Epochs of a search (`difflogic.engine.search`) have no soft loss, and their batch is the
+evaluation grids. A population's rows begin with a `seed`, and the rows of an epoch are in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 class MetricsLine:
-    """Base class of rows of metrics: `Row` for an epoch of automata, `PolicyRow` for an iteration of agents."""
+    """Base class of metrics rows: `Row` for an epoch of an automaton, `PolicyRow` for an iteration of an agent."""
 
     columns: ClassVar[Sequence[str]]
-    """Columns of metrics.csv."""
+    """Names of the columns of metrics.csv, without `seed`."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Make a row from the result of `to_dict`; a `seed` is ignored. Raises TypeError, KeyError."""
+        """Make a row from the result of `to_dict`; a `seed` is ignored. Raises TypeError or KeyError."""
         return cls(**{name: value for name, value in values.items() if name != "seed"})
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """Return the row for JSON, with None for values that are missing or not finite."""
+        """Return the row as a dictionary for JSON, with None for values that are missing or not finite."""
         return {name: None if isinstance(value, float) and not math.isfinite(value) else value
                 for name, value in vars(self).items()}  # fmt: skip
 
@@ -63,7 +63,7 @@ class MetricsLine:
 
 @dataclass(frozen=True)
 class Row(MetricsLine):
-    """Metrics of one epoch of an automaton, which the docstring of the module describes."""
+    """Metrics of one epoch of an automaton; the module docstring describes each column."""
 
     columns = COLUMNS
 
@@ -75,7 +75,7 @@ class Row(MetricsLine):
     best: int | None
     elapsed_s: float
     skipped: bool
-    """True if the step was skipped, since its gradient was not finite. The CSV has no such column."""
+    """True if the optimizer step was skipped because the gradient was not finite; not a column of the CSV."""
     gap: float | None = None
     undecided: int | None = None
 
@@ -87,7 +87,7 @@ class Row(MetricsLine):
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
     def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
-        """Return a copy of the row with the columns of an evaluation."""
+        """Return a copy of the row with the evaluation columns set."""
         return dataclasses.replace(
             self,
             train_hard_loss=result.train_hard_loss,
@@ -103,18 +103,18 @@ class Row(MetricsLine):
         return super().from_dict({**values, "soft_loss": math.nan if (soft := values["soft_loss"]) is None else soft})
 
     def unevaluated(self) -> Row:
-        """Return a copy of the row without the columns of an evaluation."""
+        """Return a copy of the row with the evaluation columns set to None."""
         return dataclasses.replace(
             self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None
         )
 
 
 Rows = Sequence[Sequence[Row]]
-"""Rows of each member of a run, for the same epochs in all members."""
+"""Rows of each member of a run, for the same epochs in every member."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
-    """Return the last row with an evaluation, or None."""
+    """Return the last row of an evaluation epoch, or None without such a row."""
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
@@ -128,7 +128,7 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Write both files with `rows` only, without later rows of an earlier process."""
+        """Write both files with only `rows`; later rows from an earlier process are lost."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
@@ -148,7 +148,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush both files to disk, before each checkpoint, so that no checkpoint is newer than its metrics."""
+        """Flush both files to disk; called before each checkpoint, so that no checkpoint is newer than its metrics."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -160,7 +160,7 @@ class Journal:
 def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     """Return each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    For a run of one model, `seeds` has one arbitrary number. Raises OSError if an existing file cannot be read.
+    For a run of one model, `seeds` is one arbitrary number. Raises OSError if an existing file cannot be read.
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
@@ -178,7 +178,7 @@ def _places(members: int) -> Iterator[tuple[int, int]]:
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """Return the seeds in the lines of the members, or [None] for a single model."""
+    """Return the seed that each member's lines contain, or [None] for a single model."""
     return seeds if len(seeds) > 1 else [None]
 
 

@@ -1,12 +1,12 @@
-"""Readers of files of JSON lines that grow with epochs: metrics.jsonl of a run, gates.jsonl of a job.
+"""Readers of JSON-lines files that grow during training: metrics.jsonl of a run, gates.jsonl of a job.
 
-Each line is an object with an `epoch`, or for agents the `steps` so far; epochs ascend, and a population has a line for
-every member. A file may grow while it is read, and may be truncated to a checkpoint and grow again. Readers stop at the
+Each line is an object with an ascending `epoch`, or for agents the `steps` so far; a population has one line per epoch
+and member. A file may grow while it is read, and may be truncated to a checkpoint and grow again. Readers stop at the
 first incomplete or damaged line, and return only complete epochs of a population.
 
-* `objects` reads all lines, `after` the lines after an epoch, `until` the lines up to an epoch, both by binary search.
+* `objects` returns all lines; `after` and `until` find the lines after or up to an epoch by binary search;
   `last_epoch` reads only the end.
-* `Sample` thins a file to a number of lines that can be drawn, and reads only new lines.
+* `Sample` thins a file to few enough lines to plot, and reads only new lines.
 
 Lines are returned unchanged, since they are JSON. For example, a run of two members that was killed in epoch 3 may
 leave
@@ -34,32 +34,32 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 16
 LINE_END = b"\n"
 FILES = 16
-"""Maximum number of files with a cached sample."""
+"""Maximum number of files whose sample is cached."""
 SAMPLE_BLOCK = 1 << 20
 NOTHING = "[]"
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Lines of consecutive epochs; false in conditions if there are no lines."""
+    """Lines of consecutive epochs; false as a condition if empty."""
 
     text: str
-    """Lines as a JSON list."""
+    """JSON list of the lines."""
     epochs: int
     until: int
-    """Last epoch in the lines."""
+    """Last epoch of the lines, or if there are none, the epoch after which lines were requested."""
 
     def __bool__(self) -> bool:
         return self.epochs > 0
 
 
 def epochs_in(rows: int, members: int) -> int:
-    """Return the number of complete epochs in `rows` rows, but at least 1."""
+    """Return the number of complete epochs in `rows` rows of a population of `members`, at least 1."""
     return max(1, rows // members)
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """Return the object in a line, or None if the line is incomplete or damaged."""
+    """Return the JSON object of a line, or None if the line is incomplete or damaged."""
     return _object(line) if is_whole(line) else None
 
 
@@ -72,14 +72,14 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of all lines before the first damaged line; nothing without a file. Raises OSError."""
+    """Yield the objects of all lines before the first damaged line, none if the file is missing. Raises OSError."""
     with _opened(path) as file:
         while (values := parse(file.readline())) is not None:
             yield values
 
 
 def until(path: Path, epoch: int) -> bytes:
-    """Return the lines up to and including an epoch; empty without a file. Raises OSError."""
+    """Return all lines up to and including `epoch`, none if the file is missing. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         end = file.tell()
@@ -88,7 +88,7 @@ def until(path: Path, epoch: int) -> bytes:
 
 
 def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
-    """Return the lines of at most `limit` epochs after `epoch`; no lines without a file. Raises OSError."""
+    """Return the lines of at most `limit` epochs after `epoch`, none if the file is missing. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         lines = list(itertools.islice(itertools.takewhile(is_whole, file), limit * members))
@@ -101,7 +101,7 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
 
 
 def last_epoch(path: Path) -> int:
-    """Return the epoch of the last complete line, or 0 without lines. Raises OSError."""
+    """Return the epoch of the last complete line, or 0 if there is none. Raises OSError."""
     with _opened(path) as file:
         # A killed process may have left an incomplete line at the end.
         start = file.seek(0, os.SEEK_END)
@@ -114,7 +114,7 @@ def last_epoch(path: Path) -> int:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a file for reading; a missing file counts as empty. Raises OSError."""
+    """Open a file for reading; a missing file is treated as empty. Raises OSError."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -122,7 +122,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
-    """Move to the first line of an epoch after `epoch`, by binary search, since epochs ascend."""
+    """Seek the first line of an epoch after `epoch` by binary search, since epochs ascend."""
     low, high = 0, file.seek(0, os.SEEK_END)
     # `low` is always the beginning of a line; lines from `high` on belong to later epochs.
     while low < high:
@@ -139,7 +139,7 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Return where the line at `position` begins; `least` is the beginning of some earlier line."""
+    """Return the beginning of the line that contains `position`; `least` is the beginning of an earlier line."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
@@ -151,13 +151,13 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
 
 
 def _epoch(line: bytes) -> int | None:
-    """Return the epoch of a line; None if the line is incomplete or has no epoch."""
+    """Return the epoch (or environment steps) of a line; None if the line is incomplete or has neither."""
     values = parse(line)
     return None if values is None else values.get("epoch", values.get("steps"))
 
 
 def is_whole(line: bytes) -> bool:
-    """Return whether a line seems to be a complete object, without zeros that a power failure may leave."""
+    """Return whether a line looks like a complete object without the NUL bytes that a power failure may leave."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
@@ -180,10 +180,10 @@ class Every:
 
 
 class Sample:
-    """Lines of one growing file, thinned to a number that can be drawn; each line is read once.
+    """Sample of about `most` lines of a growing file, few enough to plot; each line is read once.
 
-    The sample has every 2^k-th line and the last line; k grows with the file. `members` lines of an epoch count once.
-    Methods raise OSError.
+    The sample contains every 2^k-th line and the last line; k grows with the file. The `members` lines of an epoch
+    count as one. Methods raise OSError.
     """
 
     def __init__(self, path: Path, most: int, members: int) -> None:
@@ -197,7 +197,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return the sampled lines, with commas within an epoch; up to half are sampled among evaluated epochs."""
+        """Return the sample, an item of comma-separated lines per epoch; up to half are evaluation epochs."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -252,5 +252,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """Return about `most` lines, or epochs of a population, as a JSON list; NOTHING without a file. Raises OSError."""
+    """Return about `most` lines (or epochs of a population) as a JSON list, NOTHING without a file. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

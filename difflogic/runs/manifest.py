@@ -1,4 +1,4 @@
-"""Reader and writer of `manifest.json`, the description by which a run can be repeated years later."""
+"""Reader and writer of `manifest.json`, a description of a run that is sufficient to repeat it years later."""
 
 import importlib.metadata
 import json
@@ -21,7 +21,7 @@ from difflogic.version import __version__
 NAME = "manifest.json"
 FORMAT = 1
 BUILT = "built"
-"""Status of a run with a circuit that was made without training."""
+"""Status of a run whose circuit was built without training."""
 
 Manifest = dict[str, Any]
 
@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 def begin(
     config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
-    """Return the manifest of a run that starts now; `seeds` are the seeds of a population."""
+    """Return the manifest of a run that starts now; `reason` explains the choice of engine, `seeds` a population."""
     data = config.to_dict()
     return {
         "format": FORMAT,
@@ -48,7 +48,7 @@ def begin(
 
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
-    """Return the manifest of a run that is resumed after `epoch`, with an entry for this resume."""
+    """Return the `earlier` manifest with a new entry for resuming the run after `epoch`."""
     current = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **current}
     resumes = [*earlier.get("resumes", []), entry]
@@ -56,22 +56,22 @@ def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str,
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """Return the manifest of a run with the engine that was fastest in an engine benchmark, and its measurements."""
+    """Return the manifest with the engine that won an engine benchmark and with the measurements of the benchmark."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 
 def end(manifest: Manifest, status: str, epoch: int, summary: str) -> Manifest:
-    """Return the manifest of a run that ends now."""
+    """Return the manifest with the final status, epoch and result (first line of `summary`) of a run that ends now."""
     return {**manifest, "status": status, "ended": now(), "epoch": epoch, "result": summary.splitlines()[0]}
 
 
 def to_json(manifest: Manifest) -> str:
-    """Return the text of manifest.json."""
+    """Return the contents of manifest.json."""
     return json.dumps(manifest, indent=2) + "\n"
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of a run folder; {} if it cannot be read, since training does not need the manifest."""
+    """Read the manifest of a run folder; {} if it is unreadable, since training does not depend on it."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def is_policy(manifest: Manifest) -> bool:
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:
-    """Return the engine that last trained a run; None if the manifest names no engine."""
+    """Return the engine that last trained the run, or None if the manifest does not name it."""
     try:
         entry = [manifest, *manifest["resumes"]][-1]["engine"]
         return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
@@ -103,7 +103,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Return versions of the software by name; packages are only included if they are loaded."""
+    """Return software versions by name, including NumPy and wgpu only if they are loaded."""
     numbers = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
@@ -113,7 +113,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of this package's git checkout, with `-dirty` after changes; None without a checkout."""
+    """Return the commit of this package's git checkout, plus `-dirty` if modified, or None without a checkout."""
     # Cached, since loaded code does not change and calling git takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")

@@ -1,4 +1,4 @@
-"""Images of a run: loss curves, target, gates, and the colours of cells. The module `film` draws animations."""
+"""Images of a run: loss curves, targets, gates and cells in colour. The module `film` draws animations."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 CELL_PIXELS = 8
 RULE_EXAMPLES = 8
-"""Number of example grids in the image of a rule."""
+"""Number of example grids in the target image of a rule."""
 GREY = 128
 LABEL_SHARE = 0.16
-"""Approximate width of a stage's name as a share of a diagram's width."""
+"""Approximate width of a stage's name as a fraction of the diagram's width."""
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
     """Draw the soft loss, the hard loss and the number of unconverged gates, each in a separate panel.
 
-    Vertical lines with names mark stages of the training, such as another grid or a search.
+    Labelled vertical lines mark the stages of training, such as a larger grid or a search.
     """
     figure, (soft, hard, unconverged) = _panels(title, 3, config, rows)
     evaluated = [row for row in rows if row.hard_loss is not None]
@@ -60,7 +60,7 @@ def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
 
 
 def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
-    """Draw the soft and hard losses of every member, and highlight those of the leader."""
+    """Draw the soft and hard losses of every member, and highlight those of the member with index `leader`."""
     figure, (soft, hard) = _panels(title, 2, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
     order = [index for index in range(len(members)) if index != leader] + [leader]
@@ -85,9 +85,9 @@ def returns_png(
     size: tuple[float, float] = (8, 4.5),
     words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
-    """Draw mean returns of agents over environment steps; `rows` are by seed, points show the best agent's evaluations.
+    """Draw mean returns of agents over environment steps, with points for evaluations of the agent with seed `best`.
 
-    `size` is the width and height in inches, `words` are the labels of the axes.
+    `rows` are metrics by seed, `size` is the width and height in inches, `words` are the labels of the x and y axes.
     """
     figure, axes = _diagram(*size, *words, title)
     for seed, rows_of_seed in rows.items():
@@ -107,7 +107,7 @@ def returns_png(
 
 @cache
 def _load_matplotlib() -> None:
-    """Import matplotlib without the backend of MPLBACKEND, and without messages about its cache."""
+    """Import matplotlib, ignoring the backend in MPLBACKEND and suppressing messages about its cache."""
     # A command in a notebook inherits the kernel's backend, which may be missing in its environment.
     is_first = "matplotlib" not in sys.modules
     backend = os.environ.pop("MPLBACKEND", None) if is_first else None
@@ -142,7 +142,7 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
-    """Return a figure with one diagram and labels in plain text."""
+    """Return a figure with one diagram; `x` and `y` label its axes, without TeX markup."""
     figure = _figure(width, height, dpi)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
@@ -153,7 +153,7 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
 
 
 def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tuple[Figure, Any]:
-    """Return a figure of stacked panels over epochs, with a named line at the beginning of each stage."""
+    """Return a figure of `count` stacked panels over epochs, with a labelled line at the beginning of each stage."""
     figure = _figure(8, 1.5 + 2 * count, 110)
     panels = figure.subplots(count, 1, sharex=True)
     figure.suptitle(title, parse_math=False)
@@ -182,7 +182,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
-    """Label the y axis, with a linear scale from 0, the loss of a solved circuit, to 1, and logarithmic above 1."""
+    """Label the y axis and make it linear from 0 (the loss of a solved circuit) to 1 and logarithmic above 1."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *(value for value in values if value is not None and math.isfinite(value))]))
     axes.set_ylabel(text)
@@ -190,7 +190,7 @@ def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
 
 
 def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return RGB `[..., 3]` of `bits [..., n]`: white for one channel, else red, green and blue.
+    """Return RGB colours `[..., 3]` of `bits [..., n]`: white for one channel, otherwise red, green and blue.
 
     With six channels, the last three are the low bits of red, green and blue.
     """
@@ -205,7 +205,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """Draw the target, or a row of initial states above a row of their targets."""
+    """Draw the job's target as a PNG, or for a rule, a row of initial states above a row of their targets."""
     if job.target is not None:
         image = colors(job.target.astype(np.uint8))
     else:
@@ -218,7 +218,7 @@ def target_png(job: Job) -> bytes:
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
-    """Draw grids `[H, W, channels]` of the same height side by side, each with a frame."""
+    """Draw grids `[H, W, channels]` of equal height side by side as a PNG, each with a frame."""
     return picture_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
 
 
@@ -228,7 +228,7 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
-    """Draw RGB cells `[H, W, 3]` as squares of several pixels."""
+    """Draw RGB cells `[H, W, 3]` as a PNG, with a square of several pixels per cell."""
     from PIL import Image
 
     large = image.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
@@ -236,7 +236,7 @@ def picture_png(image: npt.NDArray[np.uint8]) -> bytes:
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """Draw the number of gates of each kind in each layer as a shaded table, also of unconverged gates."""
+    """Draw a shaded table of the number of gates of each kind per layer, with the number of unconverged gates."""
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     from matplotlib.colors import LogNorm
@@ -256,7 +256,7 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
 
 
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
-    """Draw a panel for each of `curves`, which are tuples of a name, positions and accuracies."""
+    """Draw one panel per curve: accuracies over positions; each curve is (x-axis label, positions, accuracies)."""
     figure = _figure(3.8 * len(curves), 2.8, 140)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for axes, (name, positions, accuracy) in zip(panels, curves, strict=True):
@@ -268,7 +268,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """Draw the share of wrong cells over CA steps; `curves` has for each run its mismatches and number of values."""
+    """Draw the share of wrong cells over CA steps; `curves` maps runs to (mismatches per step, number of values)."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * count / values for count in wrong], label=name, linewidth=1)
@@ -278,7 +278,7 @@ def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
 
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
-    """Draw mismatches over CA steps as a small diagram."""
+    """Draw `curve` over CA `steps` as a small diagram; `text` labels the y axis."""
     figure, axes = _diagram(3.8, 1.9, "CA step", text, dpi=140)
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)

@@ -1,9 +1,9 @@
-"""Reader and writer of `request.json`, the request of a run, which also applies when the run is resumed.
+"""Reader and writer of `request.json`, the options of a run, which also apply when the run is resumed.
 
     {"format": 1, "config": {...}, "stop_when_solved": 1}
 
-The file has the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have
-no such file.
+The file contains the fields of `TrainRequest` that differ from their defaults, except paths. Runs of version 0.1.0
+have no such file.
 """
 
 import json
@@ -19,12 +19,12 @@ FORMAT = 1
 
 
 def encode(request: TrainRequest) -> bytes:
-    """Return the content of the file for a request, which must have a configuration."""
+    """Return the contents of request.json for a request, which must have a configuration."""
     return json.dumps({"format": FORMAT, **request.resumable.to_dict()}, indent=2).encode() + b"\n"
 
 
 def read(folder: Path) -> TrainRequest | None:
-    """Read the request of the run in a folder, or return None without a request.json. Raises RunFolderError."""
+    """Read request.json of a run folder; None if the file does not exist. Raises RunFolderError."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

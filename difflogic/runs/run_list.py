@@ -1,4 +1,4 @@
-"""List of runs on disk: a summary of every run folder below a folder, or the reason why it cannot be read."""
+"""List of the runs on disk: a summary of each run folder below a folder, or the reason why it is unreadable."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
-"""Names of files by which a run folder is recognized: it has at least one of these."""
+"""Names of files that identify a run folder: it contains at least one of them."""
 DEPTH = 4
-"""Maximum depth of the search for run folders; folders inside run folders are not searched."""
+"""Maximum depth of the search for run folders, which does not descend into run folders."""
 
 
 @dataclass(frozen=True)
@@ -26,29 +26,29 @@ class Entry:
     path: Path
     name: str
     status: str
-    """Status of the run: `running`, `complete`, `built` (not trained), `interrupted`, `failed`, or `killed` (marked
+    """Status of the run: `running`, `complete`, `built` (not trained), `interrupted`, `failed`, or `killed` (recorded
     as running, but no process has locked its folder)."""
     engine: str
     """Kind of the last engine: `cpu`, `gpu` or `reference`."""
     seed: int
     members: int
     epoch: int
-    """Number of epochs in the metrics, which may be ahead of the manifest."""
+    """Number of epochs in the metrics, which may exceed the number in the manifest."""
     epochs: int
     soft_loss: float | None
-    """Soft loss of the last epoch; for a population, the lowest. None if no soft loss is finite."""
+    """Soft loss of the last epoch, for a population the lowest; None if no soft loss is finite."""
     hard_loss: int | None
     """Number of mismatches of the best circuit so far."""
     solved: int | None
-    """Number of models without mismatches at their last evaluation, at least 1 if the best circuit has none. None for a
-    classifier, which is never solved."""
+    """Number of models without mismatches in their last evaluation, at least 1 if the best circuit has none; None for
+    a classifier, which is never solved."""
     size: int
-    """Size of the folder in bytes."""
+    """Total size of the files in the folder, in bytes."""
     started: str
     """Time at which the run started, in ISO 8601."""
     attempts: int = 1
     score: float | None = None
-    """Highest score of an agent at its last evaluation; None for automata. Epochs of agents are environment steps."""
+    """Highest score of an agent in its last evaluation; None for automata. Epochs of agents are environment steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -86,7 +86,7 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def read(path: Path) -> Entry | Broken:
-    """Read the summary of a run folder, even if files in it are damaged."""
+    """Return the summary of a run folder, or Broken with the reason if its files are unusable."""
     try:
         if attempts.is_in(path):
             return _entry_of_attempts(path)
@@ -110,7 +110,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         return entry
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
-    # While an attempt runs, only the metrics in its own folder show its progress.
+    # During an attempt, only the metrics in its own folder show its progress.
     own = read(path / last.folder)
     done = record.with_attempt(replace(last, epoch=own.epoch or last.epoch) if isinstance(own, Entry) else last)
     return replace(
@@ -138,7 +138,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
-    # Solved models are counted in metrics, so that a list of runs need not read checkpoints of populations.
+    # Solved models are counted from the metrics, so that listing runs need not read checkpoints of populations.
     last, wrong = [last_evaluated(member) for member in rows], checkpoint.fewest_wrong(path)
     right = sum(row is not None and row.hard_loss == 0 for row in last)
     soft = [member[-1].soft_loss for member in rows if member and member[-1].soft_loss == member[-1].soft_loss]
@@ -185,5 +185,5 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
 
 
 def size_of(path: Path) -> int:
-    """Return the total size of the files in a folder and below, in bytes. Raises OSError."""
+    """Return the total size in bytes of all files in a folder and its subfolders. Raises OSError."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
