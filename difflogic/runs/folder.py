@@ -98,7 +98,7 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """Create a folder with a first checkpoint, empty metrics and the files `contents` (by name); undo on failure."""
+        """Create a folder with a first checkpoint, empty metrics and files (`contents`, by name); undo on failure."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):

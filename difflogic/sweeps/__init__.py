@@ -1,11 +1,11 @@
-"""Sweeps: many runs (trials) that differ in some fields, with a table, a page and a copy of the best run.
+"""Sweeps: many runs (trials) that differ in some configuration fields, with a table, a page and a copy of the best run.
 
     described = Spec.of(preset="checkerboard-small", over={"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
 
-A sweep chooses and ranks its trials. Jobs in the queue of the service train the trials: see `difflogic.serve.sweep`,
-which begins a sweep, and `difflogic.serve.worker.sweeps`.
+This package chooses and ranks trials. Jobs in the queue of the training service train them: see
+`difflogic.serve.sweep`, which begins a sweep, and `difflogic.serve.worker.sweeps`.
 
-For an unfinished `Sweep`, `trial_rows` and `html` return the table and the page of the trials so far.
+`trial_rows` and `html` return the table and the page of a `Sweep`, also of an unfinished one.
 """
 
 from difflogic.sweeps.course import Sweep, SweepObserver, Trial

@@ -1,8 +1,8 @@
-"""Axes of a sweep, each of which is a field of the configuration with its values.
+"""Axes of a sweep: each is a field of the configuration with the values or range that trials use.
 
-optimizer.lr=0.02:0.2:log     any number between, log-uniform; without `:log` uniform, `:0.01` in steps of 0.01
-model.kernels=4,8,16          one of these
-seed=0..31                    one of these integers; `0..30..2` every second
+optimizer.lr=0.02:0.2:log     range, sampled log-uniformly; uniformly without `:log`, in steps of 0.01 with `:0.01`
+model.kernels=4,8,16          list of values
+seed=0..31                    integers 0 to 31; with `0..30..2` every second integer
 """
 
 import re
@@ -15,7 +15,7 @@ from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"
-"""Path of an axis that samplers do not search, since trials with other seeds repeat a setting."""
+"""Name of the axis that samplers do not search, since trials that differ only in the seed repeat a setting."""
 MOST_VALUES = 100_000
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -25,7 +25,7 @@ _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER})(?::(log|{_NUMBER}))?\s*")
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a sweep: path of a field, and its values or, without values, a range of numbers with both ends."""
+    """Axis of a sweep: path of a field and either its values or, if `values` is empty, a range including both ends."""
 
     path: str
     values: tuple[Any, ...] = ()
@@ -37,9 +37,9 @@ class Axis:
 
 
 def axis(path: str, given: Any, base: Document) -> Axis:
-    """Return the axis of a field of `base`; `given` is text as in the examples of the module, or a list of values.
+    """Return the axis of a field of `base`; `given` is text as in the module docstring, or a list of values.
 
-    Raises UsageError for an unknown field, an empty range, or values that the field does not accept.
+    Raises UsageError for an unknown field, an empty range or unsupported values, ConfigError for a wrong type.
     """
     kind, limits = _field(path, base)
     if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
@@ -57,7 +57,7 @@ def axis(path: str, given: Any, base: Document) -> Axis:
 
 
 def _values(path: str, given: Any) -> list[Any]:
-    """Parse a range of integers, or values between commas as TOML or else as text, since shells strip quotes."""
+    """Parse integers such as `0..31`, or comma-separated TOML values; unquoted words are text (shells strip quotes)."""
     if not isinstance(given, str):
         values = list(given) if isinstance(given, list | tuple | range) else [given]
     elif match := _COUNT.fullmatch(given):
@@ -105,7 +105,7 @@ def _field(path: str, base: Document) -> tuple[Any, Limits | None]:
         return fields[path]
     if inside := [name for name in fields if name.startswith(f"{path}.")]:
         raise UsageError(f"{path} is a section: sweep a field of it, say {inside[0]}.")
-    # A user who writes `train.lr` means the section with a field `lr`.
+    # A user who writes `train.lr` means the `lr` of another section.
     same = [name for name in fields if name.rpartition(".")[2] == path.rpartition(".")[2]]
     near = f" (did you mean {same[0]}?)" if same else hint(path, fields)
     raise UsageError(f"There is no field {shown(path)} to sweep{near}: `difflogic presets NAME` lists all.")

@@ -1,8 +1,8 @@
-"""Search of a sweep: choose trials, rank them, and store their results.
+"""Search of a sweep: choose trials, rank them and store their results.
 
-All decisions follow from the specification and the results, in a fixed order. Results are stored line by line in
-`trials.jsonl`. A resumed sweep repeats all decisions with the stored results, so a sweep that was killed at any moment
-has the same result as one that was not.
+All decisions depend only on the specification and the results, in a fixed order. Each result is stored as a line of
+`trials.jsonl`. A resumed sweep repeats all decisions with the stored results, so a sweep that was killed at any time
+and resumed has the same result as an uninterrupted sweep.
 """
 
 import json
@@ -25,43 +25,43 @@ from difflogic.train.signals import Stop
 
 LEDGER = "trials.jsonl"
 POLL_S = 0.5
-"""Maximum number of seconds between two checks for a signal while trials are trained."""
+"""Maximum time in seconds between two checks for a stop request while trials are trained."""
 
 Ended = Literal["complete", "pruned", "failed"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Trial that has ended, with its result."""
+    """Ended trial with its result."""
 
     number: int
     values: Mapping[str, Any]
-    """Values of the trial, by the paths of the axes."""
+    """Mapping from the paths of the axes to the trial's values."""
     status: Ended
     value: float | None
-    """Value of the sweep's metric; None if the trial failed or is unsolved."""
+    """Value of the sweep's metric; None if unknown: for a failed trial, or with `tts` for an unsolved trial."""
     outcome: Outcome
 
     @property
     def folder(self) -> str:
-        """Path of the trial's run folder in the folder of the sweep."""
+        """Path of the trial's run folder, relative to the folder of the sweep."""
         return folder_of(self.number)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """State of a sweep that has ended, was interrupted, or is running."""
+    """State of a sweep that is running, interrupted or complete."""
 
     path: Path
     spec: Spec
     trials: Sequence[Trial]
-    """Ended trials, in the fixed order of the search."""
+    """Ended trials in the fixed order of the search."""
     interrupted: Any = None
-    """Signal or reason that stopped the sweep early."""
+    """Signal or reason that stopped the sweep early; None if all trials have ended."""
 
     @property
     def ranked(self) -> list[Trial]:
-        """Trials from best to worst; ties are in order of their numbers, and trials without a value are last."""
+        """Trials from best to worst, in a tie by number; trials without a value are last."""
 
         def rank(trial: Trial) -> tuple[bool, float, int]:
             return trial.value is None, self.spec.sign * (trial.value or 0.0), trial.number
@@ -70,21 +70,21 @@ class Sweep:
 
     @property
     def best(self) -> Trial | None:
-        """Best trial among complete trials with a value, or None."""
+        """Best complete trial with a value, or None if there is no such trial."""
         return next((trial for trial in self.ranked if trial.status == "complete" and trial.value is not None), None)
 
 
 class SweepObserver:
-    """Base class of observers of a sweep; subclasses override its methods."""
+    """Base class of observers of a sweep; its methods do nothing, and subclasses override them."""
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Receive the start of a sweep before its first trial; `known` is the number of trials with stored results."""
+        """Receive the start of a sweep, before its first trial; `known` is the number of trials with stored results."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """Receive a trial that has ended; trials arrive in a fixed order."""
+        """Receive an ended trial, the `done`-th of at most `most`; trials arrive in a fixed order."""
 
     def noticed(self, text: str) -> None:
-        """Receive a human-readable notice."""
+        """Receive a notice for the user."""
 
 
 class Workers(Protocol):
@@ -92,13 +92,13 @@ class Workers(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of trials that are trained in parallel."""
+        """Number of trials that the workers can train in parallel."""
 
     def submit(self, rung: Rung) -> None:
-        """Queue a part of a trial after all parts queued before."""
+        """Append a part of a trial (`rung`) to the queue."""
 
     def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
-        """Return the results since the last call; block for at most `seconds`."""
+        """Return the results since the last call, waiting at most `seconds` for the first."""
 
     def put_away(self, trial: int) -> None:
         """Move the run folder of an ended trial into the folder of the sweep."""
@@ -108,7 +108,7 @@ class Workers(Protocol):
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
     """Lock the folder of a new sweep or, if `described` is None, of an earlier sweep, which `trials` may extend.
 
-    Raises RunFolderError if the folder is in use, NotFoundError if there is no sweep in it, UsageError.
+    Raises RunFolderError if the folder is in use, NotFoundError if it contains no sweep, or UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -129,7 +129,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
 
 
 class Course:
-    """Search of a sweep, which chooses and ranks trials in a fixed order."""
+    """Search of a sweep: chooses and ranks trials in a fixed order and submits them to workers."""
 
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer
@@ -137,9 +137,9 @@ class Course:
         is_grid = described.method == "grid"
         self._sampler = GridSampler(described) if is_grid else OptunaSampler(described, out)
         self._rungs = described.rungs()
-        # A grid and random trials do not depend on results, so some trials are queued ahead to keep all workers busy.
-        # Other methods use results. With `ahead` = 8, `optuna` chooses trial 8 by the result of trial 0 only, so
-        # the choice does not depend on the number of workers.
+        # Grid and random trials do not depend on results, so some trials are queued ahead to keep all workers busy.
+        # Other methods use results: with `ahead` = 8, `optuna` chooses trial 8 after the result of trial 0 only, so
+        # that the choice does not depend on the number of workers.
         is_blind = described.method in ("grid", "random")
         self._ahead = None if is_blind else described.ahead
         self._over: list[Trial] = []
@@ -151,7 +151,7 @@ class Course:
             )
 
     def go(self, stop: Stop) -> Sweep:
-        """Run the search until all trials have ended or `stop` is requested, and return the sweep."""
+        """Run the search until all trials have ended or `stop` has a reason, and return the sweep."""
         number, waiting = 0, deque[Rung]()
         while stop.reason is None:
             while len(waiting) < (self._ahead or 4 * self._workers.size) and number < self._spec.most:
@@ -159,11 +159,11 @@ class Course:
                 number += 1
             if not waiting:
                 break
-            # Results are used in the order of trials, so the search waits for the first even if a later one is done.
+            # Results are used in the order of trials, so the search waits for the first even if a later one has ended.
             first = waiting[0]
             if (outcome := self._ledger.outcomes.get((first.trial, first.until))) is None:
                 for rung, result in self._workers.ended(POLL_S):
-                    # Results are stored immediately, so that a kill loses nothing.
+                    # Results are stored immediately, so that killing the process loses none.
                     self._ledger.keep(rung, result)
                 continue
             if (more := self._judged(waiting.popleft(), outcome)) is not None:
@@ -172,7 +172,7 @@ class Course:
         return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _judged(self, rung: Rung, outcome: Outcome) -> Rung | None:
-        """Rank the result of a rung, and return the next rung of its trial, or None if the trial has ended."""
+        """Evaluate the outcome of a rung; return the next rung of its trial, or None if the trial has ended."""
         number, values, metric = rung.trial, rung.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
@@ -194,7 +194,7 @@ class Course:
 
 
 class _Ledger:
-    """Store of results of rungs in `trials.jsonl`, in the order of their arrival."""
+    """Outcomes of rungs, stored in `trials.jsonl` in the order of arrival."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -204,18 +204,18 @@ class _Ledger:
         try:
             for line in lines:
                 self.outcomes[line["trial"], line["until"]] = Outcome(**line["outcome"])
-                # JSON has lists in place of tuples.
+                # JSON stores tuples as lists.
                 self.values[line["trial"]] = {path: tuple(value) if isinstance(value, list) else value
                                               for path, value in line["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: use that version to continue it."
             ) from error
-        # A line that a kill left incomplete is removed before further lines follow.
+        # An incomplete line of a killed process is removed before lines are appended.
         files.write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def keep(self, rung: Rung, outcome: Outcome) -> None:
-        """Store the result of a rung before it is ranked. Raises OSError."""
+        """Append the outcome of a rung to the file before it is ranked. Raises OSError."""
         line = {"trial": rung.trial, "until": rung.until, "values": dict(rung.values), "outcome": asdict(outcome)}
         files.append(self._path, f"{json.dumps(line)}\n".encode())
         self.outcomes[rung.trial, rung.until] = outcome

@@ -1,6 +1,6 @@
-"""Page of a sweep in one HTML file, which shows every trial as a line through its values and as a row of a table.
+"""HTML page of a sweep in one file: each trial is a line through its values in a diagram and a row of a table.
 
-Without scripts the table is complete, and sorted by the metric.
+Without JavaScript, the table is complete and sorted by the metric.
 """
 
 import math
@@ -13,7 +13,7 @@ from difflogic.version import __version__
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
-"""Number of colours of the lines, from best to worst."""
+"""Number of line colours, from the best to the worst trials."""
 MOST_TICKS = 12
 NONE = "none"
 Values = dict[str, Any]
@@ -21,18 +21,18 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Vertical axis of the diagram, for a field or the metric."""
+    """Vertical axis of the diagram for one field or for the metric."""
 
     name: str
     x: float
     ticks: Sequence[tuple[float, str]]
-    """Position in y and label of each tick."""
+    """Y position and label of each tick."""
     places: dict[str, float]
-    """Position in y of each value that occurs, by its text."""
+    """Mapping from each occurring value, as text, to its y position."""
 
 
 def html(sweep: Sweep, is_alone: bool = False) -> str:
-    """Return the page as HTML; if `is_alone`, the page has no links to trials."""
+    """Return the page of a sweep as HTML, without links to the run folders of trials if `is_alone`."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -78,7 +78,7 @@ def _columns(sweep: Sweep, rows: Sequence[Values]) -> list[Column]:
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Return an axis with positions for `values`: numbers by size, other values at equal distances."""
+    """Return the axis `name` at position `x`, with numbers placed by size (or logarithm) and other values evenly."""
     present = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
     if present and all(type(value) in (int, float) for value in present):

@@ -1,7 +1,7 @@
-"""Samplers of the values of trials: every point of a grid, or values that Optuna chooses.
+"""Samplers of the values of trials: all points of a grid, or values chosen by Optuna.
 
-Optuna receives results in the order of trials, and each trial has its own random key, so that a sweep does not depend
-on the number of workers or on interruptions.
+Optuna receives results in the order of trials and each trial has its own random seed, so a sweep does not depend on
+the number of workers or on interruptions.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 DATABASE = "study.db"
 Values = dict[str, Any]
-"""Values of a trial, by the paths of the axes."""
+"""Mapping from the paths of the axes to the values of a trial."""
 
 
 class GridSampler:
-    """Sampler of every combination of values; the last axis changes fastest."""
+    """Sampler of all combinations of values, in order; the last axis changes fastest."""
 
     def __init__(self, spec: Spec) -> None:
         self._paths = [axis.path for axis in spec.axes]
         self._points = itertools.product(*(axis.values for axis in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """Return the values of the next trial; `known` are its values if it was sampled before a resume."""
+        """Return the values of the next trial; `known` are its stored values if the sweep was resumed after it."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether to prune a trial that has `value` after rung number `rung`, counted from 0."""
+        """Return whether to prune trial `number`, whose metric is `value` after rung `rung`, counted from 0."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """Receive the value of an ended trial and its status: complete, pruned or failed."""
+        """Receive the metric and status (complete, pruned or failed) of the ended trial `number`."""
 
 
 class OptunaSampler(GridSampler):
-    """Sampler of Optuna: TPESampler for `optuna`, else RandomSampler; with SuccessiveHalvingPruner for `halving`."""
+    """Optuna's TPESampler for method `optuna`, otherwise its RandomSampler; `halving` uses SuccessiveHalvingPruner."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        """Create a new study in `study.db` in the folder."""
+        """Create a new Optuna study in `folder/study.db`, replacing an earlier study."""
         import optuna
 
         def connected() -> sqlite3.Connection:
             connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
-            # The ten changes per trial are not flushed to disk, since the study can be created again.
+            # The ten writes per trial are not flushed to disk, since the study can be created again.
             connection.execute("PRAGMA synchronous=OFF")
             return connection
 
@@ -75,8 +75,8 @@ class OptunaSampler(GridSampler):
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
-        # A sampler's state would be lost with the process, so each trial has a new sampler. Its seed has the trial in
-        # the lower 20 bits and the sweep's seed above, truncated to the 32 bits of NumPy's RandomState.
+        # The state of a sampler would be lost with the process, so each trial has a new sampler. Its seed contains the
+        # trial in the lower 20 bits and the sweep's seed above, truncated to the 32 bits of NumPy's RandomState.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)
@@ -109,11 +109,11 @@ class OptunaSampler(GridSampler):
 
 
 def _word(value: Any) -> Any:
-    """Convert lists to text, since Optuna stores only numbers, text and booleans."""
+    """Convert a list to JSON text, since Optuna stores only numbers, text and booleans."""
     return json.dumps(value) if isinstance(value, list | tuple) else value
 
 
 def check(spec: Spec) -> None:
-    """Raise MissingPackagesError if a sweep needs Optuna and it is not installed."""
+    """Raise MissingPackagesError if a sweep needs Optuna, but Optuna is not installed."""
     if spec.method != "grid" and importlib.util.find_spec("optuna") is None:
         raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")

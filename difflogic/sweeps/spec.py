@@ -34,16 +34,16 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""Number of rungs and reduction factor of halving: checks after a ninth and a third of a training continue a third."""
+"""Number of rungs and reduction factor of halving: after 1/9 and 1/3 of the training, a third of trials continue."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
-"""Entries of a specification that apply to all trials; ENTRIES are the entries for the sweep itself."""
+"""Names of entries that apply to the training of each trial; ENTRIES names those of the sweep itself."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
 class Spec(SweepRequest, Document):
-    """Specification of a sweep. Use `of` to create one, which sets defaults."""
+    """Specification of a sweep; create it with `of`, which sets defaults."""
 
     if TYPE_CHECKING:  # `of` sets them
         metric: str = ""
@@ -53,10 +53,10 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def of(cls, **entries: Any) -> Self:
-        """Make a specification from the entries of a file or the same arguments, and set defaults.
+        """Make a specification from entries, as in a file, and set defaults.
 
         Args:
-            entries: Entries such as `preset` or `config` (a file or a configuration), `over`, `metric` and `method`.
+            entries: Entries such as `preset` or `config` (a file or configuration), `over`, `metric` and `method`.
 
         Raises:
             UsageError: An entry is missing, or entries contradict each other.
@@ -77,7 +77,7 @@ class Spec(SweepRequest, Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a specification from the result of `to_dict`, without defaults. Raises UsageError, ConfigError."""
+        """Make a specification from the result of `to_dict`; sets no defaults. Raises UsageError or ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         entries = {name: value for name, value in data.items() if name != "format"}
@@ -89,20 +89,20 @@ class Spec(SweepRequest, Document):
         return spec
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entries for a file, including everything on which trials depend."""
+        """Return the entries for a file; they include the complete configuration, so trials depend on nothing else."""
         entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
         return {"format": FORMAT} | entries | self.asked.to_dict()
 
     @classmethod
     def load(cls, path: Path, **changed: Any) -> Self:
-        """Read a specification from a file and replace entries by `changed`. Raises UsageError, ConfigError."""
+        """Read a specification from a file, replacing entries by `changed`. Raises UsageError or ConfigError."""
         data = document.read(path)
         if isinstance(data.get("config"), str):  # relative to the specification
             data["config"] = path.parent / data["config"]
         return cls.of(**data | {name: value for name, value in changed.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Raise UsageError for contradictions between entries, ConfigError for invalid fields."""
+        """Raise UsageError if entries contradict each other, ConfigError for invalid fields."""
         super().__post_init__()
         own, kind = (OF_AGENTS, "agents") if self.is_policy else (OF_AUTOMATA, "automata")
         if self.metric not in own:
@@ -136,7 +136,7 @@ class Spec(SweepRequest, Document):
             raise UsageError("Agents are swept without `until_solved`: drop it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
-        # Errors that concern all trials are raised here, not in each trial.
+        # An error that affects all trials is raised here, before the first trial.
         try:
             self.configured({})
         except ConfigError:  # `set` may fit only with values of the axes: try the first ones
@@ -144,7 +144,7 @@ class Spec(SweepRequest, Document):
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """Configuration of all trials before `set` and the values of the axes."""
+        """Configuration of all trials before `set` and the values of the axes are applied."""
         return base_of(None, dict(self.config))
 
     @cached_property
@@ -153,27 +153,27 @@ class Spec(SweepRequest, Document):
 
     @property
     def is_policy(self) -> bool:
-        """True if trials are runs of agents."""
+        """True if trials train agents, False if they train automata."""
         return isinstance(self.base, PolicyConfig)
 
     @property
     def searched(self) -> list[Axis]:
-        """Axes that samplers search: all except the seed."""
+        """Axes that samplers search: all axes except the seed."""
         return [axis for axis in self.axes if axis.path != SEED]
 
     @property
     def sign(self) -> int:
-        """Sign of the metric: 1 if lower values are better, or -1 if higher values are."""
+        """Sign of the metric: 1 if lower values are better, -1 if higher values are better."""
         return -1 if self.metric == "return" else 1
 
     @property
     def most(self) -> int:
-        """Total number of trials of the sweep."""
+        """Total number of trials of the complete sweep."""
         points = math.prod(len(axis.values) for axis in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Return the epochs, or steps of agents, after which trials are checked; the last entry, None, is the end."""
+        """Return the epochs (for agents, environment steps) at which trials are checked, and None for the end."""
         if self.method != "halving":
             return [None]
         # Example: with 1000 epochs, the result is [112, 334, None].
@@ -182,7 +182,7 @@ class Spec(SweepRequest, Document):
         return [*(math.ceil(total / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """Return the configuration of a trial; `values` are by the paths of the axes. Raises ConfigError."""
+        """Return the configuration of a trial; `values` maps paths of axes to values. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -193,15 +193,15 @@ class Spec(SweepRequest, Document):
 
     @property
     def request(self) -> TrainRequest:
-        """Request of each trial, which includes the condition for its end."""
-        # With the metric tts a solution ends the trial; other metrics may improve further.
+        """Training request of each trial without a configuration, including when the trial stops."""
+        # With the metric tts, solutions end the trial; other metrics may still improve.
         request = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
         # Halving compares unfinished runs, so recipes must not restart them.
         return replace(request, restarts=0) if self.method == "halving" else request
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
-    """Return a configuration of automata or agents from a preset, file or table. Raises UsageError, ConfigError."""
+    """Return the configuration (automata or agents) of a preset, file or table. Raises UsageError or ConfigError."""
     if (preset is None) == (config is None):
         raise UsageError("Specify what to sweep: `preset`, `config`, or a sweep file.")
     if isinstance(config, Config | PolicyConfig):
@@ -225,7 +225,7 @@ def _table(entry: Any, name: str) -> Mapping[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fit the first and last width of the update network to new kernels or channels, unless `fields` sets widths."""
+    """Return `fields` plus update-network widths that fit changed kernels or channels, unless `fields` sets widths."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -1,9 +1,9 @@
-"""Writer of the results of a sweep into its folder: tables, a page, and the best run.
+"""Writer of the results of a sweep to its folder: tables, a page and the best run.
 
-trials.csv  trials.json   a row for each trial
-settings.csv              a row for each setting over all its seeds, with the success rate
-index.html                diagram of the metric and all fields
-best/                     a copy of the best trial's run folder
+trials.csv  trials.json   one row per trial
+settings.csv              one row per setting, over all seeds, with the success rate
+index.html                diagram of the metric and all axes, with a table
+best/                     copy of the best trial's run folder
 """
 
 import csv
@@ -29,7 +29,7 @@ OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
 def trial_rows(sweep: Sweep) -> list[Row]:
-    """Return a row for each ended trial; only the value `seconds` depends on the machine."""
+    """Return one row per ended trial, by number; only the entry `seconds` depends on the machine."""
     return [
         {"trial": trial.number, "status": trial.status, **plain(dict(trial.values)), sweep.spec.metric: trial.value}
         | {name: getattr(trial.outcome, name) for name in OF_OUTCOME}
@@ -38,7 +38,7 @@ def trial_rows(sweep: Sweep) -> list[Row]:
 
 
 def settings(sweep: Sweep) -> list[Row]:
-    """Return a row for each combination of values except seeds: its success rate, and the metric of its trials."""
+    """Return one row per setting (values without the seed): success rate and mean metric of its complete trials."""
     groups: dict[str, list[Trial]] = {}
     for trial in sorted(sweep.trials, key=lambda trial: trial.number):
         groups.setdefault(repr(_setting(trial)), []).append(trial)
@@ -56,7 +56,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
     values = [trial.value for trial in ended if trial.value is not None]
     mean = sum(values) / len(values) if values else None
     if metric == "tts":
-        # The metric tts is the total effort of all trials per solution.
+        # For the metric tts, the mean is the total effort of all trials divided by the number of solutions.
         mean = sum(trial.outcome.effort or 0.0 for trial in ended) / solved if solved else None
     return dict(plain(_setting(group[0]))) | {
         "trials": len(group),
@@ -72,7 +72,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
 
 
 def write(sweep: Sweep) -> None:
-    """Write all tables, the page and the best run so far. Raises OSError."""
+    """Write all tables, the page and the copy of the best run so far. Raises OSError."""
     rows, grouped = trial_rows(sweep), settings(sweep)
     files.write_atomically(sweep.path / "trials.csv", _csv(rows))
     files.write_atomically(sweep.path / "settings.csv", _csv(grouped))
@@ -85,13 +85,13 @@ def write(sweep: Sweep) -> None:
 
 def _csv(rows: Sequence[Row]) -> bytes:
     text = io.StringIO()
-    # The first row, a dict, is written as its keys. None becomes an empty field.
+    # Iterating over the first row, a dict, yields the header. None becomes an empty field.
     csv.writer(text, lineterminator="\n").writerows([*rows[:1], *(row.values() for row in rows)])
     return text.getvalue().encode()
 
 
 def _copy_best(path: Path, folder: str) -> None:
-    """Replace the copy of the best run atomically, by a temporary folder."""
+    """Replace the copy of the best run atomically: copy `folder` to a temporary folder, then rename that."""
     copy = path / f"{BEST}{files.TEMPORARY}"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(path / folder, copy, ignore=shutil.ignore_patterns(".lock"))

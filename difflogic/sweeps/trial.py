@@ -1,4 +1,4 @@
-"""Training of trials, each in a separate run folder, and measurement of their results."""
+"""Training of trials, each in its own run folder, and measurement of the results."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,66 +26,66 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """Part of a trial, at the end of which a check may prune the trial."""
+    """Part of a trial between two checks, each of which may prune the trial."""
 
     spec: Spec
     trial: int
     values: Mapping[str, Any]
-    """Values of the trial, by the paths of the axes."""
+    """Mapping from the paths of the axes to the trial's values."""
     number: int
     """Number of the rung within its trial, counted from 0."""
     until: int | None
-    """Epochs, or steps of agents, after which the next evaluation ends the rung; None for the end of the trial."""
+    """Epoch (for agents, environment step) from which the next evaluation ends the rung; None for the trial's end."""
 
 
 def folder_of(number: int) -> str:
-    """Return the path of a trial's run folder in the folder of the sweep."""
+    """Return the path of a trial's run folder, relative to the folder of the sweep."""
     return f"trials/{number:05}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a trial so far; unknown values are None."""
+    """Result of a trial so far, with None for unknown values."""
 
     status: Status
-    """Status of the trial; `paused` means between two rungs."""
+    """Status of the trial; `paused` means stopped between two rungs."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
-    """Cost of all models until their first solutions, in billions of gate evaluations, or in environment steps."""
+    """Total cost of all models, each until its first solution, in billions of gate evaluations or environment steps."""
     wrong: float | None = None
-    """Fewest mismatches of a model, averaged over all models."""
+    """Lowest number of mismatches of each model, averaged over the models."""
     gates: float | None = None
-    """Number of gates per cell, averaged over all solved models."""
+    """Number of gates per cell, averaged over the solved models."""
     score: float | None = None
-    """Mean return averaged over all agents, in new episodes or, before the end, at the last evaluation."""
+    """Mean return, averaged over the agents: in new episodes or, before the end, in the last evaluation."""
     done: int = 0
-    """Number of trained epochs, or environment steps of agents."""
+    """Number of trained epochs (for agents, environment steps)."""
     engine: str = ""
     error: str = ""
     seconds: float = 0.0
-    """Duration of the training in seconds, the only value that depends on the machine."""
+    """Training time in seconds, the only value that depends on the machine."""
 
     def value(self, metric: str) -> float | None:
-        """Return the value of a metric, or None, which counts as worse than any number."""
+        """Return the value of `metric`, or None if it is unknown, which ranks below any number."""
         if metric == "tts":
-            # This is the expected effort until a solution if models are trained one after another.
+            # This is the expected effort until the first solution if models are trained one after another.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return the value by which unfinished trials are compared, since few trials are solved before their end."""
+        """Return the score or mismatches for comparing unfinished trials, few of which have been solved yet."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
-    """Train a trial until its end or the observer's stop, in a folder that may contain an earlier part of it.
+    """Train a trial until it ends or the observer stops it, in a folder that may contain an earlier part of the trial.
 
-    `request` must have a configuration. Raises what `run_request` raises.
+    `request` must have a configuration. Raises the same errors as `run_request`.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # The process was killed after the trial's end and before its result was stored, so nothing is left to train.
+        # The process was killed after the trial ended, but before its result was stored, so nothing is left to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
@@ -101,7 +101,7 @@ def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Out
 
 
 def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
-    # Unfinished agents are compared by their last evaluation, finished agents by new episodes.
+    # Unfinished agents are compared by their last evaluation, finished agents by their score in new episodes.
     latest = [[row.score for row in member.metrics if row.score is not None][-1:] for member in run.members]
     ended = [member.score.mean for member in run.members if member.score is not None]
     scores = ended if run.complete else [score for scores in latest for score in scores]
@@ -131,7 +131,7 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
                   for member in run.members]  # fmt: skip
     circuits = [run.circuit] if solved else []
     right = circuits if models == 1 else [member.circuit for member in run.members if member.solved]
-    # `spent` is in epochs of the complete task, of which an epoch on a smaller grid is a fraction.
+    # `spent` is in epochs of the complete task; an epoch on a smaller grid counts as a fraction.
     return Outcome(
         status,
         models,
@@ -145,5 +145,5 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean; None for no values."""
+    """Return the mean of `values`, or None if there are none."""
     return sum(values) / len(values) if values else None
