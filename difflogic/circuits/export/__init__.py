@@ -1,1 +1,1 @@
-"""Exports of circuits for other programs, one module per format; `formats` has the table of all formats."""
+"""Exports of circuits for other programs, one module per format; `formats` contains the table of all formats."""

@@ -1,9 +1,9 @@
-"""Export of binary AIGER: AND nodes and inverters, for ABC and model checkers. ABC verifies the file.
+"""Export of binary AIGER, AND nodes and inverters, for ABC and model checkers. ABC verifies the exported file.
 
-A cell has the inputs `patch[9*channel + 3*dy + dx]` and the outputs `result[channel]`, a controller `code[i]` and
-`action[i]`, another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches that begin at 0, as
-the oldest version of the format requires. Inputs `start[y][x][channel]` are the state in the first step, so any initial
-state is possible. If the grid has a claim, its only output is 1 if the claim is violated.
+A cell has inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`; a controller has `code[i]` and
+`action[i]`, and any other function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches that begin at
+0, as the oldest version of the format requires. Its inputs `start[y][x][channel]` are the state in the first step, so
+any initial state is possible. If the grid has a claim, the only output is 1 when the claim is violated.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
@@ -17,21 +17,21 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
-    """Return the file `NAME.aig`."""
+    """Return the circuit in binary AIGER format, as the contents of `NAME.aig`."""
     return {f"{name}.aig": encode(_machine(netlist))}
 
 
 def _machine(netlist: Netlist | Grid) -> Netlist:
-    """Return the netlist; a grid, or a controller with memory, becomes a netlist with latches."""
+    """Return the netlist to export: with latches for a grid or a controller with memory, otherwise unchanged."""
     if isinstance(netlist, Grid) or (isinstance(netlist, Controller) and netlist.memory):
         return netlist.machine()
     return netlist
 
 
 def encode(netlist: Netlist) -> bytes:
-    """Encode a netlist as the content of an AIGER file."""
+    """Return the contents of a binary AIGER file for a netlist."""
     latches = netlist.latches if isinstance(netlist, LatchNetlist) else 0
-    # Literals of a graph of ANDs are those of AIGER.
+    # The builder numbers literals as AIGER does.
     builder = Builder(netlist.inputs, share=False)
     literal = {bit: input_literal(bit) for bit in range(netlist.inputs)}
     for line in lines(netlist):
@@ -42,8 +42,8 @@ def encode(netlist: Netlist) -> bytes:
     head = f"aig {netlist.inputs + len(builder.gates)} {inputs} {latches} {shown} {len(builder.gates)}\n"
     # Next values of latches come before the outputs, since latches come after the inputs.
     text = head + "".join(f"{output}\n" for output in outputs[shown:] + outputs[:shown])
-    # An AND is written as two differences: from its literal, the next even number, to its larger input, and from the
-    # larger input to the smaller one. The bytes of 12 = AND(10, 6) are 2 and 4.
+    # An AND is written as two differences: its literal (the next even number) minus its larger input, and the larger
+    # input minus the smaller one. The bytes of 12 = AND(10, 6) are 2 and 4.
     nodes = b"".join(
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
         for index, (_, low, high) in enumerate(builder.gates)
@@ -59,7 +59,7 @@ def encode(netlist: Netlist) -> bytes:
 
 
 def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
-    """Return the literal of one of the sixteen gates: the OR of the rows of its truth table, or its inverse."""
+    """Add gate `gate` (0 to 15) of literals a and b as ANDs, an OR of truth table rows, and return its literal."""
     rows = [row for row in range(4) if gate >> (3 - row) & 1]
     inverted = len(rows) > 2 or rows == [0, 3]  # XNOR is an inverted XOR, as in other programs
     if inverted:
@@ -72,7 +72,7 @@ def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
 
 
 def _delta(value: int) -> bytes:
-    """Encode a number by seven bits per byte, the lowest first; the top bit of a byte is 1 if more bytes follow."""
+    """Encode a number with seven bits per byte, lowest first; the top bit of a byte is 1 if more bytes follow."""
     coded = bytearray()
     while value > 0x7F:
         coded.append(value & 0x7F | 0x80)
@@ -82,6 +82,6 @@ def _delta(value: int) -> bytes:
 
 
 def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError or ToolError."""
     proved = proved_by_abc(_machine(netlist), files, f"{name}.aig")
     return [check_machine(netlist), *proved] if isinstance(netlist, Grid) else proved

@@ -1,7 +1,7 @@
-"""Export of a complete automaton as Verilog: `NAME_automaton`, ready for an FPGA, and a bench with expected states.
+"""Export of a complete grid as Verilog: module `NAME_automaton` for an FPGA, and a test bench with expected states.
 
-The proof runs the exported bench in iverilog. The bench reads states by byte and by bit, and compares them with states
-of the reference simulator. Then yosys and ABC prove the cell, as for a cell without a grid.
+Verification runs the exported bench in iverilog. The bench reads states by byte and by bit, and compares them with
+states of the reference simulator. Then yosys and ABC prove the cell equal to the circuit, as for a cell without a grid.
 """
 
 import numpy as np
@@ -18,14 +18,14 @@ from difflogic.model.grid import Grid
 from difflogic.model.straight_line import lines
 
 _RUNS = (1, 1, 2, 1, 3, 1, 1, 5)
-"""Numbers of steps between the states that the bench compares."""
+"""Number of steps from each state that the bench compares to the next one."""
 _LOADED = 0xFFFF
 _SEED = 29
 _LANES = (8, 1)
 
 
 def export(grid: Grid, name: str) -> Files:
-    """Return `NAME.v`, `NAME_tb.v` and the file of states that the bench reads."""
+    """Return the contents of `NAME.v`, `NAME_tb.v` and `NAME_tb_states.txt`, the states that the bench reads."""
     sizes = {"height": grid.height, "width": grid.width, "bits": grid.values, "last_bit": grid.values - 1}
     start = sum(int(bit) << place for place, bit in enumerate(grid.start.reshape(-1).tolist()))
     module = fill("automaton.v", grid.cell, name, start=f"{grid.values}'h{start:x}", **sizes)
@@ -35,7 +35,7 @@ def export(grid: Grid, name: str) -> Files:
 
 
 def _states(grid: Grid) -> str:
-    """Return a line per state: the number of steps since the previous state, and the state."""
+    """Return one line per state, in hexadecimal: the number of steps since the previous state, then the state."""
     shape = (grid.height, grid.width, grid.cell.channels)
     state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
     steps, states = [0, _LOADED], [grid.start, state]
@@ -51,7 +51,7 @@ def _states(grid: Grid) -> str:
 
 
 def verify(grid: Grid, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     with folder_of(files) as folder:
         proofs = [read_without_a_warning(folder, name, f"{name}_automaton")]
         count = len(str(files[f"{name}_tb_states.txt"]).splitlines())

@@ -1,4 +1,4 @@
-"""Binary decision diagrams of a circuit's outputs, in which equal functions are the same node.
+"""Reduced ordered binary decision diagrams of a circuit's outputs, in which equal functions share a node.
 
 Source: Bryant, *Graph-based algorithms for Boolean function manipulation* (1986).
 """
@@ -15,10 +15,10 @@ _MAX_NODES = 1 << 17
 
 
 class Forest:
-    """Decision diagrams of all outputs, with shared nodes; variables are the inputs in the order `order`."""
+    """Decision diagrams of all outputs, with shared nodes; variable i is the input `order[i]`."""
 
     def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
-        """Build the diagrams of all outputs. Raises CircuitError for too many nodes."""
+        """Build the diagrams of all outputs. Raises CircuitError if they need too many nodes."""
         last = len(order)
         self._nodes: list[tuple[int, int, int]] = [(last, 0, 0), (last, 1, 1)]
         self._numbers: dict[tuple[int, int, int], int] = {}
@@ -30,15 +30,15 @@ class Forest:
         self.outputs = [function[output] for output in netlist.outputs.tolist()]
 
     def branches(self, functions: Sequence[int], level: int, count: int) -> list[tuple[int, ...]]:
-        """Return the cofactors for all values of `count` variables from `level` on; variable `level + i` is bit `i`."""
-        # `product` changes its last value first, but the first variable is the lowest bit: 00, 10, 01, 11.
+        """Return the cofactors for each value of `count` variables from `level` on, `level + i` being bit i."""
+        # `product` varies its last value fastest, but the first variable is the lowest bit: 00, 10, 01, 11.
         return [
             tuple(self._restricted(function, level, values[::-1]) for function in functions)
             for values in product((0, 1), repeat=count)
         ]
 
     def number(self, functions: Sequence[int]) -> int:
-        """Return the number whose bits are the values of constant functions, lowest bit first."""
+        """Return the number whose bit i is the value of `functions[i]`, which must be constant."""
         return sum(function << index for index, function in enumerate(functions))
 
     def _restricted(self, function: int, level: int, values: Sequence[int]) -> int:
@@ -49,8 +49,8 @@ class Forest:
         return function
 
     def _node(self, level: int, low: int, high: int) -> int:
-        # Two rules make the diagram canonical: no node has equal branches, and no node exists twice. So equal outputs
-        # have equal numbers, and Golly's tree shares their branches.
+        # Two rules make the diagram canonical: no node has equal branches, and no node exists twice. Therefore equal
+        # functions have equal node numbers, and Golly's tree shares their branches.
         if low == high:
             return low
         key = (level, low, high)
@@ -67,7 +67,7 @@ class Forest:
         key = (gate, a, b)
         if key not in self._results:
             (level_a, *sides_a), (level_b, *sides_b) = self._nodes[a], self._nodes[b]
-            # `a` and `b` are split by the first variable that one of them reads; the other may be its own cofactor.
+            # Split `a` and `b` by the first variable that either reads; one that does not read it is its own cofactor.
             level = min(level_a, level_b)
             low, high = (
                 self._gate(gate, sides_a[value] if level_a == level else a, sides_b[value] if level_b == level else b)
@@ -78,7 +78,7 @@ class Forest:
 
 
 def too_large(what: str, most: int) -> CircuitError:
-    """Return the error for a rule with too large a tree."""
+    """Return the error that `what`, such as a tree, has more than `most` entries."""
     return CircuitError(
         f"{what} has more than {most} entries, as its result depends on too many inputs at once: simplify the circuit "
         "(difflogic simplify), or take another format."

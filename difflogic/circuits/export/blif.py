@@ -1,7 +1,7 @@
-"""Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and others. ABC verifies the file.
+"""Export of BLIF, each gate as a table of a few rows, for ABC, yosys, SIS and other tools. ABC verifies the file.
 
-A cell has the inputs `patch[9*channel + 3*dy + dx]` and the outputs `result[channel]`, a controller `code[i]` and
-`action[i]`, another function `code[i]` and `result[i]`. Gates have the names of circuit.json.
+A cell has inputs `patch[9*channel + 3*dy + dx]` and outputs `result[channel]`; a controller has `code[i]` and
+`action[i]`, and any other function `code[i]` and `result[i]`. Gates have the same names as in circuit.json.
 """
 
 from difflogic.circuits.export.proving import proved_by_abc
@@ -14,7 +14,7 @@ _XNOR = 9
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return the file `NAME.blif`."""
+    """Return the circuit in BLIF, as the contents of `NAME.blif`."""
     return {f"{name}.blif": _model(netlist, f"{name}_{netlist.kind}")}
 
 
@@ -22,7 +22,7 @@ def _model(netlist: Netlist, name: str) -> str:
     names = bit_names(netlist)
     latches = netlist.latches if isinstance(netlist, Controller) else {}
     inputs = [name for bit, name in enumerate(names[: netlist.inputs]) if bit not in latches]
-    # Latches that nothing reads are left out.
+    # Memory bits that no gate reads have no latch.
     results = output_names(netlist)[: len(netlist.outputs) - (netlist.memory if isinstance(netlist, Controller) else 0)]
     text = [
         *(f"# {line}" for line in (about(netlist), *legend(netlist))),
@@ -39,7 +39,7 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Assignment, names: list[str]) -> list[str]:
-    """Return the table of a gate: all rows with result 1, or all with result 0. A constant has no inputs, as in ABC."""
+    """Return a gate's table as BLIF lines: the rows with result 1, or those with result 0. A constant has no inputs."""
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}
@@ -49,6 +49,6 @@ def _table(line: Assignment, names: list[str]) -> list[str]:
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError or ToolError."""
     machine = netlist.machine() if isinstance(netlist, Controller) and netlist.memory else netlist
     return proved_by_abc(machine, files, f"{name}.blif")

@@ -1,6 +1,6 @@
 """Export of C99: a header that runs 64 cells per word, and a demo that draws a grid.
 
-The proof compiles both by gcc without a warning. It runs the header on neighbourhoods and grids, and the demo.
+Verification compiles both with gcc without warnings, and compares results of the header and demo with the circuit.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the files `NAME.h` and `NAME_demo.c`."""
+    """Return the contents of the C files `NAME.h`, the circuit, and `NAME_demo.c`, a program that draws a grid."""
     body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
     rows = max(1, min(_MOST_ROWS, max(_FEW_ROWS, _STRIP_ROWS // netlist.channels), _STACK_ROWS // netlist.channels - 2))
     header = fill("cell.h", netlist, name, body=body, strip_rows=rows, **_column(netlist, name))
@@ -28,14 +28,14 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _FEW_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
-"""Minimum and maximum number of rows of a strip; number of rows times channels that fits the first-level cache."""
+"""Minimum and maximum number of rows per strip; number of rows times channels that fits in the L1 cache."""
 _STACK_ROWS = 1638
-"""Maximum number of rows times channels on the stack, two extra rows included: 128 KB with ten words per row."""
+"""Maximum number of rows times channels on the stack, including two extra rows: 128 KB with ten words per row."""
 _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
 
 
 def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
-    """Return C code: `before` the loop over rows and for one `row`, from `difflogic.model.column_program`."""
+    """Return C code of a column program: `before` precedes the loop over rows, and `row` is the loop's body."""
     program = column_program(netlist)
     loop = column_loop(program)
 
@@ -49,7 +49,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
             return f"const {name}_lanes {result} = {{0}};"
         return f"{name}_lanes {result}; {name}_read(strip, {row}{2 - delay}, {node.channel}, {node.dx - 1}, &{result});"
 
-    # In a row, values carried over from the previous row have the same names as computed values.
+    # Values carried over from the previous row are named like those computed in this row.
     before = [computed(value, "b{}_{}", "") for value in loop.before]
     before += [f"{name}_lanes v{number}_{delay} = b{number}_{delay};" for number, delay in loop.carried]
     row = [computed(value, "v{}_{}", "y + ") for value in loop.row]
@@ -57,7 +57,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
         value = f"{'~' * output.inverted}v{output.node}_{output.delay}"
         row.append(f"const {name}_lanes r{channel} = {value};")
         row.append(f"memcpy(to + (y * {netlist.channels} + {channel}) * words, &r{channel}, sizeof r{channel});")
-    # The largest delay comes first, so that each value is read before it is overwritten.
+    # The largest delay is first, so that each value is read before it is overwritten.
     row += [f"v{number}_{delay} = v{number}_{delay - 1};" for number, delay in reversed(loop.carried)]
     return {"before": "\n    ".join(before), "row": "\n        ".join(row)}
 
@@ -66,24 +66,24 @@ FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"
 _GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (70, 200))
 _STEPS = 10
 _DEMO = (9, 70, 12, 7)
-"""Height, width, number of steps and seed of the demo in the proof."""
+"""Height, width, number of steps and seed for verifying the demo."""
 _SLOW = 20_000
-"""Minimum number of gates that gcc takes minutes to optimise."""
+"""Number of gates from which gcc would take minutes to optimise."""
 
 
 def optimised(netlist: Netlist) -> str:
-    """Return the optimisation option of gcc for a circuit of this size."""
+    """Return gcc's optimisation option: `-O2`, or `-O0` for a circuit too large to optimise."""
     return "-O2" if len(lines(netlist)) < _SLOW else "-O0"
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     optimise = optimised(netlist)
     with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
         for program in ("proof", f"{name}_demo"):
             tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")
         vectors = vectors_for(netlist)
-        # The program reads 64 vectors at a time: one word of each input, then the words of the next 64 vectors.
+        # The program reads blocks of 64 vectors, one 64-bit word per input.
         words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
         output = tools.run_in(folder, "./proof", stdin=words.tobytes())
         answers = unpack_bits(np.frombuffer(output, np.uint64).reshape(-1, netlist.channels).T, vectors.count)
@@ -108,7 +108,7 @@ def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
 
 
 def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:
-    """Return the random initial state of the demo, which splitmix64 generates word by word."""
+    """Return the demo's random initial state, generated word by word by splitmix64 from `seed`."""
     words = bits.words_per_row(width)
     state = np.empty(height * netlist.channels * words, dtype=np.uint64)
     for index in range(len(state)):

@@ -1,6 +1,6 @@
-"""Export of circuit.json, controller.json or function.json with every gate, dead ones included.
+"""Export of circuit.json, controller.json or function.json with all gates, including dead ones.
 
-The proof reads the file back and compares every field.
+Verification reads the file back and compares every field.
 """
 
 from dataclasses import fields
@@ -15,13 +15,13 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 
 def export(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """Return the file `NAME.json`."""
+    """Return the circuit in difflogic's JSON format, as the contents of `NAME.json`."""
     text = function_json.to_json(netlist) if isinstance(netlist, FunctionNetlist) else netlist_json.to_json(netlist)
     return {f"{name}.json": text}
 
 
 def verify(netlist: CellNetlist | FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError."""
     text = text_of(files, f"{name}.json")
     read = function_json.from_json(text) if isinstance(netlist, FunctionNetlist) else netlist_json.from_json(text)
     for field in fields(netlist):

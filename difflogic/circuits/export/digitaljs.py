@@ -1,7 +1,7 @@
-"""Export of JSON for DigitalJS, a simulator and editor in the browser, with a button per input.
+"""Export of JSON for DigitalJS, a circuit simulator and editor in the browser, with a button per input.
 
-A gate with one inverted input becomes two devices, since DigitalJS has no such gate. The proof reads the file back by
-difflogic's own reader.
+A gate with one inverted input becomes two devices, since DigitalJS has no such gate. Verification reads the file back
+with difflogic's reader.
 Source of the format: the README of DigitalJS (tilk/digitaljs), "Input format".
 """
 
@@ -16,20 +16,20 @@ from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lin
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
 _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
-"""Type of the plain gate, and index of the inverted input, by the id of a gate with one inverted input."""
+"""Mapping from the id of a gate with one inverted input to its DigitalJS type and the index of that input."""
 
 Device = dict[str, str | int]
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the file `NAME_digitaljs.json`."""
+    """Return the circuit in DigitalJS's JSON format, as the contents of `NAME_digitaljs.json`."""
     drawing = _Drawing(netlist)
     data = {"devices": drawing.devices, "connectors": drawing.connectors, "subcircuits": {}}
     return {f"{name}_digitaljs.json": json.dumps(data, indent=1) + "\n"}
 
 
 class _Drawing:
-    """Drawing in DigitalJS's format: devices by id, and the wires between devices."""
+    """Circuit in DigitalJS's format: `devices` by id, and the wires between devices as `connectors`."""
 
     def __init__(self, netlist: CellNetlist) -> None:
         self.devices: dict[str, Device] = {}
@@ -70,7 +70,7 @@ class _Drawing:
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError."""
     read = digitaljs.from_data(json.loads(files[f"{name}_digitaljs.json"]))
     vectors = vectors_for(netlist)
     return [check_cells(netlist, vectors, vectors.outputs(read), "read back, it")]

@@ -1,6 +1,6 @@
-"""Layout of a circuit's drawing: gates of two inputs, with pass-throughs and NOTs folded into the wires.
+"""Layout of a circuit's drawing: two-input gates, with pass-throughs and NOTs merged into the wires.
 
-Parts are in columns by depth, ordered so that few wires cross.
+Gates are placed in columns by depth, and ordered in each column so that few wires cross.
 Source: Sugiyama, Tagawa and Toda, *Methods for visual understanding of hierarchical system structures* (1981): a
 wire across several columns is a chain of waypoints, and each column is sorted repeatedly by the mean position of its
 neighbours.
@@ -21,39 +21,39 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 MAX_GATES = 400
-"""Maximum number of gates of a drawing; a larger drawing is hard to follow and to lay out."""
+"""Maximum number of gates in a drawing; a larger drawing is hard to follow and to lay out."""
 
 SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
     8: ("NOR", (0, 0)), 9: ("XNOR", (0, 0)), 11: ("OR", (0, 1)), 13: ("OR", (1, 0)), 14: ("NAND", (0, 0)),
 }  # fmt: skip
-"""Symbol of each gate, and flags of its inverted inputs."""
+"""Symbol of each two-input gate id, and for inputs a and b 1 if inverted."""
 
 PLACES = (
     "above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right",
 )  # fmt: skip
-"""Descriptions of the patch positions."""
+"""Description of each patch position, in row-major order."""
 
 
 class Wire(NamedTuple):
-    """Wire from the gate or input that produces `bit`; an inverted wire is drawn with a circle at its end."""
+    """Wire from the gate or input that produces `bit`; if `inverted`, it is drawn with a circle at its end."""
 
     bit: int
     inverted: bool
 
 
 class DrawnGate(NamedTuple):
-    """Gate, or constant `0` or `1`, which reads nothing."""
+    """Gate that produces `bit`; the constants, with symbol `0` or `1`, read no wires."""
 
     bit: int
     symbol: str
     reads: tuple[Wire, ...]
     depth: int
-    """Depth of the gate: 1 if it reads only inputs or nothing."""
+    """Depth of the gate, which is its column: 1 if it reads no other gate."""
 
 
 class Label(NamedTuple):
-    """Label of an input or output: two lines of text, and the patch position that is drawn next to the text."""
+    """Label of an input or output: two lines of text, and the patch position to draw next to them, if any."""
 
     name: str
     note: str = ""
@@ -62,7 +62,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Schematic:
-    """Parts of a drawing: `inputs` are the bits that are read, `outputs` one wire for each output."""
+    """Parts of a drawing: `inputs` are the input bits that are read, `parts` the gates, `outputs` a wire per output."""
 
     netlist: Netlist
     inputs: tuple[int, ...]
@@ -70,7 +70,7 @@ class Schematic:
     outputs: tuple[Wire, ...]
 
     def input_label(self, bit: int) -> Label:
-        """Return the label of an input."""
+        """Return the label of the input `bit`."""
         match self.netlist:
             case CellNetlist(origin=origin):
                 channel, patch = divmod(bit, wiring.PATCH)
@@ -81,7 +81,7 @@ class Schematic:
         return Label(self.netlist.bit_name(bit))
 
     def output_label(self, index: int) -> Label:
-        """Return the label of an output."""
+        """Return the label of output number `index`."""
         match self.netlist:
             case CellNetlist(origin=origin, visible=visible):
                 return Label(f"channel {origin[index]}", "visible" if index < visible else "memory")
@@ -92,7 +92,7 @@ class Schematic:
 
 
 def schematic(netlist: Netlist) -> Schematic:
-    """Return the parts of a drawing. Raises CircuitError for more than MAX_GATES."""
+    """Return the parts of a circuit's drawing. Raises CircuitError for more than MAX_GATES gates."""
     code = lines(netlist)
     gates = sum(len(line.reads) == 2 for line in code)
     if gates > MAX_GATES:
@@ -134,9 +134,9 @@ def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
 
 
 def on_inverted(gate: int, a: bool, b: bool) -> int:
-    """Return the gate equal to `gate` with input a inverted if `a`, and b if `b`: its table with rows exchanged."""
-    # An id is the table for 00, 01, 10, 11 from its highest bit. Inverting a exchanges the halves, the rows 0x and 1x;
-    # inverting b exchanges the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
+    """Return the id of the gate that equals `gate` with its first input inverted if `a`, and its second if `b`."""
+    # Bits of an id, highest first, are the results for 00, 01, 10, 11. Inverting a swaps the halves, rows 0x and 1x.
+    # Inverting b swaps the rows within each half: 0010 (2, a AND NOT b) becomes 0001 (1, a AND b).
     if a:
         gate = (gate & 3) << 2 | gate >> 2
     if b:
@@ -153,7 +153,7 @@ Point = tuple[float, float]
 class _Spot:
     column: int
     height: float
-    """Height of the spot in rows."""
+    """Height of this gate, label or waypoint in rows."""
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     y: float = 0.0
@@ -161,7 +161,7 @@ class _Spot:
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions in units of columns and rows; `inputs`, `parts` and `outputs` are vertical positions of centres."""
+    """Positions of a drawing in columns and rows; `inputs`, `parts` and `outputs` are the vertical centres of these."""
 
     columns: int
     rows: float
@@ -169,11 +169,11 @@ class Positions:
     parts: tuple[float, ...]
     outputs: tuple[float, ...]
     wires: dict[tuple[int, int], tuple[Point, ...]]
-    """Waypoints `(column, y)` of each wire, by its bit and the index of its reader: parts first, then outputs."""
+    """Waypoints `(column, y)` of each wire by `(bit, reader)`; readers are numbered parts first, then outputs."""
 
 
 def layout(drawn: Schematic) -> Positions:
-    """Return the positions of a drawing; the result is deterministic."""
+    """Return the positions of all parts and wires of a drawing; equal drawings have equal positions."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
     spots += [_Spot(last, 1.0) for _ in drawn.outputs]
@@ -199,7 +199,7 @@ def layout(drawn: Schematic) -> Positions:
 
 
 def _chain(spots: list[_Spot], tracks: dict[tuple[int, int], int], start: int, end: int) -> list[int]:
-    """Add and return the waypoints between two spots, one per column; wires from the same spot share waypoints."""
+    """Return the waypoints between two spots, one per column; wires from the same spot share them, others are added."""
     chain = []
     before = start
     for column in range(spots[start].column + 1, spots[end].column):
@@ -219,7 +219,7 @@ def _join(spots: list[_Spot], left: int, right: int) -> None:
 
 
 def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Sort each column by the mean positions of its spots' neighbours, alternately from the left and the right."""
+    """Sort each column by the mean position of each spot's neighbours, alternately those on its left and its right."""
     for column in columns:
         _stack(spots, column)
     for column, rightwards in _sweeps(columns):
@@ -228,7 +228,7 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
-    """Yield all columns but the first rightwards, then all but the last leftwards, for `_SWEEPS` sweeps in total."""
+    """Yield columns for `_SWEEPS` sweeps, alternately rightwards and leftwards, each with True if rightwards."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:
@@ -241,7 +241,7 @@ def _centre(spots: list[_Spot], index: int, left: bool) -> float:
 
 
 def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
-    """Place the spots of a column one below the other, centred around 0."""
+    """Place the spots of a column directly below each other, centred on 0."""
     y = -sum(spots[index].height for index in column) / 2
     for index in column:
         spots[index].y = y + spots[index].height / 2
@@ -249,7 +249,7 @@ def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
 
 
 def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
-    """Place spots near their neighbours as far as the order allows, then close gaps and begin at 0."""
+    """Move spots as close to their neighbours as the order allows, then close vertical gaps and start at 0."""
     for column, rightwards in _sweeps(columns):
         ideal = [_centre(spots, index, rightwards) for index in column]
         for index, y in zip(column, _apart(spots, column, ideal), strict=True):
@@ -262,11 +262,11 @@ def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
 
 
 def _apart(spots: list[_Spot], column: Sequence[int], ideal: Sequence[float]) -> list[float]:
-    """Return the positions nearest to the ideal ones, in the same order without overlap, by isotonic regression."""
+    """Return the positions closest to `ideal` without overlap or reordering, by isotonic regression."""
     steps = [(spots[one].height + spots[other].height) / 2 for one, other in pairwise(column)]
     offsets = list(accumulate(steps, initial=0.0))[: len(column)]
-    # Three parts of height 1 with the same ideal 5 have 5, 4 and 3 less their offsets: falling, so they overlap. They
-    # become one block with the mean 4, at 4, 5 and 6.
+    # Three parts of height 1 with ideal position 5 have 5, 4 and 3 after subtracting offsets. These decrease, so the
+    # parts overlap. They become one block with mean 4, at positions 4, 5 and 6.
     blocks: list[list[float]] = []  # sum, count
     for y, offset in zip(ideal, offsets, strict=True):
         blocks.append([y - offset, 1])

@@ -1,7 +1,7 @@
-"""Table of export formats and of the programs that verify them.
+"""Table of export formats and of the programs that verify exported files.
 
-Formats contain the circuit after the structural passes of simplification: no pass-throughs, constants, equal gates or
-unseen channels. Only circuit.json contains every gate, numbered as in the run folder.
+Exported files contain the circuit after structural simplification: no pass-throughs, constants, equal gates or channels
+that visible ones do not depend on. Only circuit.json contains every gate, numbered as in the run folder.
 """
 
 import importlib
@@ -26,21 +26,21 @@ Exported = CellNetlist | FunctionNetlist | Grid
 
 @dataclass(frozen=True)
 class Format:
-    """Export format, whose `module` has `export(netlist, name) -> Files` and `verify(netlist, name, files)`."""
+    """Export format; its `module` defines `export(netlist, name) -> Files` and `verify(netlist, name, files)`."""
 
     module: str
     programs: tuple[str, ...] = ()
-    """Names of the programs that `verify` runs."""
+    """External programs that `verify` runs."""
     every_gate: bool = False
-    """True if the format contains all gates of the netlist, dead ones included."""
+    """True if the exported file contains all gates of the netlist, including dead ones."""
     framed: bool = False
-    """True if the package `functions` has a module of the same name, which exports functions."""
+    """True if a module of the same name in the package `functions` exports functions in this format."""
     cells_only: str = ""
-    """Reason why the format cannot represent functions; empty if it can."""
+    """Reason why the format does not support functions; empty if it does."""
     lives: str = ""
-    """Reason why controllers are the only functions that the format supports; empty if it supports all functions."""
+    """Reason why the format supports no functions except controllers; empty if it supports all functions."""
     grid: str = ""
-    """Module that exports a complete grid; empty if there is none."""
+    """Module that exports a complete grid in this format; empty if unsupported."""
 
 
 _READ_AS_CELL = "its files are read back as the cell of an automaton, so that nothing else could be verified"
@@ -68,16 +68,16 @@ FORMATS = {  # `config.choices.EXPORTS` has a description of each
 
 
 SHOWN = {"html": "live.html", "svg": "circuit.svg"}
-"""Names of the files of visual formats in a run or job."""
+"""File name of each visual format's export in a run or job folder."""
 
 
 def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
-    """Return the files of a format, and write them to the folder `out` unless it is None.
+    """Export a circuit in the format `form`, write the files to the folder `out` unless None, and return them.
 
         formats.export(run.netlist, "board", "c", "exports")
 
-    Equal circuits give equal bytes. `name` may be any text. Raises CircuitError if the format cannot represent the
-    circuit, and UsageError if a file in `out` has different content.
+    Equal circuits give equal bytes. `name` may be any text; file names contain it as an identifier. Raises CircuitError
+    if the format cannot represent the circuit, and UsageError if a file in `out` exists with different contents.
     """
     files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))
     if out is not None:
@@ -86,7 +86,7 @@ def export(netlist: Exported, name: str, form: str, out: Path | str | None = Non
 
 
 def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tuple[dict[str, Files], dict[str, str]]:
-    """Return the files by format, and the reason for each format that cannot represent the circuit."""
+    """Return the exported files by format, and for each format that cannot represent the circuit the reason."""
     files: dict[str, Files] = {}
     reasons: dict[str, str] = {}
     for form in forms:
@@ -98,7 +98,7 @@ def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tup
 
 
 def page(circuit: object) -> str | None:
-    """Return the HTML page of an automaton or a controller; None for other circuits."""
+    """Return the interactive HTML page of an automaton or a controller; None for other objects."""
     if isinstance(circuit, Circuit):
         circuit = CellNetlist.from_circuit(circuit) if circuit.perceive else None
     if not isinstance(circuit, CellNetlist | Controller):
@@ -107,7 +107,7 @@ def page(circuit: object) -> str | None:
 
 
 def _module(netlist: Exported, form: str) -> ModuleType:
-    """Import and return the module of a format, at run time because of its dependencies. Raises CircuitError."""
+    """Import and return a format's module for this kind of circuit. Raises CircuitError if there is none."""
     row = FORMATS[form]
     module = row.module
     if isinstance(netlist, FunctionNetlist):
@@ -135,7 +135,7 @@ def written(netlist: Grid, form: str) -> Grid: ...
 
 
 def written(netlist: Exported, form: str) -> Exported:
-    """Return the netlist that the files of a format contain, simplified unless the format has every gate."""
+    """Return the netlist that files of a format contain: structurally simplified unless `every_gate` is set."""
     if FORMATS[form].every_gate:
         return netlist
     if isinstance(netlist, Grid):
@@ -144,7 +144,7 @@ def written(netlist: Exported, form: str) -> Exported:
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
-    """Return the proofs of `files` as sentences. Raises ExportError for a difference, ToolError for a failed tool."""
+    """Verify exported files and return one sentence per check. Raises ExportError for a difference, or ToolError."""
     lean = written(netlist, form)
     proved: list[str] = _module(netlist, form).verify(lean, identifier(name), files)
     if lean is netlist:

@@ -1,9 +1,9 @@
-"""Resources and clock of a complete automaton or a function on an FPGA, by yosys and nextpnr.
+"""Resources and clock frequency of a complete automaton or a function on an FPGA, by yosys and nextpnr.
 
-yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy flattened
-afterwards. For 256 cells of Life this takes a seventh of the time and fewer tables. Resources of a function exclude the
-shift registers that it is routed with, since it may have more inputs than a device has pins. nextpnr places and routes;
-without nextpnr no clock is reported, since the delays of wires cannot be estimated.
+yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and the hierarchy is
+flattened afterwards. For 256 cells of Life this takes a seventh of the time and needs fewer lookup tables. A function
+is routed with shift registers, since it may have more inputs than a device has pins; its resources exclude them.
+nextpnr places and routes; without nextpnr no clock is reported, since the delays of wires cannot be estimated.
 """
 
 import json
@@ -32,17 +32,17 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Family:
-    """FPGA family: its commands and devices."""
+    """FPGA family: the commands that synthesize and route for it, and its devices."""
 
     synth: str
-    """Synthesis command of yosys."""
+    """Synthesis command for yosys."""
     luts: dict[str, int]
-    """Number of lookup tables per mapped cell, by a regular expression for its type; other types count as 0."""
+    """Number of lookup tables per mapped cell, by a regular expression for the cell's type; other types have none."""
     flip_flops: str
     devices: dict[str, tuple[int, int]]
-    """Numbers of lookup tables and flip-flops of each device; the first is the default."""
+    """Number of lookup tables and of flip-flops by device name; the first device is the default."""
     router: tuple[str, ...] = ()
-    """nextpnr and its options, `{}` for the device; empty if no router is packaged."""
+    """nextpnr command and options, with `{}` for the device; empty if no packaged router supports the family."""
 
 
 FAMILIES = {
@@ -71,7 +71,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Report:
-    """Resources and clock of a grid on a device."""
+    """Resources and clock frequency of a grid on an FPGA device."""
 
     grid: Grid
     family: str
@@ -79,9 +79,9 @@ class Report:
     luts: int
     flip_flops: int
     fmax: float | None
-    """Clock in MHz after routing; None if routing failed."""
+    """Maximum clock frequency in MHz after routing; None if the grid was not routed."""
     no_fmax: str = ""
-    """Reason why there is no clock: the grid does not fit, or the router failed."""
+    """Reason why `fmax` is None: the grid does not fit, or the router failed or is missing."""
 
     @property
     def cells(self) -> int:
@@ -89,7 +89,7 @@ class Report:
 
     @cached_property
     def cells_per_device(self) -> int:
-        """Number of automaton cells that fit on the device if all its lookup tables and flip-flops could be used."""
+        """Number of automaton cells that would fit if all lookup tables and flip-flops of the device were usable."""
         luts, flip_flops = FAMILIES[self.family].devices[self.device]
         return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
 
@@ -100,17 +100,17 @@ class Report:
 
     @property
     def updates(self) -> float | None:
-        """Cell updates per second of this grid at Fmax, one step per clock."""
+        """Cell updates per second of this grid at `fmax`, with one step per clock cycle; None without `fmax`."""
         return None if self.fmax is None else self.cells * self.fmax * 1e6
 
 
 @dataclass(frozen=True)
 class FunctionReport:
-    """Resources and clock of a function on a device."""
+    """Resources and clock frequency of a function on an FPGA device."""
 
     luts: int
     fmax: float | None
-    """Clock in MHz between registers after routing, one sample per clock; None if routing failed."""
+    """Maximum clock frequency in MHz after routing between registers, one sample per cycle; None if not routed."""
     no_fmax: str = ""
 
 
@@ -121,7 +121,7 @@ def of_function(
     seconds: float = tools.PATIENCE,
     tell: Tell = lambda _: None,
 ) -> FunctionReport:
-    """Return the resources of a function; arguments and errors are those of `report`."""
+    """Return the resources of a function on a device; arguments and errors are as for `report`."""
     device = device_of(family, device)
     row = FAMILIES[family]
     lean = formats.written(function, "verilog")
@@ -136,7 +136,7 @@ def of_function(
 
 
 def device_of(family: str, device: str | None) -> str:
-    """Return `device`, by default the first one of `family`. Raises UsageError for an unknown device or family."""
+    """Return `device`, or the first device of `family` if None. Raises UsageError for an unknown device or family."""
     if family not in FAMILIES:
         raise UsageError(f"{family!r} is not an FPGA family: expected {', '.join(FAMILIES)}.")
     devices = FAMILIES[family].devices
@@ -148,9 +148,9 @@ def device_of(family: str, device: str | None) -> str:
 def report(
     grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
 ) -> Report:
-    """Return the resources of a grid; each tool has a time limit of `seconds`, and its start is reported to `tell`.
+    """Return the resources of a grid on a device. Each tool may run for `seconds`; `tell` receives progress messages.
 
-    Raises UsageError for an unknown device, and ToolError if yosys is missing, slow, or gives an impossible result.
+    Raises UsageError for an unknown device, and ToolError if yosys is missing, times out or gives an impossible result.
     """
     device = device_of(family, device)
     row = FAMILIES[family]
@@ -158,7 +158,7 @@ def report(
         tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
         mapped = Report(grid, family, device, *_mapped(row, f"{_NAME}_automaton", folder, seconds), None)
         taken = f"{mapped.luts} lookup tables and {mapped.flip_flops} flip-flops"
-        # Each value of the state needs a register, since all values can be read. Loading a state needs lookup tables.
+        # Each bit of the state needs a flip-flop, since all bits can be read. Loading a state needs lookup tables.
         if mapped.flip_flops < grid.values or not mapped.luts:
             raise ToolError(f"{tools.YOSYS} reported {taken}, too few for {grid.values} values.")
         if mapped.fits:
@@ -173,7 +173,7 @@ def report(
 
 
 def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, int]:
-    """Return the lookup tables and flip-flops of a module, and write `top.json` for the router."""
+    """Map the module `top`, write `top.json` for the router, and return numbers of lookup tables and flip-flops."""
     script = f"read_verilog {_NAME}.v; {row.synth} -top {top}; flatten; opt_clean -purge; write_json {_NAME}.json"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script, seconds=seconds)
     data = _json(folder / f"{_NAME}.json", tools.YOSYS)
@@ -188,7 +188,7 @@ def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, i
 
 
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:
-    """Return Fmax and an empty text, or None and the reason."""
+    """Place and route, and return `fmax` and an empty text, or None and the reason."""
     if not row.router:
         return None, "no router for this family is packaged"
     program, *options = row.router

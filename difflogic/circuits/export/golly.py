@@ -1,11 +1,11 @@
 """Export for Golly: a `.rule` file with the exact transition tree, and a pattern on a torus or a bounded plane.
 
-For fewer than eight neighbours the file has a transition table, which names the neighbourhood: Golly draws hexagons.
+For neighbourhoods other than Moore's the file has a transition table that names the neighbourhood: Golly can then draw
+hexagons. A cell's state is the number `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays empty.
+If it does not in the circuit, state 0 means outside the grid and a cell's state is that number plus one, so an eighth
+channel does not fit into Golly's 256 states.
 
-A cell's state is its channels as a number, `sum of bit[channel] << channel`. In Golly an empty neighbourhood stays
-empty. If the circuit behaves otherwise, state 0 means outside the grid, and a cell's state is the number plus one; then
-an 8th channel does not fit into Golly's 256 states.
-The proof runs the pattern in `bgolly` for a hundred generations on the pattern's grid.
+Verification runs the pattern in `bgolly` for 100 generations.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
@@ -29,20 +29,20 @@ from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 
 GENERATIONS = 100
-"""Number of steps in which `bgolly` and the circuit must agree."""
+"""Number of steps after which `bgolly` and the circuit must agree."""
 SIDE = 48
-"""Side of the random grid of a pattern."""
+"""Side in cells of the random grid in a pattern."""
 MAX_CHANNELS = 8
 _MAX_STATES = 256
 _MAX_ENTRIES = 1 << 21
-"""Maximum number of children in the tree: Golly takes minutes to read a larger file."""
+"""Maximum number of entries in all nodes of the tree: Golly takes minutes to read a larger file."""
 _ORDER = TREE_CELLS[8]
 _MAX_LINES = 1 << 16
 _SEED = 23
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the files `NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError for too many states or a large tree."""
+    """Return the contents of `NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError for too large a rule."""
     rule = f"{name}_ca"  # never one of Golly's own names
     first = first_state(netlist)
     states = first + (1 << netlist.channels)
@@ -58,7 +58,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def first_state(netlist: CellNetlist) -> int:
-    """Return the state of a cell whose bits are all 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
+    """Return the state of a cell with all bits 0: 0, or 1 if 0 means outside the grid. Raises CircuitError."""
     if netlist.channels > MAX_CHANNELS:
         raise CircuitError(
             f"Golly has {_MAX_STATES} states, enough for {MAX_CHANNELS} channels, and the circuit has "
@@ -76,7 +76,7 @@ def first_state(netlist: CellNetlist) -> int:
 
 
 def _tree(netlist: CellNetlist, first: int) -> list[str]:
-    """Return the tree's node lines, children before parents, the root last."""
+    """Return the lines of Golly's tree, one per node, children before parents; `first` is the state with all bits 0."""
     order = [9 * channel + patch for patch in _ORDER for channel in range(netlist.channels)]
     forest = Forest(netlist, order)
     numbers = range(1 << netlist.channels)
@@ -87,11 +87,11 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
         key = (depth, functions)
         if key not in rows:
             branches = forest.branches(functions, (len(_ORDER) - depth) * netlist.channels, netlist.channels)
-            # Each level of the tree decides by all channels of one neighbour, and the leaves are new states. Equal
-            # functions share a line: Life takes 32 lines, a full tree 511.
+            # Each level of the tree decides by all channels of one neighbour; the leaves are new states. Equal
+            # functions share a line, so Life takes 32 lines instead of 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
-                # The centre comes last. If state 0 means outside the grid, a cell of state 0 stays 0.
+                # The centre is last. If state 0 means outside the grid, a cell in state 0 stays 0.
                 children = [0] * first + children
             else:
                 children = [node(depth - 1, branch) for branch in branches]
@@ -107,15 +107,15 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
-    """Return variables, then a transition for each path through the cells of `order` that the new state depends on."""
+    """Return the lines of Golly's table: variables, then transitions, which list patch positions in `order`."""
     forest = Forest(netlist, [9 * channel + patch for patch in order for channel in range(netlist.channels)])
 
     @cache
     def transitions(depth: int, functions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
-        """Return each transition as the states of the cells from `depth` on, followed by the new state."""
+        """Return each transition: the sets of matching states of the cells from `depth` on, then the new state."""
         if depth == len(order):
             return [((first + forest.number(functions),),)]
-        # States of a cell with the same cofactors are one transition, with a variable for the cell.
+        # States of a cell with equal cofactors share transitions, with a variable for the cell.
         states: dict[tuple[int, ...], list[int]] = {}
         for number, branch in enumerate(forest.branches(functions, depth * netlist.channels, netlist.channels)):
             outside = [0] if first and not number and depth else []  # outside counts as 0, and stays
@@ -125,7 +125,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
             raise too_large("Golly's table of this rule", _MAX_LINES)
         return rows
 
-    # A variable that occurs twice in a transition is the same state, so each cell has separate variables.
+    # A variable that occurs twice in a transition stands for one state, so each cell has separate variables.
     variables: dict[tuple[int, tuple[int, ...]], str] = {}
     lines = []
     for transition in transitions(0, tuple(forest.outputs)):
@@ -139,7 +139,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
 
 
 def _colours(netlist: CellNetlist, first: int) -> list[str]:
-    """Return the colours of states: white for one visible channel, RGB for three, otherwise by the share of ones."""
+    """Return the lines of state colours: the circuit's, else RGB for three visible channels, else shades of grey."""
     rows = ["0 24 24 32"] if first else []
     for number in range(1 << netlist.channels):
         if netlist.colours:
@@ -152,14 +152,14 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def start(netlist: CellNetlist) -> Bits:
-    """Return the initial state of the scenario, uint8 `[H, W, C]`; without one, a random grid from a fixed seed."""
+    """Return the initial state in the circuit's scenario, uint8 `[H, W, C]`, or a random grid from a fixed seed."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     rows = 1 if netlist.neighbourhood == "line" else SIDE
     return random_bits(prng.key_from_seed(_SEED), (rows, SIDE, netlist.channels)) if own is None else own
 
 
 def pattern(netlist: CellNetlist, rule: str, grid: Bits) -> str:
-    """Return a grid as RLE, with its boundary: a torus or a bounded plane of its size."""
+    """Return a grid as the text of an RLE pattern, with the boundary: a torus or bounded plane of the grid's size."""
     height, width, channels = grid.shape
     first = first_state(netlist)
     two_states = first + (1 << channels) == 2
@@ -174,7 +174,7 @@ def _boundary(netlist: CellNetlist, grid: Bits) -> str:
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     rule, grid = f"{name}_ca", start(netlist)
     with folder_of(files) as folder:
         bounded = f"{rule}:{_boundary(netlist, grid)}"
@@ -189,7 +189,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def cut(grid: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the smallest rectangle with all states except 0, as bgolly writes it."""
+    """Return the bounding box of all states other than 0, which is what bgolly writes."""
     rows, columns = np.nonzero(grid)
     if not len(rows):
         return grid[:0, :0]

@@ -1,7 +1,7 @@
-"""Export of an HTML page that runs the automaton without a network, in WebGPU or else in JavaScript.
+"""Export of a self-contained HTML page that runs the automaton in WebGPU, or in JavaScript if WebGPU is missing.
 
-The proof operates the page in headless Chromium, in WebGPU and in JavaScript, at the sizes of a phone and a desktop. A
-script that is added to the page posts the results to a local server.
+Verification operates the page in headless Chromium, in WebGPU and in JavaScript, at the sizes of a phone and a desktop.
+A script that is added to the page posts the results to a local server.
 """
 
 import json
@@ -32,13 +32,13 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 SCRIPTS = ("drawing.js", "play.js", "figure.js", "page.js")
-"""Names of the scripts of the page that follow the engines."""
+"""Template files of the page's scripts, which follow `engines.js`."""
 _MOST_STATEMENTS = 5_000
-"""Maximum number of gates in a shader, which a browser compiles in seconds; for more, the page uses JavaScript."""
+"""Maximum number of gates in a shader, so that a browser compiles it in seconds; larger circuits use JavaScript."""
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the file `NAME.html`, with a script that draws the circuit."""
+    """Return an HTML page that runs the automaton, as the contents of `NAME.html`."""
     code = lines(netlist)
     data = {
         "channels": netlist.channels,
@@ -68,20 +68,20 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
-    """Return the scenario of the page: `ones` are the cells of an initial image, `[row, column, channel]`."""
-    # An initial image is sent as its ones, since most of it is 0; the page makes all other initial states.
+    """Return a scenario as data for the page; `ones` lists the ones of an initial image as `[row, column, channel]`."""
+    # Only the ones of an initial image are stored, since most of it is 0; the page generates other initial states.
     own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
     return {name: value for name, value in asdict(scenario).items() if name != "picture"} | {"ones": ones}
 
 
 def rows(netlist: Netlist) -> list[list[int]]:
-    """Return bit, gate, a, b of each gate; an operand that a gate does not read is an arbitrary bit."""
+    """Return `[bit, gate id, a, b]` of each gate: output bit and input bits, arbitrary for an input that it ignores."""
     return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
-"""Width and height of the page, in a frame, since Chromium's own window is never narrower than 500."""
+"""Width and height in pixels of the frame that shows the page, since Chromium's window is at least 500 wide."""
 FLAGS = (
     "--headless=new",
     "--enable-unsafe-webgpu",
@@ -116,7 +116,7 @@ Report = dict[str, Any]
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the page, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported page and return one sentence per successful check. Raises ExportError or ToolError."""
     page = text_of(files, f"{name}.html")
     runs = [_Run(netlist, height, width, all_fire) for height, width in _GRIDS for all_fire in (True, False)]
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
@@ -135,7 +135,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 class _Run:
-    """Test run for the page: a random initial state, fire masks, and the expected last state."""
+    """Test run of the automaton for the page: a random initial state, fire masks, and the expected final state."""
 
     def __init__(self, netlist: CellNetlist, height: int, width: int, all_fire: bool) -> None:
         self._start = random_grid(netlist, height, width)
@@ -155,12 +155,12 @@ class _Run:
         }
 
     def check(self, words: list[int], what: str) -> None:
-        """Raise ExportError if the last state of the page differs from the expected one."""
+        """Raise ExportError if `words`, the final state on the page packed by `words_of`, is not as expected."""
         check_grid(self._expected, grid_of(np.array(words, dtype=np.uint32), *self._start.shape), what)
 
 
 def check_report(report: Report, window: str) -> None:
-    """Raise ExportError for problems on the page, and ToolError for a wrong width."""
+    """Raise ExportError if the page reported errors or sent requests, and ToolError if its width is wrong."""
     if report["width"] != WINDOWS[window][0]:
         raise ToolError(f"chromium shows the page {report['width']} px wide, expected {WINDOWS[window][0]} px.")
     problems = [*report["errors"], *(f"failed: {failure}" for failure in report["failures"]), *report["requests"]]
@@ -169,7 +169,7 @@ def check_report(report: Report, window: str) -> None:
 
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
-    """Operate a page by `script` with the data `proof`; return its report and `requests`. Raises ToolError."""
+    """Run the template `script` with the data `proof` on a page in Chromium; return its report. Raises ToolError."""
     # Two scripts are added to the exported page: one collects errors, the other operates the page and posts a report.
     drives = f"<script>const proof = {json.dumps(proof)};\n{template('proving.js')}{template(script)}</script>"
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace("</body>", f"{drives}\n</body>")
@@ -184,7 +184,7 @@ def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]
 
 
 class _Server(ThreadingHTTPServer):
-    """Server of a page in a frame of size `window`, which records requests and reports."""
+    """HTTP server that shows a page in a frame of size `window`, and records requests and reports."""
 
     daemon_threads = True
 
@@ -216,12 +216,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Log nothing, since `requests` records every request."""
+        """Write no log, since `requests` records every request."""
 
 
 @contextmanager
 def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
-    """Serve the page on this machine for the duration of a `with` block."""
+    """Serve a page on a local port for the duration of a `with` block."""
     with _Server(page, window) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -234,11 +234,11 @@ def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
 
 @contextmanager
 def browser(address: str, flags: Sequence[str] = FLAGS) -> Iterator[None]:
-    """Run headless Chromium on an address, with a temporary profile. Raises ToolError."""
+    """Open `address` in headless Chromium for the duration of a `with` block. Raises ToolError if it is missing."""
     if advice := tools.missing("chromium"):
         raise ToolError(advice)
     with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:
-        # Chromium's sandbox does not work for root.
+        # Chromium refuses to run as root with its sandbox.
         root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
         command = ["chromium", *flags, *root, f"--user-data-dir={profile}", address]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Functions for the proofs of all formats: files in a folder, vectors, grids, and ABC."""
+"""Functions that verify exported files of all formats: temporary folders, test vectors, test grids, and ABC."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from difflogic.model.straight_line import lines
 from difflogic.system.child import python_command
 
 MOST_VECTORS = 1 << 20
-"""Maximum number of vectors for an exhaustive test: all values of 20 inputs."""
+"""Maximum number of vectors for an exhaustive test: all combinations of 20 inputs."""
 RANDOM_VECTORS = 1_000_000
 _SEED = 5
 _STATES = 256
@@ -29,7 +29,7 @@ _STATES = 256
 
 @contextmanager
 def folder_of(files: Files) -> Iterator[Path]:
-    """Write the files to a temporary folder for the duration of a `with` block."""
+    """Provide a temporary folder that contains `files` for the duration of a `with` block."""
     with TemporaryDirectory(prefix="difflogic-") as name:
         folder = Path(name)
         for file, content in files.items():
@@ -38,13 +38,13 @@ def folder_of(files: Files) -> Iterator[Path]:
 
 
 def run_numpy(folder: Path, module: str, program: str) -> None:
-    """Run a program in `folder`; it has NumPy as `np` and the Python file `module` as `module`. Raises ToolError."""
+    """Run Python code in `folder` with `np` and the folder's file `module`, imported as `module`. Raises ToolError."""
     imports = f"import sys\nimport numpy as np\nsys.path.append('.')\nimport {module} as module\n"
     tools.run_in(folder, *python_command("-c", imports + program))
 
 
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
-    """Return all neighbourhoods if at most 2^20, else 1e6 random ones; `work` limits gates times vectors."""
+    """Return all input combinations if at most 2^20, otherwise 1e6 random ones; `work` limits gates times vectors."""
     most = int(work // max(1, len(lines(netlist))))
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:
         return vectors
@@ -52,7 +52,7 @@ def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
 
 
 def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
-    """Compare `answers`, uint8 `[C, samples]`, with the netlist; return the proof as a sentence. Raises ExportError."""
+    """Compare outputs, uint8 `[C, samples]`, of `what` with the netlist's; return a sentence. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
         ones = [netlist.bit_name(bit) for bit in np.flatnonzero(vectors.inputs[:, wrong[0]]).tolist()]
@@ -69,7 +69,7 @@ def random_grid(netlist: CellNetlist, height: int, width: int) -> Bits:
 
 
 def check_grid(expected: Bits, actual: Bits, what: str) -> None:
-    """Raise ExportError if two grids differ."""
+    """Raise ExportError if the grid computed by `what` differs from the expected one."""
     if not np.array_equal(expected, actual):
         raise ExportError(
             f"{what} differs from the circuit on a grid of {expected.shape[1]}x{expected.shape[0]} cells."
@@ -77,10 +77,10 @@ def check_grid(expected: Bits, actual: Bits, what: str) -> None:
 
 
 def check_machine(grid: Grid) -> str:
-    """Compare a step of a grid's netlist with one of its cells; return the proof as a sentence. Raises ExportError."""
+    """Compare a step of a grid's netlist with a step cell by cell; return a sentence. Raises ExportError."""
     machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
-    # Half of the states are the first inputs, the initial state, which counts while all ages are 0; half are latches.
+    # Half of the states are given by the first inputs, which count while all ages are 0; the other half by latches.
     inputs = np.zeros((machine.inputs, _STATES), dtype=np.uint8)
     first, half = machine.first_latch, _STATES // 2
     values = states.reshape(_STATES, -1).T
@@ -98,12 +98,12 @@ _CIRCUIT = "circuit.blif"
 
 
 def write_circuit(netlist: Netlist, folder: Path) -> None:
-    """Write the netlist to `folder`, gate by gate, as the file that `equivalent` compares with."""
+    """Write the netlist to `folder` as the BLIF file that `equivalent` compares with."""
     (folder / _CIRCUIT).write_text(to_blif(netlist, netlist.input_names, netlist.output_names, "circuit"))
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
-    """Prove by ABC that `file` equals the file of `write_circuit`; return a sentence. Raises ExportError, ToolError."""
+    """Prove with ABC that `file` equals `write_circuit`'s file; return a sentence. Raises ExportError or ToolError."""
     output = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
     if "NOT EQUIVALENT" in output:
         raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
@@ -113,11 +113,11 @@ def equivalent(folder: Path, file: str, what: str) -> str:
 
 
 def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
-    """Prove by ABC that `file` equals the netlist; return the proof as a sentence. Raises ExportError and ToolError."""
+    """Prove with ABC that `file` equals the netlist; return this as a sentence. Raises ExportError or ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
         if isinstance(netlist, LatchNetlist):
-            # Latches become the last inputs and outputs, as in the netlist.
+            # `comb` turns latches into the last inputs and outputs, as in the netlist.
             tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; strash; write_aiger combinational.aig")
             file = "combinational.aig"
         return [equivalent(folder, file, "it")]

@@ -1,4 +1,4 @@
-"""Export of a Python file that needs only NumPy. The proof runs it on neighbourhoods and on grids."""
+"""Export of a Python file that needs only NumPy. Verification runs it on neighbourhoods and on grids."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return the file `NAME_numpy.py`."""
+    """Return the circuit in Python, as the contents of `NAME_numpy.py`."""
     zeros = "patch[0] ^ patch[0]"  # zeros with the dtype of `patch`
     body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
     return {f"{name}_numpy.py": fill("cell.py.txt", netlist, name, periodic=netlist.periodic, body=body)}
@@ -17,7 +17,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 _SIDES, _STEPS = (6, 9), 8
 _WORK = 2e9
-"""Maximum number of gates times vectors, since all values are in memory."""
+"""Maximum number of gates times test vectors, since NumPy keeps all gate values in memory."""
 
 _PROGRAM = """\
 np.save("result.npy", module.cell(np.load("patch.npy")))
@@ -29,7 +29,7 @@ np.save("after.npy", grid)
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError or ToolError."""
     vectors = vectors_for(netlist, _WORK)
     grid = random_grid(netlist, *_SIDES)
     with folder_of(files) as folder:

@@ -1,6 +1,6 @@
 """Export of an SVG drawing, inputs on the left and outputs on the right. A circle at a gate's input inverts it.
 
-The proof reads the circuit from the drawing: the marks that the ends of each wire touch.
+Verification reads the circuit back from the drawing, by the marks that the ends of each wire touch.
 """
 
 import re
@@ -27,16 +27,16 @@ from difflogic.model.netlist import Netlist
 _COLUMN, _ROW = 120, 40
 _BOX_WIDTH, _BOX_HEIGHT = 56, 28
 _LEFT, _TOP, _RIGHT = 150, 56, 130
-"""Margins in pixels."""
+"""Margins of the drawing in pixels."""
 
 
 def export(netlist: Netlist, name: str) -> Files:
-    """Return the file `NAME.svg`. Raises CircuitError for too large a circuit."""
+    """Return the circuit as an SVG drawing, the contents of `NAME.svg`. Raises CircuitError for too large a circuit."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
 def drawing(netlist: Netlist, name: str) -> str:
-    """Return the text of the file; `data-bit` of gates, inputs and wires is the bit of their value."""
+    """Return the text of the SVG; the attribute `data-bit` of a gate, input or wire is the bit that it carries."""
     drawn = schematic(netlist)
     placed = layout(drawn)
     width = _LEFT + (placed.columns - 1) * _COLUMN + _RIGHT
@@ -72,7 +72,7 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
         part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in zip(drawn.parts, placed.parts, strict=True)
     }
     paths = []
-    # Ends of the wires of each gate and of each output.
+    # End point and wires of each gate and of each output.
     readers = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
     readers += [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
     for reader, (end, wires) in enumerate(readers):
@@ -87,7 +87,7 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _path(bit: int, start: Point, between: tuple[Point, ...], end: Point) -> str:
-    """Return a wire as a curve that is straight within columns."""
+    """Return a wire as an SVG path: straight within columns, curved between them."""
     x, y = start
     text = f"M{x:g} {_y(y):g}"
     for column, row in between:
@@ -103,7 +103,7 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
-    """Return the inputs with their labels and, for a cell, the neighbourhood with the input's position."""
+    """Return SVG elements of the inputs with their labels and, for a cell, the neighbourhood with the input marked."""
     elements = []
     for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
         label = drawn.input_label(bit)
@@ -122,7 +122,7 @@ def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _neighbourhood(name: str, read: int | None, left: float, top: float) -> list[str]:
-    """Draw the neighbourhood and mark the cell `read`; a row of hexagons lies half a cell left of the row above."""
+    """Draw the neighbourhood `name` and mark patch position `read`. Each hexagon row is half a cell further left."""
     elements = []
     for f in wiring.NEIGHBOURHOODS[name]:
         (row, column), kind = divmod(f, 3), "read" if f == read else "other"
@@ -163,10 +163,10 @@ def _outputs(drawn: Schematic, placed: Positions) -> list[str]:
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _REACH = 10.0
-"""Maximum number of pixels between a wire's end and its mark."""
+"""Maximum distance in pixels between a wire's end and the mark that it touches."""
 
 _GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14, "1": 15}
-"""Gate of each symbol; an output passes its wire through."""
+"""Gate id of each symbol; `itself` is an output, which passes its wire through."""
 
 Box = tuple[float, float, float, float]
 Mark = tuple[str, int]
@@ -174,14 +174,14 @@ Mark = tuple[str, int]
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError."""
     vectors = vectors_for(netlist)
     read = _read(netlist, ElementTree.fromstring(text_of(files, f"{name}.svg")))
     return [check_cells(netlist, vectors, vectors.outputs(read), "the circuit that the diagram shows")]
 
 
 def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
-    """Return the circuit of the drawing. Raises ExportError if a wire ends at no mark, or at several."""
+    """Return the circuit that an SVG drawing shows. Raises ExportError if a wire's end touches no mark or several."""
     groups = {
         kind: [group for group in root.iter(f"{_SVG}g") if kind in (group.get("class") or "").split()]
         for kind in ("input", "gate", "output")
@@ -195,7 +195,7 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
         target = _touched(boxes, (numbers[-2], numbers[-1]), right=False)
         inverted = any(abs(x - numbers[-2] - 4) < 0.6 and abs(y - numbers[-1]) < 0.6 for x, y in circles)
         ends[target].append((source, inverted))
-    # Gates get the bits after the inputs. Each output gets a gate: a NOT if its wire ends in a circle, otherwise a
+    # Gates have the bits after the inputs. Each output becomes a gate: a NOT if its wire ends in a circle, otherwise a
     # pass-through.
     titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
     place: dict[Mark, int] = {("input", k): netlist.input_names.index(title) for k, title in enumerate(titles)}
@@ -213,7 +213,7 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
 
 
 def _box(group: ElementTree.Element) -> Box:
-    """Return left, top, right and bottom of the shapes in a group."""
+    """Return the left, top, right and bottom edges of all shapes in a group."""
     boxes = []
     for rect in group.iter(f"{_SVG}rect"):
         x, y, width, height = (float(rect.get(key, "")) for key in ("x", "y", "width", "height"))
@@ -227,7 +227,7 @@ def _box(group: ElementTree.Element) -> Box:
 
 
 def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
-    """Return the mark whose right (or left) side a wire's end touches. Raises ExportError."""
+    """Return the mark whose right (else left) edge a wire's end touches. Raises ExportError unless there is one."""
     x, y = point
     near = [
         name

@@ -1,6 +1,6 @@
-"""Test vectors: all combinations of the inputs that a circuit reads, or random ones if those are too many.
+"""Test vectors: all combinations of the inputs that a circuit reads, or random ones if there are too many.
 
-Test benches read them as text, inputs and expected outputs in hexadecimal.
+Test benches read the vectors from text files, with inputs and expected outputs in hexadecimal.
 """
 
 import math
@@ -22,11 +22,11 @@ _VECTORS_SEED = 1
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Test vectors, `inputs` uint8 `[9*C, samples]`."""
+    """Test vectors: `inputs`, uint8 `[inputs, samples]`, and the `noun` for one vector in messages."""
 
     inputs: Bits
     exhaustive: bool
-    """True if all combinations of the inputs that the circuit reads occur; other inputs are random."""
+    """True if the vectors contain all combinations of the inputs that the circuit reads; other inputs are random."""
     noun: str
 
     @property
@@ -34,27 +34,27 @@ class Vectors:
         return len(self.inputs[0])
 
     def outputs(self, netlist: Netlist) -> Bits:
-        """Return the expected outputs, uint8 `[C, samples]`."""
+        """Return the expected outputs, uint8 `[outputs, samples]`."""
         return unpack_bits(netlist.evaluate(pack_bits(self.inputs)), self.count)
 
     def described(self) -> str:
-        """Return a text such as `all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
+        """Return a description such as `all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
         if not self.exhaustive:
             return counted(self.count, f"random {self.noun}")
         return f"all {self.count} {self.noun}s" if self.count > 1 else f"the only {self.noun}"
 
 
 def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
-    """Return fair random bits, uint8: the top bits of random words."""
+    """Return unbiased random bits, uint8, from the top bits of random words."""
     return (prng.random_bits(key, math.prod(shape)) >> 31).astype(np.uint8).reshape(shape)
 
 
 def draw_vectors(netlist: Netlist, most: int) -> Vectors:
-    """Return all combinations if there are at most `most`, else `most` random vectors from a fixed seed."""
+    """Return all input combinations if there are at most `most`, otherwise `most` random vectors from a fixed seed."""
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
     samples = 1 << len(read) if exhaustive else most
-    # Inputs that the circuit does not read are random in any case: a bench must not depend on them.
+    # Inputs that the circuit does not read are always random, since results must not depend on them.
     words = prng.random_bits(prng.key_from_seed(_VECTORS_SEED), netlist.inputs * -(-samples // 32))
     packed = words.astype("<u4").view(np.uint8).reshape(netlist.inputs, -1)
     inputs = np.unpackbits(packed, axis=1, count=samples, bitorder="little")
@@ -66,29 +66,29 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
 _STEPS = 16
 _MOST_VECTORS, _LEAST_VECTORS = 512, 16
 WORK = 4_000_000
-"""Maximum number of gate evaluations of an exported bench, which take some seconds."""
+"""Maximum number of gate evaluations in an exported bench, so that it runs within seconds."""
 _GRID_SEED = 23
 
 
 def bench_files(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME_tb_cell.txt` and `NAME_tb_grid.txt`, with all neighbourhoods of a circuit of at most 9 inputs."""
+    """Return the contents of `NAME_tb_cell.txt`, vectors, and `NAME_tb_grid.txt`, states, which the bench reads."""
     affordable = WORK // max(1, len(lines(netlist)))
     vectors = draw_vectors(netlist, most=min(max(affordable, _LEAST_VECTORS), _MOST_VECTORS))
     return {f"{name}_tb_cell.txt": cell_text(netlist, vectors), f"{name}_tb_grid.txt": _grid_text(netlist)}
 
 
 def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
-    """Return height and width of the grid of a bench: unequal, and smaller for a large circuit."""
+    """Return height and width of the bench's grid: unequal, and smaller for a large circuit."""
     return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= WORK else (2, 3)
 
 
 def cell_text(netlist: Netlist, vectors: Vectors) -> str:
-    """Return a line per vector: the patch, and the result."""
+    """Return one line per vector, in hexadecimal: the patch, then the result."""
     return hexadecimal_lines(vectors.inputs, vectors.outputs(netlist))
 
 
 def _grid_text(netlist: CellNetlist) -> str:
-    """Return a line for the initial state and each step: the cells `WIDTH*y + x` that fire, and the new state."""
+    """Return a line for the initial state and each step: bits `WIDTH*y + x` of cells that fire, then the new state."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))
@@ -102,7 +102,7 @@ def _grid_text(netlist: CellNetlist) -> str:
 
 
 def hexadecimal_lines(*columns: Bits) -> str:
-    """Return a line per sample, with a hexadecimal number per array `[bits, samples]`; row `i` is bit `i`."""
+    """Return one line per sample with a hexadecimal number for each array `[bits, samples]`, whose row i is bit i."""
     rows = zip(*map(_hexadecimal, columns), strict=True)
     return "".join(f"{' '.join(row)}\n" for row in rows)
 

@@ -1,4 +1,4 @@
-"""Functions for the texts of all formats: names that are valid in each language, templates, and descriptions."""
+"""Functions for the texts of all formats: names that are valid in every language, templates, and descriptions."""
 
 import re
 from importlib import resources
@@ -17,10 +17,10 @@ from difflogic.system.words import counted
 from difflogic.version import __version__
 
 Files = dict[str, str | bytes]
-"""Files of a format by name."""
+"""Mapping from names of exported files to their contents."""
 
 MAX_NAME = 60
-"""Maximum number of characters of a name, because of file systems and Golly."""
+"""Maximum number of characters in an exported name, because of limits in file systems and Golly."""
 
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
@@ -30,9 +30,9 @@ _TEMPLATES = resources.files(__package__) / "templates"
 
 
 def identifier(name: str) -> str:
-    """Return an identifier valid in every language: ASCII letters, digits and single underscores, a letter first.
+    """Turn `name` into an identifier for every language: ASCII letters, digits and single underscores, a letter first.
 
-    It may be a keyword, since names in files have a suffix such as `_cell`. It is not a Windows device such as `aux`.
+    It may be a keyword, since names in files have a suffix such as `_cell`, but no Windows device such as `aux`.
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
@@ -41,9 +41,9 @@ def identifier(name: str) -> str:
 
 
 def write(files: Files, out: Path, force: bool = False) -> None:
-    """Write all files to the folder `out`; unless `force`, write none if a file exists with different content.
+    """Write all files to the folder `out`; unless `force`, write none if one exists with different contents.
 
-    Raises UsageError, OSError, and DifflogicError, for example if a link leads out of the folder.
+    Raises UsageError or OSError, or DifflogicError, for example if a link leads out of the folder.
     """
     if out.is_file():
         raise UsageError(f"{out} is a file, and exports are files in a folder: name a folder.")
@@ -51,7 +51,7 @@ def write(files: Files, out: Path, force: bool = False) -> None:
     contents = {
         inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()
     }
-    # Files with the same content may exist, so that an export can be repeated. All are checked before the first write.
+    # Files with equal contents may exist, so that an export can be repeated. All are checked before the first write.
     outputs = {
         Output(path, force or (path.is_file() and path.read_bytes() == content)): content
         for path, content in contents.items()
@@ -61,26 +61,26 @@ def write(files: Files, out: Path, force: bool = False) -> None:
 
 
 def text_of(files: Files, file: str) -> str:
-    """Return a file as text."""
+    """Return the contents of `file` as text, decoded if necessary."""
     content = files[file]
     return content if isinstance(content, str) else content.decode()
 
 
 def template(file: str) -> str:
-    """Return the text of a template."""
+    """Return the text of the template file in `templates`."""
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
 def script(*files: str) -> str:
-    """Return templates in JavaScript as one classic script, without the imports and exports of modules."""
+    """Return JavaScript templates joined into one classic script, without `import` and `export`."""
     return _MODULE.sub("", "".join(map(template, files)))
 
 
 def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
-    """Return a template with `@MARK@` replaced by `values["mark"]`, or else by `_marks(netlist)["mark"]`.
+    """Return the template `file` with each `@MARK@` replaced by `values["mark"]`, or by `_marks(netlist)["mark"]`.
 
-    Text between the lines `@WHERE MARK@` and `@END@` is left out if the mark is false. Raises ExportError for a mark
-    without a value, or a value without a mark.
+    Text between the lines `@WHERE MARK@` and `@END@` is omitted if the mark's value is false. Raises ExportError for a
+    mark without a value, or a value without a mark.
     """
     text = template(file)
     all_values = {"name": name, "upper": name.upper()} | _marks(netlist) | values
@@ -93,9 +93,9 @@ def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
 
 
 def about(netlist: Netlist) -> str:
-    """Return a line with the version, the number of live gates, or of all gates of a grid, and inputs and outputs.
+    """Return a line with difflogic's version and the number of live gates (all gates of a grid), inputs and outputs.
 
-    Channels are named if some were removed: `3 channels (0, 2, 3)`.
+    Channel numbers are listed if some were removed: `3 channels (0, 2, 3)`.
     """
     if isinstance(netlist, CellNetlist | FunctionNetlist):
         gates = live_gates(netlist)
@@ -124,7 +124,7 @@ def _ends(netlist: Netlist) -> str:
 
 
 def _marks(netlist: Netlist) -> dict[str, object]:
-    """Return the values of marks that all templates share; a format may replace them."""
+    """Return the default values of template marks for a circuit, by mark in lower case."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
     match netlist:
         case CellNetlist():
@@ -164,31 +164,31 @@ def _function_marks(netlist: FunctionNetlist) -> dict[str, object]:
 
 
 def _numbered(names: tuple[str, ...]) -> str:
-    """Return all names with their numbers, as in `0 left, 1 right`."""
+    """Return numbered names as text, such as `0 left, 1 right`."""
     return ", ".join(f"{number} {name}" for number, name in enumerate(names))
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
-    """Return all channel numbers as text, with runs as `0-5`."""
-    # A number less its index is the same within a run: 3, 4, 7 are 3 - 0, 4 - 1, 7 - 2.
+    """Return channel numbers as text, with three or more consecutive ones as `0-5`."""
+    # Number minus index is constant within a run: for 3, 4, 7 it is 3 - 0, 4 - 1, 7 - 2.
     runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda pair: pair[1] - pair[0])]
     parts = [map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"] for run in runs]
     return ", ".join(chain(*parts))
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
-    """Return the name of each bit: inputs by a template, for a cell `patch[{}]`, and gates as in circuit.json."""
+    """Return the name of each bit: inputs by the template `inputs`, by default `patch[{}]`; gates `g0`, `g1` etc."""
     form = inputs or f"{netlist.buses[0]}[{{}}]"
     return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
 
 def output_names(netlist: Netlist) -> list[str]:
-    """Return the name of each output, by its number."""
+    """Return the exported name of each output, such as `result[0]`."""
     return [f"{netlist.buses[1]}[{index}]" for index in range(len(netlist.outputs))]
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Return lines that describe the bits of a function; an empty list for a cell, whose bits the format documents."""
+    """Return lines that state the meaning of a function's bits; an empty list for a cell, whose bits are documented."""
     if not isinstance(netlist, FunctionNetlist):
         return []
     pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))
@@ -200,9 +200,9 @@ def legend(netlist: Netlist) -> list[str]:
 
 
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
-    """Return statements with `~ & | ^` by templates of `{name}` and `{value}`: `assign` for gates, then `result`.
+    """Return code with `~ & | ^`, from templates with `{name}` and `{value}`: `assign` per gate, `result` per output.
 
-    Lines after the first are indented by four spaces.
+    `zero` and `one` are constants, and `inputs` names input bits. Lines after the first are indented by four spaces.
     """
     names = bit_names(netlist, inputs)
     gates = [

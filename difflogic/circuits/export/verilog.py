@@ -1,8 +1,8 @@
 """Export of Verilog 2005: the cell, a grid of registers around it, and a test bench with expected values.
 
 Each gate is a scalar wire, since simulators take a thousand times as long for a vector of gates.
-The proof runs the exported bench, and one with all neighbourhoods, in iverilog; then yosys and ABC prove the cell. The
-files must also be valid SystemVerilog, which has more reserved words, since newer tools read Verilog as SystemVerilog.
+Verification runs the bench with more neighbourhoods in iverilog; then yosys and ABC prove the cell equal. The files
+must also be valid SystemVerilog, which has more reserved words, since newer tools read Verilog as SystemVerilog.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
+    """Return the contents of `NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
     height, width = grid_sides(netlist)
     bench = fill("bench.v", netlist, name, height=height, width=width, cells=height * width)
     design = cell_module(netlist, name) + fill("grid.v", netlist, name)
@@ -25,21 +25,21 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def cell_module(netlist: CellNetlist, name: str) -> str:
-    """Return the modules of the cell and of the next state of a grid, both combinational."""
+    """Return Verilog of two combinational modules: the cell, and the next state of a grid."""
     body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     return fill("cell.v", netlist, name, body=body)
 
 
 _WORK = 2e8
-"""Maximum number of gates times vectors, which an event simulator evaluates in a minute or two."""
+"""Maximum number of gates times vectors, so that an event-driven simulator takes at most a minute or two."""
 _SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
-"""Parameters of a small grid for Verilator, since Verilator checks each cell of a grid."""
+"""Verilator parameters for a small grid, since Verilator checks each cell of a grid separately."""
 MOST_SIMULATED = 5_000
-"""Maximum number of gates in a simulation: in a larger circuit, one input change may cause too many events."""
+"""Maximum number of gates in a simulation: in a larger circuit, one changed input may cause too many events."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     vectors = vectors_for(netlist, _WORK)
     count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
@@ -52,7 +52,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
-    """Prove the cell in a Verilog file; return the proof as a sentence. Raises ExportError and ToolError."""
+    """Prove the cell in `NAME.v` equal to `netlist`; return this as a sentence. Raises ExportError or ToolError."""
     write_circuit(netlist, folder)
     script = f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
@@ -60,7 +60,7 @@ def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
-    """Read the files as Verilog and SystemVerilog without warnings; return a text. Raises ExportError, ToolError."""
+    """Require that tools read module `top` without warnings; return a sentence. Raises ExportError or ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):
@@ -72,7 +72,7 @@ def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) 
 
 
 def passed(output: str, program: str, vectors: Vectors) -> str:
-    """Return the proof by a bench as a sentence. Raises ExportError if the last line of `output` is not PASS."""
+    """Return a sentence that the bench passed. Raises ExportError if the last line of `output` has no PASS."""
     line = (output.splitlines() or ["nothing"])[-1]
     if "PASS: " not in line:
         raise ExportError(f"{program} finds a difference: {line}")

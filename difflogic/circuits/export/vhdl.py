@@ -1,7 +1,7 @@
 """Export of VHDL-2008: the cell, a grid of registers around it, and a test bench with expected values.
 
-Gates are variables of one process, since ghdl takes minutes for ten thousand signals. The proof runs the exported bench
-in ghdl, with all neighbourhoods.
+Gates are variables of one process, since ghdl takes minutes for ten thousand signals. Verification runs the exported
+bench in ghdl with more neighbourhoods.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ EXPRESSIONS = (
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """Return `NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
+    """Return the contents of `NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
     names = bit_names(netlist, "patch({})")
     gates = lines(netlist)
     design = fill(
@@ -43,18 +43,18 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 _WORK = 2e9
-"""Maximum number of gates times vectors: higher than for Verilog, since ghdl compiles the cell."""
+"""Maximum number of gates times vectors: larger than for Verilog, since ghdl compiles the cell."""
 
 
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     vectors = vectors_for(netlist, _WORK)
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         return [passed(simulated(folder, name), "ghdl", vectors)]
 
 
 def simulated(folder: Path, name: str) -> str:
-    """Return the output of the bench in ghdl. Raises ToolError."""
+    """Run the bench `NAME_tb.vhd` in ghdl and return its output. Raises ToolError."""
     tools.run_in(folder, "ghdl", "-a", "--std=08", f"{name}.vhd", f"{name}_tb.vhd")
     tools.run_in(folder, "ghdl", "-e", "--std=08", f"{name}_tb")
     return tools.run_in(folder, "ghdl", "-r", "--std=08", f"{name}_tb").decode()

@@ -1,1 +1,1 @@
-"""Readers of circuits, one module per format; `difflogic.circuits.readers.source` chooses the reader of a file."""
+"""Readers of circuits, one module per format; `difflogic.circuits.readers.source` chooses the reader for a file."""

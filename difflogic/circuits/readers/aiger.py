@@ -1,6 +1,6 @@
-"""Reader of AIGER, ascii and binary: files of AND gates, which ABC, model checkers and difflogic write.
+"""Reader of ASCII and binary AIGER, files of AND gates that ABC, model checkers and difflogic write.
 
-A literal is twice a variable, plus one if it is inverted; 0 is FALSE. A latch begins at 0 unless its line specifies 1.
+A literal is twice the variable's number, plus one if inverted; 0 is FALSE. Latches begin at 0 unless specified as 1.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljanko and Wieringa, *AIGER 1.9 and Beyond*
 (2011).
 """
@@ -13,14 +13,14 @@ from difflogic.errors import CircuitError
 from difflogic.model.straight_line import FALSE, NOT_A
 
 MOST_VARIABLES = 1 << 22
-"""Maximum number of variables of a file, whose first line may claim any number."""
+"""Maximum number of variables in a file, since the first line may claim any number."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
 _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
-"""Line that names an input, latch or output: its letter and number, then the name."""
+"""Line that names an input, latch or output: letter i, l or o and number, then the name."""
 
 
 def read(data: bytes) -> Signals:
-    """Return the signals of a file. Raises CircuitError."""
+    """Parse the contents of an AIGER file. Raises CircuitError if they are invalid."""
     if (head := _HEAD.match(data)) is None or any(map(int, head[3].split())):
         raise CircuitError(
             "The first line must be aag or aig and five numbers of at most nine digits: of AIGER 1.9 only outputs are "
@@ -30,7 +30,7 @@ def read(data: bytes) -> Signals:
     if max(most, outputs) > MOST_VARIABLES or inputs + latches + ands > most:
         raise CircuitError(f"Expected up to {MOST_VARIABLES} variables, as many as inputs, latches and ANDs, or more.")
     is_binary, file = head[1] == b"aig", io.BytesIO(data[head.end() :])
-    # The literals of a binary file's inputs, latches and ANDs are 2, 4, ... in this order, and are left out.
+    # A binary file omits the literals of inputs, latches and ANDs, which are 2, 4, ... in this order.
     own, latched, results = (
         [[literal] if is_binary else [] for literal in range(2 * start + 2, 2 * (start + count) + 2, 2)]
         for start, count in ((0, inputs), (inputs, latches), (inputs + latches, ands))
@@ -54,7 +54,7 @@ def read(data: bytes) -> Signals:
         inputs=[signal(literal) for [literal] in starts],
         latches=[(signal(state[0]), signal(state[1]), sum(state[2:])) for state in states],
         outputs=[(names.get(f"o{place}", f"o{place}"), signal(literal)) for place, literal in enumerate(ends)],
-        # A constant, inverters, and the four ANDs whose inputs may be inverted.
+        # The constant, inverters, and ANDs, of which each input may be inverted.
         gates=[
             row(signal(0), FALSE),
             *(row(signal(literal), NOT_A, signal(literal - 1)) for literal in inverted),
@@ -66,7 +66,7 @@ def read(data: bytes) -> Signals:
 
 
 def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]:
-    """Return the numbers of the next line, `least` to `most` of them (default `least`). Raises CircuitError."""
+    """Return the numbers in a file's next line, `least` to `most` (by default `least`) of them. Raises CircuitError."""
     words = (line := file.readline().strip()).split()
     if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
         raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
@@ -74,7 +74,7 @@ def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]
 
 
 def _deltas(file: io.BytesIO, result: int) -> list[int]:
-    """Return the literals of a binary AND, which are differences from its own literal. Raises CircuitError."""
+    """Return literals of the AND `result`: itself, its larger input and its smaller input. Raises CircuitError."""
     high = result - _delta(file)
     low = high - _delta(file)
     if low < 0 or high >= result:
@@ -83,7 +83,7 @@ def _deltas(file: io.BytesIO, result: int) -> list[int]:
 
 
 def _delta(file: io.BytesIO) -> int:
-    """Decode a number of seven bits per byte, the lowest first; the top bit of a byte is 1 if more bytes follow."""
+    """Decode a number with seven bits per byte, lowest first; the top bit of a byte is 1 if more bytes follow."""
     value = 0
     for shift in range(0, 35, 7):
         [byte] = file.read(1) or b"\0"

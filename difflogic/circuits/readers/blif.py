@@ -1,6 +1,6 @@
-"""Reader of BLIF: files of gates as tables of rows, which ABC, yosys, SIS and difflogic write.
+"""Reader of BLIF, files of gates as truth tables that ABC, yosys, SIS and difflogic write.
 
-It reads one model: `.inputs`, `.outputs`, `.names` with any number of inputs, and `.latch` with an initial 0 or 1.
+It accepts one model: `.inputs`, `.outputs`, `.names` with any number of inputs, and `.latch` with an initial 0 or 1.
 Source: *Berkeley Logic Interchange Format (BLIF)*, University of California, Berkeley (1992).
 """
 
@@ -19,10 +19,10 @@ _IGNORED = frozenset(
 
 
 def read(text: str) -> Signals:
-    """Return the signals of the only model in a text. Raises CircuitError."""
+    """Parse the contents of a BLIF file with one model. Raises CircuitError if they are invalid or unsupported."""
     signals = Signals(comment="\n".join(re.findall(r"#(.*)", text)))
     logical = re.sub(r"\\[ \t]*\n", " ", re.sub(r"#.*", "", text))
-    # Each part is a command with the rows below it.
+    # Each part is a command followed by its rows.
     for part in re.split(r"^[ \t]*(?=\.)", logical, flags=re.MULTILINE)[1:]:
         head, *lines = (line for line in map(str.strip, part.splitlines()) if line)
         command, *words = head.split()
@@ -47,7 +47,7 @@ def read(text: str) -> Signals:
 
 
 def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Row]:
-    """Yield the gates of a table: one of up to two inputs, else an OR of ANDs. Raises CircuitError."""
+    """Yield the gates of a table of signals `reads`: one for up to two, else ANDs and ORs. Raises CircuitError."""
     matches = [match for match in map(_LINE.fullmatch, lines) if match and len(match[1]) == len(reads)]
     values = {match[2] for match in matches}
     if len(matches) < len(lines) or len(values) > 1:
@@ -56,7 +56,7 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
         )
     cover, inverted = [match[1] for match in matches], "0" in values
     if len(reads) <= 2:
-        # The table of a gate has its value for 00 first, as the highest bit.
+        # The highest bit of a gate id is the value for 00.
         gate = 0
         for place, pair in enumerate(product("01", repeat=2)):
             is_hit = any(all(x in (y, "-") for x, y in zip(line, pair, strict=False)) for line in cover)
@@ -73,7 +73,7 @@ def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Ro
 
 
 def _and(name: str, literals: Sequence[tuple[str, bool]]) -> Iterator[Row]:
-    """Yield an AND of signals that may be inverted, as a chain of gates."""
+    """Yield a chain of gates for the AND `name` of `literals`: signals, each with True if inverted."""
     if not literals:
         yield row(name, TRUE)
         return

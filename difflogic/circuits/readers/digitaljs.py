@@ -1,14 +1,14 @@
-"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), with the gates and names of circuits in the authors' article.
+"""Reader of DigitalJS JSON (github.com/tilk/digitaljs), including gates and names in the paper authors' article.
 
     {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
                  "o_0": {"type": "Output", "label": "o: ch 0"}, ...},
      "connectors": [{"from": {"id": "i_69", "port": "out"}, "to": {"id": "l_3_54", "port": "in1"}}, ...]}
 
-An input (`Button` or `Input`) names its bit by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, else by its id
-`i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) likewise by `o: ch 7`, `o_7` or `out[7]`.
-Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
+The bit of an input (`Button` or `Input`) is given by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, otherwise by
+its id, as in `i_69` with `9*channel + patch`. Outputs (`Output` or `Lamp`) have `o: ch 7`, `o_7` or `out[7]`. One-bit
+gates are `And Or Xor Nand Nor Xnor` with two or more inputs, `Not Repeater Constant`, and the article's own gates
 `AAndNotB AOrNotB NotAAndB NotAOrB True False`. Each channel needs an output. Repeated connectors, as in the article's
-files, are one wire. The format does not state a boundary, which is zero by default.
+files, count as one wire. The format does not specify a boundary, so it is zero by default.
 """
 
 import re
@@ -22,14 +22,14 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 
 KEYS = {"devices", "connectors"}
-"""Keys that identify a DigitalJS file."""
+"""Top-level JSON keys that identify a DigitalJS file."""
 
 _TWO = {
     "And": 1, "Or": 7, "Xor": 6, "Nand": 14, "Nor": 8, "Xnor": 9,
     "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
 }  # fmt: skip
 _PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
-"""Id, by device type, of the gate that joins all inputs but the last; a gate of the device's type joins the last."""
+"""Gate id by device type for joining all inputs but the last, which a gate of the device's own type joins."""
 _ONE = {"Not": 12, "Repeater": 3}
 _CONSTANT = {"True": 15, "False": 0, "Constant": None}
 _INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
-    """Return the netlist. Raises CircuitError."""
+    """Return the netlist of a parsed DigitalJS file. Raises CircuitError if it is invalid."""
     devices, connectors = data["devices"], data["connectors"]
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
         raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
@@ -53,7 +53,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
             if not isinstance(device.get(key, ""), str):
                 raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
     names = {name: _bit_name(name, device) for name, device in devices.items()}
-    # All devices become rows of circuit.json, whose reader sorts the gates and finds cycles.
+    # Convert all devices to rows of circuit.json, whose reader sorts the gates and detects cycles.
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")
@@ -75,7 +75,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
-    """Return `in[channel][patch]`, `out[channel]`, or for a gate the name of the device."""
+    """Return the bit that a device produces: `in[channel][patch]`, `out[channel]`, or for a gate the device's name."""
     label = device.get("label", "")
     if device.get("type") in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
@@ -95,7 +95,7 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 def _ports(
     connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """Return the name of the bit that drives each device and port; equal connectors are one wire."""
+    """Return the name of the driving bit by device and port; equal connectors count once. Raises CircuitError."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:
@@ -124,7 +124,7 @@ def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
 
 
 def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the device's gates as rows of circuit.json; an input or output has no gates."""
+    """Yield a device's gates as rows of circuit.json: none for an input or output. Raises CircuitError."""
     kind: str = device.get("type", "")
     if kind in _INPUTS or kind in _OUTPUTS:
         _refuse_others(name, ports, ["in"] if kind in _OUTPUTS else [])
@@ -155,7 +155,7 @@ def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str
 
 
 def _refuse_others(name: str, ports: Mapping[str, str], read: Sequence[str]) -> None:
-    """Raise CircuitError for ports that are driven but not read."""
+    """Raise CircuitError if a port is driven that is not in `read`, the ports that the device has."""
     if others := sorted(ports.keys() - set(read)):
         raise CircuitError(f"The device {name!r} has no port {others[0]!r}, but a connector leads there.")
 
@@ -170,7 +170,7 @@ def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
 
 
 def _channels(names: Any, outputs: Mapping[str, str]) -> int:
-    """Return the number of channels. Raises CircuitError if any channel up to the highest one used has no output."""
+    """Return the number of channels. Raises CircuitError if a channel up to the highest one used has no output."""
     channels = len(outputs)
     if not channels or set(outputs) != {f"out[{channel}]" for channel in range(channels)}:
         raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")

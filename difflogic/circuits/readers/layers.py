@@ -1,8 +1,8 @@
-"""Reader of layers of logic gates or look-up tables that another program trained, as an npz file or a state dict.
+"""Reader of layers of logic gates or lookup tables that another program trained, from an npz file or a state dict.
 
 Three packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, `LogicDense` of torchlogix, and
-`LUTLayer` of torch-dwn. They number the sixteen gates as this package does. A table of k inputs becomes two-input
-gates. Arrays have their names in the state dict, a prefix `P.` for the layer and one of these names:
+`LUTLayer` of torch-dwn. They number the sixteen gates as difflogic does. A table of k inputs becomes two-input
+gates. Arrays are named as in the state dict, by a prefix `P.` for the layer and one of these names:
 
     weights or weight              floats [n, 16], the logits of the sixteen gates; or [n, 2**k], see parametrization
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
@@ -11,16 +11,16 @@ gates. Arrays have their names in the state dict, a prefix `P.` for the layer an
     connections.weights            floats [c, k, n], scores of the candidates in connections.indices [c, k, n]
     luts, mapping                  torch-dwn: floats [n, 2**k], above 0 for 1, and integers [n, k], the lowest bit first
     mapping.weights                torch-dwn: floats [inputs, n*k], scores of all inputs, in place of mapping
-    parametrization, no prefix     of weights [n, 2**k]: warp or light
-    classes, without a prefix      optional: number or names of the classes that the last layer's groups count for
-    in_dim, without a prefix       optional: number of inputs; else one more than the largest index
+    parametrization, no prefix     meaning of weights [n, 2**k]: warp or light
+    classes, without a prefix      optional: number or names of classes, each with a group of the last layer's outputs
+    in_dim, without a prefix       optional: number of inputs; by default one more than the largest index
 
     np.savez("model.npz", classes=10, **{name: array.numpy() for name, array in model.state_dict().items()})
 
-Layers run in the order in which the file lists them. `np.savez` keeps the order of a state dict, which is the order of
-the model. safetensors and sorted dictionaries do not, so layers whose numbers contradict their order are refused.
+Layers run in the order in which the file lists them. `np.savez` keeps the order of a state dict, which is the model's.
+safetensors and sorted dictionaries do not, so layers whose numbers contradict their order are rejected.
 
-Thresholds are left out: the inputs of the function are the bits after them.
+Thresholds are ignored: the inputs of the function are the bits after thresholding.
 """
 
 import re
@@ -41,24 +41,24 @@ from difflogic.system import array_files
 
 GATES = ("_export_lut_ids", "luts", "weights", "weight")
 INDICES = ("connections._export_indices", "connections.indices", "indices", "mapping", "mapping.weights")
-"""Names of arrays of gates and of wires by precedence: export mode resolves learned wires and parametrisations."""
+"""Names of arrays with gates and with wires, by precedence: those of export mode first, since they are final."""
 SCORES, MOST_WAYS = "connections.weights", 8
-"""Name of the array of candidates' scores, and maximum number of inputs of a table."""
+"""Name of the array with scores of candidate wires, and maximum number of inputs per table."""
 CLASSES, IN_DIM, PARAMETRIZATION = "classes", "in_dim", "parametrization"
 _ROLE = re.compile(rf"(?P<layer>.*?)\.?(?P<role>{'|'.join(map(re.escape, (SCORES, *INDICES, *GATES)))})")
 _BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weight|_LUTLayer__dummy_mapping)")
-"""Arrays that are left out, such as thresholds that make the input bits."""
+"""Pattern of names of arrays that are ignored, such as thresholds that produce the input bits."""
 
 
 def is_layers(path: Path) -> bool:
-    """Return whether a file is an npz with an array named as gates or wires of a layer."""
+    """Return whether a file is an npz in which an array is named like the gates or wires of a layer."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return False
     return any(map(_ROLE.fullmatch, array_files.names(path)))
 
 
 def load(path: Path) -> FunctionNetlist:
-    """Read the layers of an npz. Raises CircuitError."""
+    """Read the function from an npz file of layers. Raises CircuitError if it is invalid."""
     try:
         return from_arrays(notebook.read(path, lambda name: True))
     except CircuitError as error:
@@ -66,16 +66,16 @@ def load(path: Path) -> FunctionNetlist:
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
-    """Return the function of named arrays, listed in the order of the layers.
+    """Return the function whose layers are given by named arrays, in the order of the layers.
 
     Args:
-        arrays: NumPy arrays, or PyTorch tensors on a CPU.
+        arrays: Mapping from names, as above, to NumPy arrays or PyTorch tensors on a CPU.
 
     Returns:
-        The function.
+        The function, which has named classes if the arrays do.
 
     Raises:
-        CircuitError: The arrays are not layers of gates, or their names suggest another order.
+        CircuitError: The arrays are not layers of gates, or the numbers in their names contradict their order.
     """
     layers: dict[str, dict[str, Array]] = {}
     for name, array in arrays.items():
@@ -96,10 +96,10 @@ def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
 
 
 def _check_order(layers: Iterable[str]) -> None:
-    """Raise CircuitError if modules of one parent are numbered but not in ascending order.
+    """Raise CircuitError if numbered modules with the same parent are not in ascending order.
 
-    Numbers are compared among modules of one name, as in enc1, enc2, head1, head2, and among all of a parent if no
-    number occurs twice, as in conv1, fc2, conv3.
+    Numbers are compared among modules of one name, as in enc1, enc2, head1, head2, and among all modules of a parent if
+    no number occurs twice, as in conv1, fc2, conv3.
     """
     siblings: dict[str, dict[str, tuple[str, str]]] = {}
     for layer in layers:
@@ -124,7 +124,7 @@ def _check_order(layers: Iterable[str]) -> None:
 
 
 def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Array:
-    """Return the gate ids `[n]` of a layer, or the outputs of its tables of `ways` inputs, `[n, 2**ways]`."""
+    """Return a layer's gate ids `[n]` or truth tables `[n, 2**ways]`; `form` is the parametrization of its weights."""
     role = next((name for name in GATES if name in arrays), None)
     if role is None:
         raise CircuitError(f"Layer {layer or 0} has wires and no gates: expected {layer}.weights.")
@@ -145,7 +145,7 @@ def _gates(layer: str, arrays: Mapping[str, Array], ways: int, form: str) -> Arr
 
 
 def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """Return the wires `[k, n]` of a layer."""
+    """Return a layer's wires `[k, n]`: row i has the index that each gate or table reads as input i."""
     role = next((name for name in INDICES if name in arrays), None)
     if role is None:
         raise CircuitError(
@@ -156,7 +156,7 @@ def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
         array = np.take_along_axis(array, scores.argmax(axis=0)[None], axis=0)[0]
     elif role == "mapping.weights" and array.ndim == 2 and tables and array.shape[1] % tables == 0:
         array = array.argmax(axis=0).reshape(tables, -1)
-    # torch-dwn has a row for each table, whose first wire is the lowest bit.
+    # torch-dwn has a row per table, and the first wire is the lowest bit.
     wires = array.T[::-1] if role.startswith("mapping") else array
     if wires.ndim != 2 or wires.dtype.kind not in "iu" or not 0 < len(wires) <= MOST_WAYS:
         raise CircuitError(

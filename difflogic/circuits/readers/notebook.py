@@ -1,17 +1,17 @@
-"""Reader of the parameters of the authors' notebook, as an npz file.
+"""Reader of parameters from the paper authors' notebook, saved as an npz file.
 
 The notebook has nested lists of parameters, `params["perceive"][layer]` and `params["update"][layer]`, and lists of
 wires with the same structure. The file contains one array for each element:
 
     logits/perceive/L   float32 [K, out, 16]      logits/update/L   float32 [out, 16]
     wires/perceive/L    integers [2, out]         wires/update/L    integers [2, out], row 0 input a, row 1 input b
-    hyperparams_json    optional: their hyperparameters as text, of which `periodic`, true or false, is read
-    periodic            optional: 0 or 1, overrides hyperparams_json; the boundary is zero if both are absent
+    hyperparams_json    optional: hyperparameters as JSON text, of which only `periodic` is used
+    periodic            optional: 0 or 1, overrides hyperparams_json; the boundary is zero if both are missing
 
     np.savez("circuit.npz", **{f"logits/{n}/{i}": layer for n in params for i, layer in enumerate(params[n])},
              **{f"wires/{n}/{i}": np.stack(layer) for n in wires for i, layer in enumerate(wires[n])})
 
-Wires of perception may also be `[K, 2, out]`. C, the channels, is the width of the last update layer.
+Wires of perception may also be `[K, 2, out]`. The number of channels is the width of the last update layer.
 """
 
 import json
@@ -25,14 +25,14 @@ from difflogic.model.netlist_json import refusal
 from difflogic.system.array_files import Header, read_arrays
 
 MAX_BYTES = 1 << 30
-"""Maximum size of all arrays together, unpacked, in bytes."""
+"""Maximum total size of all decompressed arrays in bytes."""
 PERIODIC, HYPERPARAMETERS = "periodic", "hyperparams_json"
 _SHOWN = 5
-"""Maximum number of array names in a message."""
+"""Maximum number of array names listed in an error message."""
 
 
 def load(path: Path) -> Circuit:
-    """Read the parameters. Raises CircuitError."""
+    """Read the soft circuit from an npz file of parameters. Raises CircuitError if it is invalid."""
     named = (PERIODIC, HYPERPARAMETERS)
     arrays = read(path, lambda name: name.startswith(("logits/", "wires/")) or name in named)
     try:
@@ -42,7 +42,7 @@ def load(path: Path) -> Circuit:
 
 
 def read(path: Path, is_read: Callable[[str], bool]) -> dict[str, Array]:
-    """Return the arrays of an npz whose names `is_read` accepts. Raises CircuitError."""
+    """Return the arrays in an npz file whose names `is_read` accepts. Raises CircuitError."""
     try:
         return read_arrays(path, partial(_check_size, path), is_read)
     except (DataError, LimitError) as error:
@@ -56,7 +56,7 @@ def _check_size(path: Path, headers: Mapping[str, Header]) -> None:
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:
-    """Return the circuit of arrays by name. Raises CircuitError."""
+    """Return the soft circuit given by named arrays. Raises CircuitError if they are invalid."""
     tables = {kind: _layers(arrays, kind) for kind in ("logits", "wires")}
     known = {f"{kind}/{name}/{i}" for kind, table in tables.items() for name in table for i in range(len(table[name]))}
     if others := sorted(arrays.keys() - known - {PERIODIC, HYPERPARAMETERS}):
@@ -79,14 +79,14 @@ def _layers(arrays: dict[str, Array], kind: str) -> ArraysByNetwork:
 
 
 def _names(arrays: dict[str, Array]) -> str:
-    """Return the first names of arrays, as text."""
+    """Return the first few array names as text."""
     names = sorted(arrays)
     some = ", ".join(f"{name:.40}" for name in names[:_SHOWN])
     return f"{some}, ... ({len(names)} arrays)" if len(names) > _SHOWN else some or "none"
 
 
 def _is_periodic(arrays: dict[str, Array]) -> bool:
-    """Return whether the grid is a torus. Raises CircuitError for a value other than 0 or 1, false or true."""
+    """Return whether the arrays specify a torus. Raises CircuitError if the value is neither 0 or 1 nor a boolean."""
     if PERIODIC in arrays:
         value = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
         value = value[0] if isinstance(value, list) and len(value) == 1 else value

@@ -1,4 +1,4 @@
-"""Recognition of files that contain no circuit, by content, with advice for each kind."""
+"""Recognition of files that contain no circuit, by their contents, with advice for each kind of file."""
 
 import re
 from pathlib import Path
@@ -14,11 +14,11 @@ _KINDS = {
     rb"\x89PNG|GIF8|\xff\xd8\xff|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
     rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-recording take one",
 }
-"""Kind of a file by a pattern of its first bytes; the first match counts."""
+"""Mapping from patterns of a file's first bytes to the kind of file, with advice; the first match counts."""
 
 
 def kind_of(path: Path) -> str:
-    """Return the kind of a file that contains no circuit, or an empty string for other files."""
+    """Return the kind of file, with advice, if `path` is known to contain no circuit; otherwise an empty string."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return "a table: `train --data FILE --label COLUMN` learns a column of one"
     with path.open("rb") as file:

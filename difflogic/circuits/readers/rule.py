@@ -1,7 +1,7 @@
-"""Circuit of a rule without training: from a table, or a decision diagram if it has several states.
+"""Circuits of rules without training: from a table, or a decision diagram if the rule has several states.
 
-A cell of n states has ceil(log2 n) channels, channel 0 the lowest bit of its state. Codes without a state are don't
-cares.
+A cell with n states has ceil(log2 n) channels, and channel 0 is the lowest bit of the state. Numbers without a state
+are don't cares.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 SUFFIX, FILE = ".rule", "table.rule"
-"""Suffix of rule files, and name of the rule file in a run folder."""
+"""Suffix of Golly's rule files, and name of the rule file in a run folder."""
 SEED, SIDE, FRAMES = 3, 32, 16
-"""Seed, grid side and number of steps of the recording of a rule of several states."""
+"""Seed, grid side and number of steps of a recording made from a rule of several states."""
 STEPS = 100
-"""Number of steps on a grid whose size is part of a rule's notation."""
+"""Number of steps in the scenario of a rule whose notation contains a grid size."""
 
 
 def named(path: Path) -> str | None:
-    """Return the rule in a file or, if `path` does not exist, the rule with this notation or name; None if neither."""
+    """Return the rule in the file `path` or, if there is none, the rule of this notation or name; None if neither."""
     if path.is_file() and path.suffix == SUFFIX:
         return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
@@ -50,10 +50,10 @@ def named(path: Path) -> str | None:
 
 
 def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
-    """Return the circuit of a rule, or of a `.rule` file, in milliseconds: `simplify` searches for a smaller one.
+    """Build the circuit of a rule or a `.rule` file within milliseconds; `simplify` can make it smaller.
 
     Raises:
-        ConfigError: `rule` is not a valid notation.
+        ConfigError: `rule` is no valid notation.
         CircuitError: The file contains no valid rule.
     """
     if rule.endswith(SUFFIX):
@@ -74,20 +74,20 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 
 def located(rule: str, path: Path) -> str:
-    """Return the rule file that is `path`, in the folder `path` or next to the file `path`; `rule` if there is none."""
+    """Return the rule file `path`, or the one in folder `path` or next to file `path`; `rule` if there is none."""
     file = path if path.suffix == SUFFIX else (path if path.is_dir() else path.parent) / FILE
     return str(file) if file.is_file() else rule
 
 
 def on_grid(rule: str, notation: str) -> CellNetlist:
-    """Return the circuit of a rule on the grid that a notation specifies, by default a torus."""
+    """Return the circuit of `rule` with the boundary and grid size that `notation` specifies, by default a torus."""
     _, periodic, size = rules.bounds(notation)
     netlist = rule_netlist(rule, periodic)
     return netlist if size is None else replace(netlist, scenario=Scenario("random", *size, STEPS))
 
 
 def samples(rule: str, notation: str) -> Dataset | None:
-    """Return pairs of states of a rule on the grid of a notation; None for a rule of two states not in a file."""
+    """Return pairs of successive states of `rule` on the grid of `notation`; None for two states and no file."""
     states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
     if states == 2 and not rule.endswith(SUFFIX):
         return None
@@ -100,17 +100,17 @@ def samples(rule: str, notation: str) -> Dataset | None:
 
 
 def _of_table(entries: rules.Table) -> XAG:
-    """Return the smaller of two graphs: the decision diagram of a table, and one that counts neighbours."""
+    """Return the smaller of two graphs of a rule table: a decision diagram, and one that counts neighbours."""
     cells = [neighbour(0, cell) for cell in range(wiring.PATCH)]
     builder = Builder(wiring.PATCH)
-    # An entry's number has the patch's first cell as its highest bit.
+    # The first cell of the patch is the highest bit of an entry's index.
     diagram = builder.finish([_chosen(builder, entries.tolist(), cells[::-1])])
     return min(diagram, rebuilt_symmetric(diagram), key=lambda graph: len(graph.gates))
 
 
 def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
-    """Return the graph of a rule of over two states; `alive` computes from the living cells whether a cell lives."""
-    # Next state of each state, first if `alive` is 1, then if it is 0. A dying cell counts up; marks of a history stay.
+    """Return the graph of a rule of more than two states; `alive` computes from living cells whether a cell lives."""
+    # Next state by state, if `alive` is 1 and if it is 0. A dying cell counts up; marks of a history do not change.
     after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
     living = {1}
     if has_history:
@@ -133,7 +133,7 @@ def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
 
 
 def _of_file(rule: RuleFile) -> XAG:
-    """Return the graph of a decision diagram, each of whose nodes selects a child by a cell's state."""
+    """Return the graph of a rule file's decision diagram, in which each node selects a child by a cell's state."""
     channels = (rule.states - 1).bit_length()
     builder = Builder(wiring.PATCH * channels)
     literals: list[list[int]] = []
@@ -146,7 +146,7 @@ def _of_file(rule: RuleFile) -> XAG:
 
 
 def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]) -> int:
-    """Return the literal `entries[s]`, where bit `i` of s is `code[i]`; None and codes beyond are don't cares."""
+    """Return a literal for `entries[s]`, where bit i of s is `code[i]`; None and missing entries are don't cares."""
     if len({*entries} - {None}) <= 1:
         return next((entry for entry in entries if entry is not None), FALSE)
     if len(entries) < 1 << len(code):

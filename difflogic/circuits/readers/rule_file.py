@@ -1,7 +1,7 @@
 """Reader of Golly's `.rule` files: a table of transitions, of which the first match counts, or a decision tree.
 
-Tables and trees become a decision diagram: a node decides by the state of one cell, and equal nodes are merged. So the
-work grows with the file's structure, not with the number of neighbourhoods.
+Both become a decision diagram, in which each node decides by the state of one cell and equal nodes are merged.
+Therefore the work grows with the file's structure, not with the number of neighbourhoods.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
@@ -22,33 +22,33 @@ CELLS = {
     "hex": ("hexagonal", (4, 1, 5, 8, 7, 3, 0)),
     "line": ("oneDimensional", (4, 3, 5)),
 }
-"""Golly's name of a neighbourhood, and its patch positions as a table lists them: centre, north, then clockwise."""
+"""Golly's name of each neighbourhood, and patch positions in a table's order: centre, north, then clockwise."""
 TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
-"""Patch positions in the order of a tree's decisions, by the number of neighbours."""
+"""Mapping from the number of neighbours to patch positions in the order of a tree's decisions."""
 FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/Rules")
-"""Folders in which Golly stores rules."""
+"""Folders in which Golly installations store rules."""
 MOST_NODES = 1 << 17
 
 Item = int | str
-"""Set of matching states as bits, or the name of a repeated variable, which stands for one state."""
+"""Set of matching states as bits, or the name of a variable that occurs repeatedly, and stands for one state."""
 Transition = tuple[tuple[Item, ...], Item]
 
 
 @dataclass(frozen=True, eq=False)
 class RuleFile:
-    """Decision diagram of a rule of several states."""
+    """Rule of several states as a decision diagram, with the colours of states."""
 
     states: int
     neighbourhood: str
     cells: tuple[int, ...]
-    """Patch positions in the order of decisions."""
+    """Patch positions in the order in which the diagram decides by them."""
     nodes: Sequence[tuple[int, tuple[int, ...]]]
-    """Depth of each node, counted from 1 at the leaves, and its children by state: nodes or, at depth 1, new states."""
+    """Depth of each node, 1 at the bottom, and its children by state: node indices, or new states at depth 1."""
     colours: dict[int, tuple[int, int, int]]
 
 
 def find(name: str, folder: Path) -> Path | None:
-    """Return the file of a rule, from `folder`, the current folder or Golly's folders; None if there is no file."""
+    """Return the file `NAME.rule` in `folder`, the current folder or Golly's folders; None if there is none."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", name):
         return None
     for place in (folder, Path(), *map(Path, FOLDERS)):
@@ -59,7 +59,7 @@ def find(name: str, folder: Path) -> Path | None:
 
 
 def load(path: Path) -> RuleFile:
-    """Read a rule file. Raises CircuitError, which names the file."""
+    """Read a rule file. Raises CircuitError with the file's name."""
     try:
         return read(netlist_json.read_text(path))
     except CircuitError as error:
@@ -67,7 +67,7 @@ def load(path: Path) -> RuleFile:
 
 
 def read(text: str) -> RuleFile:
-    """Return the rule of the first @TABLE or @TREE in a file's text. Raises CircuitError."""
+    """Parse the contents of a rule file, of which the first @TABLE or @TREE counts. Raises CircuitError."""
     parts = re.split(r"^@(\w+)", re.sub(r"#.*", "", text), flags=re.MULTILINE)[1:]
     sections = list(zip(parts[::2], parts[1::2], strict=True))
     colours = {}
@@ -82,7 +82,7 @@ def read(text: str) -> RuleFile:
 
 
 def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
-    """Return the values of the required fields `names`, and the other lines. Raises CircuitError."""
+    """Return the values of the required fields `names`, and the lines that are no fields. Raises CircuitError."""
     values, rest = {}, []
     for line in filter(None, map(str.strip, body.splitlines())):
         if match := re.fullmatch(r"(\w+)\s*[:=]\s*(\w+)", line):
@@ -145,7 +145,7 @@ def _table(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
 
 
 def _states(word: str, variables: dict[str, int], states: int) -> int:
-    """Return the states of a word as a set of bits. Raises CircuitError."""
+    """Return the states that a number or variable stands for, as bits of an integer. Raises CircuitError."""
     if word in variables:
         return variables[word]
     if not word.isdigit() or int(word) >= states:
@@ -154,7 +154,7 @@ def _states(word: str, variables: dict[str, int], states: int) -> int:
 
 
 def _turns(symmetry: str, ring: int) -> list[tuple[int, ...]]:
-    """Return the permutations of neighbours that a symmetry allows. Raises CircuitError."""
+    """Return the permutations of `ring` neighbours in Golly's `symmetry`. Raises CircuitError."""
     places = tuple(range(ring))
     if symmetry == "permute":
         return list(permutations(places))
@@ -171,7 +171,7 @@ def _diagram(
     transitions: list[Transition], variables: dict[str, int], states: int, depth: int
 ) -> list[tuple[int, tuple[int, ...]]]:
     everything = (1 << states) - 1
-    # The last transition keeps a cell that no other matches: its centre, which comes first, and its result are equal.
+    # The last transition keeps a cell that matches no other: its first item, the centre, equals the result.
     stays: Transition = (("", *[everything] * (depth - 1)), "")
     nodes: dict[tuple[int, tuple[int, ...]], int] = {}
     numbers: dict[tuple[Transition, ...], int] = {}

@@ -1,7 +1,7 @@
-"""Convert circuits of named signals, as in BLIF and AIGER, to netlists of a cell or function.
+"""Convert circuits with named signals, as in BLIF and AIGER, to netlists of a cell or function.
 
-Inputs `patch[i]` and outputs `result[c]` are those of a cell, numbered as in the exports of difflogic. Other names are
-a function's, and become identifiers. As with ABC's `comb`, a latch `s` becomes an input, and its next value the output
+Inputs `patch[i]` and outputs `result[c]` belong to a cell, numbered as in difflogic's exports. Any other names belong
+to a function, and become identifiers. As with ABC's `comb`, a latch `s` becomes an input, and its next value the output
 `next_s`. A latch that begins at 1 is inverted, since all latches must begin at 0.
 """
 
@@ -24,27 +24,27 @@ from difflogic.model.thermometer import Thermometer
 
 N = TypeVar("N", bound=Netlist)
 Row = dict[str, str | int]
-"""Gate as a row of circuit.json; `a` and `b` of a constant are empty."""
+"""Gate as in circuit.json, with keys `id`, `gate`, `a` and `b`; `a` and `b` of a constant are empty."""
 
 _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
     r"the grid (wraps around|is 0 outside)\."
 )
-"""Comment of an export with the properties of a cell that its names do not express."""
+"""Pattern of an exported file's comment with properties of a cell: channels, neighbourhood and boundary."""
 
 
 def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
-    """Return the row of a gate with two inputs, one input or none."""
+    """Return the row of the gate `name` with id `gate` and two inputs, one input or none."""
     return {"id": name, "gate": gate, "a": a, "b": a if b is None else b}
 
 
 @dataclass
 class Signals:
-    """Contents of a file: names of its inputs, and gates in any order."""
+    """Contents of a file: names of inputs, and gates in any order; `is_named` is False if inputs have only numbers."""
 
     inputs: list[str] = field(default_factory=list)
     latches: list[tuple[str, str, int]] = field(default_factory=list)
-    """Name, signal of the next value, and first value of each latch."""
+    """Name, signal of the next value, and initial value of each latch."""
     outputs: list[tuple[str, str]] = field(default_factory=list)
     """Name and signal of each output."""
     gates: list[Row] = field(default_factory=list)
@@ -53,11 +53,11 @@ class Signals:
 
     @property
     def is_described(self) -> bool:
-        """True if the comment of an export states the channels of a cell and its boundary."""
+        """True if the file's comment states the channels and boundary of a cell, as in difflogic's exports."""
         return _ABOUT.search(self.comment) is not None
 
     def netlist(self) -> LatchNetlist:
-        """Return the gates in topological order. Raises CircuitError for a cycle, or a signal that nothing drives."""
+        """Return a netlist with gates in topological order. Raises CircuitError for a cycle or an undriven signal."""
         names = [name for name, _, _ in self.latches]
         inputs = (*self.inputs, *names)
         outputs = (*(name for name, _ in self.outputs), *(f"next_{name}" for name in names))
@@ -69,7 +69,7 @@ class Signals:
             bits.append(f"NOT {name}" if first else name)
             ends.append(f"NOT next {name}" if first else after)
             rows += [row(name, NOT_A, bits[-1]), row(ends[-1], NOT_A, after)] if first else []
-        # Other programs leave dead gates, which may read signals that nothing drives.
+        # Other programs may leave dead gates that read undriven signals.
         by_id, live, stack = {gate["id"]: gate for gate in rows}, set[str | int](), list[str | int](ends)
         while stack:
             if (signal := stack.pop()) in by_id and signal not in live:
@@ -80,7 +80,7 @@ class Signals:
         return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
 
     def circuit(self) -> CellNetlist | FunctionNetlist:
-        """Return a cell or a function, depending on the names of inputs and outputs. Raises CircuitError."""
+        """Return a cell if inputs and outputs are named like a cell's, otherwise a function. Raises CircuitError."""
         netlist = self.netlist()
         channels = len(netlist.named_outputs)
         patch, result = (
@@ -98,14 +98,14 @@ class Signals:
         return empty.with_gates(netlist.gates, netlist.wires, netlist.outputs)
 
     def like(self, other: N) -> N:
-        """Return the gates between the inputs and outputs of another circuit.
+        """Return a copy of another circuit with the gates of this file, matching inputs and outputs by name.
 
         Args:
-            other: A circuit whose inputs and outputs have the names of this file, possibly only in exports. Unnamed
-                signals are matched by order.
+            other: A circuit with the inputs and outputs of this file, under their own names or those in exports. If
+                this file has no names, they are matched by order.
 
         Raises:
-            CircuitError: The inputs and outputs of the file are not those of the circuit.
+            CircuitError: The inputs and outputs of the file and of `other` do not match.
         """
         netlist, latches, shown = self.netlist(), dict[int, int](), len(other.outputs)
         if isinstance(other, FunctionNetlist):
@@ -114,7 +114,7 @@ class Signals:
             [f"{bus}[{k}]" for k in range(n)] for bus, n in zip(other.buses, (other.inputs, shown), strict=True)
         ]
         for inputs, outputs in (numbered, (other.input_names, other.output_names[:shown])):
-            # Latches that nothing reads are in no export and are not compared.
+            # Latches that no gate reads are not exported and not compared.
             names = [*outputs, *(f"next_{inputs[bit]}" for bit in latches)]
             if not self.is_named and (len(inputs), len(names)) == (netlist.inputs, len(netlist.outputs)):
                 inputs, names = netlist.named_inputs, [*netlist.named_outputs]
@@ -127,7 +127,7 @@ class Signals:
 
 
 def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Sequence[str], places: Sequence[int]) -> N:
-    """Return `like` with the gates of `netlist`; `inputs` and `outputs` name the inputs and the outputs `places`."""
+    """Return `like` with the gates of `netlist`. `inputs` names its inputs, `outputs` its outputs number `places`."""
     place = {name: bit for bit, name in enumerate(inputs)}
     gates = range(like.inputs, like.inputs + len(netlist.gates))
     bits = np.array([*(place[name] for name in netlist.named_inputs), *gates])
@@ -137,7 +137,7 @@ def _between(netlist: LatchNetlist, like: N, inputs: Sequence[str], outputs: Seq
 
 
 def _cell(comment: str, channels: int) -> CellNetlist:
-    """Return a cell without gates, as the comment of an export describes it, by default on a grid with 0 outside."""
+    """Return a cell without gates that has the properties in an export's comment, by default a zero boundary."""
     origin, visible, around, boundary = match.groups() if (match := _ABOUT.search(comment)) else (None,) * 4
     runs = [[int(end) for end in run.split("-")] for run in origin.split(", ")] if origin else [[0, channels - 1]]
     names = [name for run in runs for name in range(run[0], min(run[-1], run[0] + channels) + 1)]
@@ -148,7 +148,7 @@ def _cell(comment: str, channels: int) -> CellNetlist:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return a unique identifier for each name."""
+    """Return a unique identifier for each name; one that would not begin with a letter is prefixed by `stem`."""
     words: dict[str, None] = {}
     for name in names:
         word = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:30]

@@ -1,4 +1,4 @@
-"""Reading of circuits from a run, a file in one of several formats, or a rule."""
+"""Reader of circuits from a run, a file in one of several formats, or a rule."""
 
 import re
 import zipfile
@@ -36,24 +36,24 @@ _NO_CELL = (
     "take it."
 )
 PROOF = "difflogic-proof"
-"""Value of `format` in a proof.json, which contains the proved circuit."""
+"""Value of the key `format` in proof.json, which contains the proved circuit."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedCircuit:
-    """Netlist and its source."""
+    """Netlist of a loaded circuit, and information on the source."""
 
     netlist: CellNetlist
     kind: str
-    """Kind of source: a run, circuit.json, another format, or a rule."""
+    """Kind of source, for messages: `run`, `circuit.json`, another format, or `a rule`."""
     circuit: Circuit | None = None
     """Soft circuit that the netlist was discretised from, if known."""
     config: Config | None = None
-    """Configuration, if the source is a run."""
+    """Training configuration if the source is a run."""
     told: str = ""
-    """Sentence for messages that names the rule, or the circuit that was read from a run; else empty."""
+    """Sentence for messages that names the rule, or the circuit chosen from a run; otherwise empty."""
     name: str = ""
-    """Name of the folder or file, or the rule."""
+    """Name of the run folder, file or rule."""
 
     __repr__ = brief
 
@@ -61,19 +61,19 @@ class LoadedCircuit:
         return self.netlist._repr_html_()
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """Run the netlist: see `CellNetlist.rollout`."""
+        """Run the netlist for `steps` steps from the state `x`, as `CellNetlist.rollout` does."""
         return self.netlist.rollout(x, steps)
 
     @property
     def task(self) -> Config:
-        """Configuration of the training. Raises UsageError if the circuit is not from a run."""
+        """Training configuration. Raises UsageError if the circuit is not from a run."""
         if self.config is None:
             raise UsageError(f"--task needs a run, which stores its task, but the circuit is {self.kind}.")
         return self.config
 
     @property
     def paper_gates(self) -> int | None:
-        """Number of active gates as in the paper: argmax other than A or B; a perception gate counts once a kernel."""
+        """Number of active gates as in the paper: argmax neither A nor B, perception gates counted once per kernel."""
         return None if self.circuit is None else active_gates(self.circuit.gate_logits)
 
 
@@ -86,13 +86,13 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
         33
 
     Args:
-        path: A run folder, `circuit.json`, or a file of another format; if there is no such file, a rule such as
+        path: A run folder, `circuit.json`, or a file in another format. If there is no such file: a rule such as
             `B36/S23`, `W110` or 128 hexadecimal digits, on a torus, or a name that `difflogic zoo` lists.
-        periodic: True for a torus, False for a boundary of zeros; None for the file's boundary.
-        visible: Number of visible channels; None for that of the file.
+        periodic: True for a torus, False for a zero boundary; None for the boundary in the file.
+        visible: Number of visible channels; None for the number in the file.
 
     Returns:
-        The circuit: its `netlist`, and its task if known.
+        The circuit's `netlist`, and its task if known.
 
     Raises:
         CircuitError: The file contains no circuit.
@@ -109,7 +109,7 @@ def load(path: Source, periodic: bool | None = None, visible: int | None = None)
 
 
 def load_function(path: Source) -> FunctionNetlist:
-    """Read a function: function.json, a controller, a run of either, or layers that another program trained.
+    """Read a function from function.json, controller.json, a run folder, or layers that another program trained.
 
         >>> net = difflogic.FunctionNetlist.from_circuit(difflogic.Circuit.feed_forward([4, 4, 2], seed=0))
         >>> _ = (folder / "net.json").write_text(str(difflogic.export(net, ["json"], name="net").files["net.json"]))
@@ -117,15 +117,15 @@ def load_function(path: Source) -> FunctionNetlist:
         4
 
     Args:
-        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` describes
-            the npz files of layers.
+        path: A file, or the run folder of agents or of a classifier. `difflogic.circuits.readers.layers` describes npz
+            files of layers.
 
     Returns:
         The function, a `Controller` if it controls agents.
 
     Raises:
         CircuitError: The file contains no function.
-        UsageError: The run of agents has no controller.
+        UsageError: The run contains no function or controller.
     """
     if (loaded := function(path_of(path))) is not None:
         return loaded
@@ -135,15 +135,15 @@ def load_function(path: Source) -> FunctionNetlist:
 
 
 def controller(path: Path) -> Controller | None:
-    """Return the controller of a run of agents or of a file, or None. Raises what `function` raises."""
+    """Return the controller in a run folder or file, or None if there is none. Raises UsageError or CircuitError."""
     loaded = function(path)
     return loaded if isinstance(loaded, Controller) else None
 
 
 def function(path: Path) -> FunctionNetlist | None:
-    """Return the controller of a run of agents, or the function of a file; None for any other path.
+    """Return the function or controller in a run folder or file; None for any other path.
 
-    Raises UsageError for a run of agents without a controller, CircuitError for a damaged file.
+    Raises UsageError for a run of agents without a controller, or CircuitError for an invalid file.
     """
     path = zoo.path(path)
     if path.is_dir():
@@ -173,7 +173,7 @@ def function(path: Path) -> FunctionNetlist | None:
 
 
 def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
-    """Return the result of `read` for a BLIF or AIGER file; None for any other path. Raises CircuitError."""
+    """Parse a BLIF or AIGER file and return `read(signals)`; None for any other path. Raises CircuitError."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -188,14 +188,14 @@ def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
 
 
 def is_of_agents(path: Path) -> bool:
-    """Return whether `path` is a folder with a run of agents, or a file with a controller."""
+    """Return whether `path` is the run folder of agents or of a classifier, or a file that contains a controller."""
     if path.is_dir():
         return manifest.is_policy(manifest.read(chosen.run_folder(path)))
     return controller(path) is not None
 
 
 def _of_run(run: chosen.Chosen) -> CellNetlist:
-    """Return the circuit of a run, in the colours of its rule if it was built from a rule of several states."""
+    """Return the circuit of a run, with the colours of its task's rule if this has several states."""
     netlist, task = CellNetlist.of_run(run.circuit, run.config), run.config.task
     if not task.rule or task.target != "data":
         return netlist

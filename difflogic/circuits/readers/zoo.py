@@ -1,6 +1,6 @@
-"""Circuits that come with difflogic: each file `NAME.json` is a proof.json, or a controller.json with a result `text`.
+"""Circuits included in difflogic: each file is a proof.json, circuit.json or controller.json with a result `text`.
 
-`learned` is the command that trained the circuit, with its number of two-input gates before and after `simplify`.
+Its `learned` is the command that made the circuit, and the number of two-input gates before and after `simplify`.
 """
 
 import json
@@ -14,12 +14,12 @@ FOLDER = Path(__file__).parents[2] / "zoo"
 
 
 def names() -> list[str]:
-    """Return the names of all circuits, sorted."""
+    """Return the sorted names of all circuits in the zoo."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def entry(name: str) -> dict[str, Any]:
-    """Return the data of a circuit: its proof, and `learned`. Raises NotFoundError for an unknown name."""
+    """Return the contents of a zoo circuit's file as parsed JSON. Raises NotFoundError for an unknown name."""
     if name not in names():
         raise NotFoundError(
             f"There is no circuit {name!r} in the zoo{hint(name, names())}: `difflogic zoo` lists their names."
@@ -29,5 +29,5 @@ def entry(name: str) -> dict[str, Any]:
 
 
 def path(given: Path) -> Path:
-    """Return the file of a circuit if `given` is a name of the zoo and no existing path, else `given`."""
+    """Return the file of the zoo circuit named `given`, or `given` itself if it exists or is no such name."""
     return FOLDER / f"{given}.json" if not given.exists() and str(given) in names() else given

@@ -38,7 +38,7 @@ def file_of(start: str) -> Path | None:
 
 
 def start_file(start: str) -> StartFile | None:
-    """Return the size of a start file, or None if the start is one of `NAMES`. Raises DataError and UsageError."""
+    """Return the size of a start file, or None if the start is one of `NAMES`. Raises DataError or UsageError."""
     if (path := file_of(start)) is None:
         return None
     kind = _kind_of(path)
@@ -61,7 +61,7 @@ def _kind_of(path: Path) -> str:
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
     """Return the initial state; `units` is the probability of a 1 in a random state, in the units of `bernoulli`.
 
-    The cells of a file are centred in the grid. Raises DataError and UsageError.
+    The cells of a file are centred in the grid. Raises DataError or UsageError.
     """
     path = file_of(start)
     if path is not None:

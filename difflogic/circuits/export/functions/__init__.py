@@ -1,1 +1,1 @@
-"""Exports of functions, one module for each format that needs code around the gates."""
+"""Exports of functions, one module per format that needs code around the gates."""

@@ -1,6 +1,6 @@
-"""Export of a C99 header with functions of 64 samples at a time, and of one sample in floating or in fixed point.
+"""Export of a C99 header that evaluates 64 samples at a time, or one sample in floating point or fixed point.
 
-The proof compiles the header by gcc without a warning, and runs it.
+Verification compiles the header with gcc without warnings, and runs it.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """Return the file `NAME.h`."""
+    """Return the function in C99, as the contents of `NAME.h`."""
     assign = f"{function.buses[1]}[{{name}}] = {{value}};"
     body = statements(function, "const uint64_t {name} = {value};", assign, "0", "~UINT64_C(0)")
     form, places = function.thermometer.fixed_point(), function.thermometer.places
@@ -31,7 +31,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError or ToolError."""
     level = optimised(function)
     what = f"gcc {level} (no warnings)"
     with folder_of({**files, "proof.c": fill("function_proof.c", function, name)}) as folder:
@@ -45,7 +45,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         proofs = list[str]()
         for tried in trials(function):
             program = ["sequence"] * isinstance(tried, Steps)
-            # The program reads each sample in floating point and in fixed point, with eight bytes per number.
+            # The program reads each sample twice, in floating point and in fixed point, with eight bytes per number.
             both = np.stack([tried.values.view(np.int64), tried.fixed], axis=1)
             output = np.frombuffer(tools.run_in(folder, "./proof", *program, stdin=both.tobytes()), np.int32)
             proofs += [tried.check(output[::2], False, what), tried.check(output[1::2], True, what)]

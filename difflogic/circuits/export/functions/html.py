@@ -1,7 +1,7 @@
-"""Export of an HTML page of a controller's circuit, with live gates and sliders, that needs no network.
+"""Export of a self-contained HTML page that shows a controller's circuit with live gate values, and sliders.
 
-On the page, a controller of CartPole balances a pole that the visitor may push; any other controller decides on
-observations that the visitor sets. The proof operates the page in headless Chromium, and compares 100,000 decisions.
+On the page, a controller for CartPole balances a pole that the user may push; any other controller decides on
+observations that the user sets. Verification operates the page in headless Chromium and compares 100,000 decisions.
 """
 
 import json
@@ -15,11 +15,11 @@ from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 
 POLE = "CartPole-v"
-"""Prefix of environments that the page simulates, with position, velocity, angle and angular velocity."""
+"""Prefix of environments that the page can simulate: position, velocity, angle and angular velocity of a pole."""
 
 
 def export(controller: Controller, name: str) -> Files:
-    """Return the file `NAME.html`. If the circuit is too large to be drawn, the page says so instead."""
+    """Return an HTML page, as the contents of `NAME.html`. If the circuit is too large to draw, the page says so."""
     try:
         drawn = drawing(controller, name)
     except CircuitError:
@@ -46,18 +46,18 @@ def export(controller: Controller, name: str) -> Files:
 
 
 def is_pole(controller: Controller) -> bool:
-    """Return whether the page can simulate the controller's environment."""
+    """Return whether the page can simulate the controller's environment, a CartPole."""
     is_named = controller.environment.removeprefix("gymnasium:").startswith(POLE)
     return is_named and (len(controller.observations) - controller.memory, len(controller.choices)) == (4, 2)
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:
-    """Verify the page, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported page and return one sentence per successful check. Raises ExportError or ToolError."""
     page = text_of(files, f"{name}.html")
     tried = Observations(controller, controller.thermometer.fixed_point())
     proofs: list[str] = []
     for window, size in html.WINDOWS.items():
-        # Only the first window size is tested with all observations.
+        # All observations are tested only at the first window size.
         values = tried.values if not proofs else tried.values[:1]
         report = html.drive(page, {"observations": values.tolist()}, "controller_proof.js", size)
         html.check_report(report, window)

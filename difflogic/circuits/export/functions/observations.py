@@ -1,4 +1,4 @@
-"""Samples for tests of an exported function, with the expected results."""
+"""Random test samples for exported functions, with the expected results."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +14,14 @@ from difflogic.model.thermometer import FixedPoint, Integers
 
 COUNT = 100_000
 STEPS, EPISODE = 2000, 20
-"""Number of steps of a sequence, and mean number of steps of an episode in the sequence."""
+"""Number of steps in a test sequence, and mean number of steps per episode."""
 _SEED = 17
 _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Random samples of a function, from a fixed seed."""
+    """Random test samples for `function` from a fixed seed; `form` is the function's fixed-point form."""
 
     function: FunctionNetlist
     form: FixedPoint
@@ -29,12 +29,12 @@ class Observations:
 
     @property
     def count(self) -> int:
-        """Number of samples: `most`, or fewer if a function of bits has fewer possible samples."""
+        """Number of samples: `most`, or fewer if the function reads bits and has fewer possible inputs."""
         return len(self.values)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
-        """Test inputs, float64 `[N, D]`: thresholds, adjacent floats and fixed-point numbers, and random values."""
+        """Test samples, float64 `[N, D]`: thresholds, adjacent floats and fixed-point numbers, and random values."""
         if self.function.reads_bits:
             return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
         random, count = np.random.default_rng(_SEED), self.most
@@ -54,39 +54,39 @@ class Observations:
                     random.choice(np.array(_ODD), count),
                 ]
             )
-            # One value in a hundred is infinite, tiny or NaN; all other kinds are equally frequent.
+            # One value in a hundred is one of `_ODD`; the other six kinds are equally frequent.
             kind = np.where(random.random(count) < 0.01, 6, random.integers(0, 6, count))
             columns.append(every[kind, np.arange(count)])
         return np.stack(columns, axis=1)
 
     @cached_property
     def fixed(self) -> Integers:
-        """Samples in fixed point, int64 `[N, D]`."""
+        """Test samples in fixed point, int64 `[N, D]`."""
         return self.form.of(self.values)
 
     def bits(self) -> Bits:
-        """Return each fixed-point sample as the bits of one number, dimension 0 lowest, uint8 `[D * width, N]`."""
+        """Return the bits of each fixed-point sample, dimension 0 and low bits first, uint8 `[D * width, N]`."""
         if self.function.reads_bits:
             return self.values.T.astype(np.uint8)
         bits = self.fixed[:, :, None] >> np.arange(self.form.width) & 1
         return bits.reshape(self.count, -1).T.astype(np.uint8)
 
     def result_bits(self) -> Bits:
-        """Return the expected results in fixed point, uint8 `[bits of the result, N]`."""
+        """Return the bits of the expected results for fixed-point samples, uint8 `[bits per result, N]`."""
         return self.function.result_bits(self.form.code(self.fixed))
 
     def described(self, in_fixed_point: bool) -> str:
-        """Return a text such as `100000 observations in fixed point`."""
+        """Return a description of the samples, such as `100000 observations in fixed point`."""
         many = f"{self.count} {self.function.words.sample}s"
         return f"{many} in fixed point" if in_fixed_point and not self.function.reads_bits else many
 
     def expected(self, in_fixed_point: bool) -> Integers:
-        """Return the expected results as numbers."""
+        """Return the expected result of each sample as a number, int64 `[N]`."""
         function = self.function
         return function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
 
     def check(self, results: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
-        """Compare `results` with the expected numbers; return the proof as a sentence. Raises ExportError."""
+        """Compare `results` of `what` with `expected`; return a sentence. Raises ExportError if any differs."""
         function, samples = self.function, self.fixed if in_fixed_point else self.values
         expected = self.expected(in_fixed_point)
         decided, words = np.asarray(results), function.words
@@ -102,7 +102,7 @@ class Observations:
 
 
 class Steps(Observations):
-    """Sequence of samples for a controller with memory; the first bit of memory is 1 if an episode begins."""
+    """Sequence of samples for a controller with memory; the first memory value is 1 where an episode begins."""
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
@@ -136,6 +136,6 @@ class Steps(Observations):
 
 
 def trials(function: FunctionNetlist) -> list[Observations]:
-    """Return the samples for an exported function of numbers, and a sequence if it has memory."""
+    """Return test samples for an exported function of numbers, then a sequence if the function has memory."""
     form = function.thermometer.fixed_point()
     return [Observations(function, form), *[Steps(function, form, STEPS)] * bool(function.memory)]

@@ -1,4 +1,4 @@
-"""Export of a Python file that needs only NumPy. Verification runs it in floating and fixed point."""
+"""Export of a function as a Python file that needs only NumPy. Verification runs it in floating and fixed point."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.function_netlist import FunctionNetlist
 
 _WORK = 2e9
-"""Maximum number of gates times vectors that are evaluated at once, since all values are in memory."""
+"""Maximum number of gates times test vectors, since NumPy keeps all gate values in memory."""
 _OF_BITS = 'np.save("result.npy", module.gates(np.load("code.npy")))'
 _OF_STEPS = """
 memory, seen, actions = 0, np.load("steps.npy"), []
@@ -27,7 +27,7 @@ np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """Return the file `NAME_numpy.py`."""
+    """Return the function in Python, as the contents of `NAME_numpy.py`."""
     zeros = "code[0] ^ code[0]"  # zeros with the dtype of `code`
     assign = f"{function.buses[1]}[{{name}}] = {{value}}"
     body = statements(function, "{name} = {value}", assign, zeros, f"~({zeros})")
@@ -41,7 +41,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the file, and return its proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported file and return one sentence per successful check. Raises ExportError or ToolError."""
     program = _OF_NUMBERS.format(verb=function.words.verb) + _OF_STEPS * bool(function.memory)
     with folder_of(files) as folder:
         if function.reads_bits:

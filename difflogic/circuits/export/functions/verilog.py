@@ -1,7 +1,7 @@
-"""Export of Verilog 2005: a combinational module that reads a sample as bits or in fixed point, and a test bench.
+"""Export of Verilog 2005: a combinational module that takes a sample as bits or in fixed point, and a test bench.
 
-The proof runs the exported bench in iverilog with a hundred thousand samples. Then yosys synthesizes the module, and
-ABC proves the result equal to the gates for every sample. If samples are numbers, comparators precede the gates.
+Verification runs the exported bench in iverilog with 100,000 samples. Then yosys synthesizes the module, and ABC proves
+the result equal to the circuit for every sample. If samples are numbers, comparators precede the gates.
 """
 
 from difflogic.circuits.export.functions.observations import STEPS, Observations, Steps
@@ -17,11 +17,11 @@ from difflogic.model.straight_line import lines, read_inputs
 from difflogic.model.thermometer import FixedPoint
 
 SHIPPED = 256
-"""Number of samples of the exported bench."""
+"""Maximum number of samples that the exported bench reads."""
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """Return `NAME.v`, `NAME_tb.v` and the file of samples that the bench reads."""
+    """Return the contents of `NAME.v`, `NAME_tb.v` and the files of samples that the bench reads."""
     form = function.thermometer.fixed_point()
     assign = f"assign {function.buses[1]}[{{name}}] = {{value}};"
     gates = statements(function, "wire {name} = {value};", assign, "1'b0", "1'b1", "t{}")
@@ -33,7 +33,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
-    """Return Verilog for the wires `t0, t1, ...` of thresholds; a threshold that no gate depends on is left out."""
+    """Return Verilog declarations of the wires `t0, t1, ...`, one per input bit or threshold that the gates read."""
     width, sample = form.width, function.words.sample
     read = [(bit, *function.thermometer.places[bit]) for bit in read_inputs(function)]
     if function.reads_bits:
@@ -50,19 +50,19 @@ def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
 
 
 def bench_files(function: FunctionNetlist, name: str) -> Files:
-    """Return the files with the samples of a bench, and with a sequence if the function has memory."""
+    """Return the contents of the bench's `NAME_tb.txt`, samples, and with memory `NAME_tb_steps.txt`, a sequence."""
     form = function.thermometer.fixed_point()
     files: Files = {f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED))}
     return files | ({f"{name}_tb_steps.txt": bench_text(Steps(function, form, STEPS))} if function.memory else {})
 
 
 def bench_text(tried: Observations) -> str:
-    """Return a line per sample: its bits, or its numbers joined into one, and the expected result."""
+    """Return one line per sample, in hexadecimal: the bits of all its numbers, then the expected result."""
     return hexadecimal_lines(tried.bits(), tried.result_bits())
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     form, top = function.thermometer.fixed_point(), f"{name}_{function.kind}"
     tried = Observations(function, form)
     count = len(lines(function))
@@ -79,7 +79,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
 
 
 def passed(output: str, program: str, tried: Observations) -> str:
-    """Return the sentence for a bench's last line. Raises ExportError if it is not PASS for all samples."""
+    """Return a sentence that the bench passed. Raises ExportError if its last line is not PASS for all samples."""
     line = (output.strip().splitlines() or ["nothing"])[-1]
     if f"PASS: {tried.count} {tried.function.words.sample}s" not in line:
         raise ExportError(f"{program} finds a difference: {line}")

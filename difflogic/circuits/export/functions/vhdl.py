@@ -1,4 +1,4 @@
-"""Export of VHDL-2008: an entity, and a test bench, which the proof runs in ghdl with a hundred thousand samples."""
+"""Export of VHDL-2008: an entity, and a test bench, which verification runs in ghdl with 100,000 samples."""
 
 from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.functions.verilog import bench_files, bench_text, passed
@@ -10,7 +10,7 @@ from difflogic.model.straight_line import lines
 
 
 def export(function: FunctionNetlist, name: str) -> Files:
-    """Return `NAME.vhd`, `NAME_tb.vhd` and the file of samples that the bench reads."""
+    """Return the contents of `NAME.vhd`, `NAME_tb.vhd` and the files of samples that the bench reads."""
     form, sample = function.thermometer.fixed_point(), function.words.sample
     names, gates = bit_names(function, "t{}"), lines(function)
     body = []
@@ -38,7 +38,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
-    """Verify the files, and return their proofs as sentences. Raises ExportError and ToolError."""
+    """Verify the exported files and return one sentence per successful check. Raises ExportError or ToolError."""
     tried = Observations(function, function.thermometer.fixed_point())
     with folder_of({**files, f"{name}_tb.txt": bench_text(tried)}) as folder:
         return [passed(simulated(folder, name), "ghdl", tried)]
