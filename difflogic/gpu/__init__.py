@@ -1,1 +1,1 @@
-"""GPU engine: WGSL compute shaders through wgpu. No other package uses adapters, buffers and dispatches."""
+"""GPU engine: WGSL compute shaders through wgpu. No other package uses adapters, buffers or dispatches."""

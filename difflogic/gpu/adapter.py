@@ -1,4 +1,4 @@
-"""List and select adapters, and open a device with portable limits.
+"""List and select GPU adapters, and open a device with portable limits.
 
 Devices are opened with limits (invocations, bindings) that every WebGPU implementation grants, so that a kernel that
 exceeds them fails here and not on a user's machine.
@@ -13,7 +13,7 @@ from difflogic.errors import NoAdapterError, first_line
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
 TIMESTAMPS = "timestamp-query"
-"""Only optional feature that is requested: it enables time measurements and changes nothing else."""
+"""Name of the only optional feature that is requested; it only enables time measurements."""
 
 PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
@@ -36,12 +36,12 @@ NO_ADAPTER = (
 
 @dataclass(frozen=True)
 class Adapter:
-    """Description of an adapter; `index` is its place in `list_adapters`."""
+    """Description of an adapter; `index` is its index in `list_adapters()`."""
 
     index: int
     name: str
     type: str
-    """DiscreteGPU, IntegratedGPU, VirtualGPU, CPU or Unknown."""
+    """Kind of adapter: DiscreteGPU, IntegratedGPU, VirtualGPU, CPU or Unknown."""
     backend: str
     driver: str
     vendor: str
@@ -51,17 +51,17 @@ class Adapter:
 
     @property
     def software(self) -> bool:
-        """True if the adapter is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+        """True if the adapter is emulated on the CPU (lavapipe, SwiftShader, WARP)."""
         return self.type == "CPU"
 
     def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
-        """Return the limits to request: the portable ones, with those in `wanted` replaced, at most the adapter's."""
+        """Return the limits to request: PORTABLE_LIMITS updated with `wanted`, each at most the adapter's limit."""
         return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
 
 
 @functools.cache
 def _wgpu() -> Any:
-    """Import wgpu restricted to the backends in use, which is faster and prints nothing."""
+    """Import wgpu restricted to BACKENDS, which is faster and prints no warnings."""
     import wgpu
     from wgpu.backends.wgpu_native import extras
 
@@ -71,7 +71,7 @@ def _wgpu() -> Any:
 
 @functools.cache
 def list_adapters() -> tuple[Adapter, ...]:
-    """Return all adapters: hardware first, each kind in the driver's order."""
+    """Return all adapters, hardware before software, each kind in the driver's order."""
     adapters = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
     # A stable sort: `--engine gpu:0` is the same adapter in every process if the driver's order is the same.
     adapters.sort(key=lambda adapter: adapter["type"] == "CPU")
@@ -93,9 +93,9 @@ def _describe(handle: Any) -> dict[str, Any]:
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
-    """Return the first adapter with the index or (part of a) name `selector`, or the first of all for None.
+    """Return the first adapter whose index or part of whose name is `selector`; None matches every adapter.
 
-    Raises NoAdapterError if no adapter matches, or with `require_hardware` only software adapters do.
+    Raises NoAdapterError if no adapter matches, or if `require_hardware` is True and only software adapters match.
     """
     adapters = list_adapters()
     if not adapters:
@@ -115,7 +115,7 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
 
 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
-    """Open a wgpu device with `granted_limits`. Raises NoAdapterError if the adapter refuses."""
+    """Open a wgpu device with the limits `granted_limits(limits)`. Raises NoAdapterError if the adapter refuses."""
     granted = adapter.granted_limits(limits)
     # Portable limits are requested, not the adapter's, so that a shader that needs more fails on every machine.
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []

@@ -1,4 +1,4 @@
-"""Bindings of the eleven array kernels, and the strides that describe arrays of any shape to these kernels."""
+"""Bindings of the eleven array kernels, and the strides by which they access arrays of any shape."""
 
 import functools
 import math
@@ -11,20 +11,20 @@ from difflogic.gpu.kernels import Binding, bindings
 
 Shape = tuple[int, ...]
 MOST_AXES = 8
-"""Maximum number of axes of a tensor, broadcast axes included."""
+"""Maximum number of axes of a tensor, including broadcast axes."""
 
 
 @dataclass(frozen=True)
 class ArrayKernel:
-    """Kernel `shaders/tensor/<name>.wgsl`: its uniform's struct, its bindings, its `override` constants."""
+    """Array kernel in `shaders/tensor/<name>.wgsl`, with its uniform, bindings and `override` constants."""
 
     name: str
     struct: str
-    """Name of the uniform's struct."""
+    """Name of the WGSL struct of the uniform."""
     bindings: tuple[Binding, ...]
     overrides: tuple[str, ...] = ("WG",)
     ops: tuple[str, ...] = ()
-    """Operations from which the constant `OP` selects one by its index."""
+    """Names of the operations; the `override` constant `OP` is an index into this tuple."""
 
     @property
     def path(self) -> str:
@@ -56,7 +56,7 @@ KERNELS = {
 
 
 def strides_of(shape: Shape, wanted: Shape) -> Shape:
-    """Return the strides of an array of `shape` that is broadcast to `wanted`: 0 for axes that repeat an entry."""
+    """Return the strides of an array of `shape` broadcast to the shape `wanted`; broadcast axes have stride 0."""
     strides, stride = [0] * len(wanted), 1
     for axis in range(1, len(shape) + 1):
         size = shape[-axis]
@@ -67,7 +67,7 @@ def strides_of(shape: Shape, wanted: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Walk:
-    """Access pattern of two operands: the fields of `Strided`, and the constants of its kernels."""
+    """Access pattern of two operands: fields of the uniform `Strided`, and `override` constants of the kernels."""
 
     fields: dict[str, Any]
     fours: bool
@@ -77,7 +77,7 @@ class Walk:
 
 @functools.lru_cache(maxsize=1024)
 def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
-    """Return the access pattern for a result of the shape `sizes` and two operands with these strides."""
+    """Return the access pattern of a kernel with a result of shape `sizes` and two operands with these strides."""
     axes = _joined_axes(sizes, a_strides, b_strides)
     last = axes[-1]
     repeats = tuple(stride == 0 for stride in last[1:])
@@ -101,8 +101,8 @@ def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
 
 
 def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple[int, ...]]:
-    """Return size and both strides of each axis, joining axes that both operands traverse with one stride."""
-    # Two arrays of shape [2, 3, 4] have strides (12, 4, 1): each axis continues the next one, so they are one of 24.
+    """Return `(size, a_stride, b_stride)` of each axis after merging axes that are contiguous in both operands."""
+    # Two arrays of shape [2, 3, 4] have strides (12, 4, 1): they merge into one axis of size 24.
     axes: list[tuple[int, ...]] = []
     for size, a, b in zip(sizes, a_strides, b_strides, strict=True):
         if size == 1:
@@ -115,7 +115,7 @@ def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple
 
 
 def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:
-    """Return `(outer, count, inner)`, the sizes before, of and after each run of adjacent summed axes, last first."""
+    """Return `(outer, count, inner)`, the sizes before, of and after each run of adjacent summed `axes`, last first."""
     runs: list[tuple[int, int, int]] = []
     inner, count = 1, None
     for axis in range(len(shape) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Implementation of the arrays of `difflogic.tensor` on a GPU, with eleven kernels.
+"""Implementation of the arrays of `difflogic.tensor` on a GPU by eleven kernels.
 
 Each method has the parameters of its NumPy reference in `difflogic.tensor.kernels`. Dispatches are collected and
 submitted together; only `get` waits.
@@ -26,29 +26,29 @@ from difflogic.gpu.uniforms import uniform_struct
 T = TypeVar("T")
 Host = npt.NDArray[Any]
 Constants = dict[str, Any]
-"""Constants of a pipeline; `OP` is the name of the operation."""
+"""`override` constants of a pipeline by name; `OP` is the name of an operation."""
 LARGEST = float(np.finfo(np.float32).max)
 
 
 MOST_PENDING = 256
-"""Maximum number of dispatches that are collected before a submit."""
+"""Maximum number of pending dispatches before they are submitted."""
 MOST_KEPT = 1024
-"""Maximum number of cached uniforms, and of cached constants."""
+"""Maximum size of each cache: of uniforms and of constants."""
 SHARERS = 64
 ENTRIES = 64
-"""Number of invocations of a workgroup that sums, and number of entries that each adds, as in the shaders."""
+"""Numbers of invocations per workgroup (SHARERS) and of entries per invocation in a sum, as in the shaders."""
 SIDE_BY_SIDE = 8
-"""Maximum number of columns that a workgroup sums together."""
+"""Maximum number of columns that a workgroup sums."""
 FEW = 32
-"""Maximum length of a row that a single invocation sums."""
+"""Maximum length of a softmax row that a single invocation processes."""
 TILE = 64
-"""Number of rows and of columns of the tile of a matrix product that a workgroup computes; twice that if WIDE."""
+"""Side of the square tile of a matrix product that a workgroup computes; doubled if the constant WIDE is 1."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Minimum number of WIDE tiles for which they are used, by whether the adapter is software, which never uses them."""
+"""Minimum number of WIDE tiles for their use, by whether the adapter is software (which never uses them)."""
 
 
 class GpuArray:
-    """Array in a buffer, in row-major order."""
+    """Float32 array in a GPU buffer, in row-major order."""
 
     __slots__ = ("lease", "shape", "size")
     dtype = np.dtype(np.float32)
@@ -64,7 +64,7 @@ class GpuArray:
 
 
 class _Borrowed:
-    """Buffer that does not belong to a pool."""
+    """Handle of a buffer that does not belong to a pool and is not returned to one."""
 
     __slots__ = ("buffer",)
 
@@ -73,7 +73,7 @@ class _Borrowed:
 
 
 class GpuArrays:
-    """Implementation of `difflogic.tensor.arrays.Arrays`, for one thread at a time."""
+    """GPU implementation of `difflogic.tensor.arrays.Arrays`; not thread-safe."""
 
     def __init__(self, device: GpuDevice) -> None:
         self.device = device
@@ -84,7 +84,7 @@ class GpuArrays:
         self._pending: list[Dispatch] = []
         device.before_waiting.append(self.flush)
 
-    # To the device and back
+    # Transfers to and from the device
 
     def put(self, values: Host, purpose: str = "arrays") -> GpuArray:
         x = GpuArray(values.shape, self._pool.take(4 * values.size))
@@ -98,14 +98,14 @@ class GpuArrays:
             self.device.upload(x.lease.buffer, values, purpose, 4 * first)
 
     def get(self, x: GpuArray) -> Host:
-        """Wait until the values are computed, and return them."""
+        """Submit pending dispatches, wait for them, and download the values of `x`."""
         self.flush()
         if not x.size:
             return np.zeros(x.shape, np.float32)
         return self.device.download(x.lease.buffer, np.float32, "arrays", 4 * x.size).reshape(x.shape)
 
     def constant(self, value: float, dtype: npt.DTypeLike) -> GpuArray:
-        """Return a cached scalar, which is uploaded at its first use."""
+        """Return `value` as a cached scalar array, which is uploaded at its first use."""
         return _kept(self._constants, value, lambda: self.put(np.asarray(value, dtype), "constants"))
 
     def assign(self, x: GpuArray, values: GpuArray | Host) -> None:
@@ -115,28 +115,28 @@ class GpuArrays:
             self._copy(x, values, strides_of(x.shape, x.shape))
 
     def assign_rows(self, first: int, x: GpuArray, rows: Host) -> None:
-        """Overwrite rows of an array, beginning with row `first`."""
+        """Overwrite the rows of `x` from index `first` on with `rows`."""
         self._upload(x, rows, "arrays", first * x.size // x.shape[0])
 
     def flush(self) -> None:
-        """Submit the collected dispatches."""
+        """Submit all pending dispatches."""
         if self._pending:
             self.device.queue.submit([encode(self.device, self._pending).finish()])
             self._pending.clear()
 
-    # Dispatches and buffers of other code
+    # Dispatches and buffers of workspaces
 
     def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
-        """Submit dispatches of other kernels after all previous ones; `owner` is the workspace with their buffers."""
+        """Submit dispatches of other kernels after all pending ones; `owner` is the workspace with their buffers."""
         self.flush()
         owner.submit(dispatches)
 
     def copy_to(self, buffer: Any, x: GpuArray) -> None:
-        """Copy an array to the beginning of a foreign buffer of at least its size; entries are written in fours."""
+        """Copy `x` to the beginning of another `buffer` of at least its size, rounded up to four entries."""
         self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
 
     def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
-        """Return an array of `shape` that is copied from a foreign buffer, which is read with these strides."""
+        """Return a new array of `shape`, copied from another `buffer` that is read with `strides`."""
         return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
@@ -145,7 +145,7 @@ class GpuArrays:
         return GpuArray(shape, x.lease)
 
     def expand(self, shape: Shape, x: GpuArray) -> GpuArray:
-        """Broadcast axes of size 1 to the sizes in `shape`."""
+        """Return `x` broadcast to `shape`."""
         return x if x.shape == shape else self._copy(self._new(shape), x, strides_of(x.shape, shape))
 
     def transpose(self, axes: Shape, x: GpuArray) -> GpuArray:
@@ -177,7 +177,7 @@ class GpuArrays:
         return y
 
     def binary(self, op: str, a: GpuArray, b: GpuArray) -> GpuArray:
-        """Apply a binary operation. Raises ValueError if the shapes do not broadcast."""
+        """Apply a binary operation with broadcasting. Raises ValueError if the shapes do not broadcast."""
         y = self._new(a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape))
         self._strided("binary", {"OP": op}, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
         return y
@@ -225,7 +225,7 @@ class GpuArrays:
         return self.reshape(shape, x)
 
     def _sum_parts(self, op: str, outer: int, count: int, inner: int, x: GpuArray) -> tuple[GpuArray, int]:
-        """Return the sums `[outer, parts, inner]` of the parts of a run of `count` entries, and the number of parts."""
+        """Return partial sums `[outer, parts, inner]` of `x` `[outer, count, inner]`, and the number `parts`."""
         lanes = SHARERS if inner < SIDE_BY_SIDE else SHARERS // SIDE_BY_SIDE
         parts = max(1, -(-count // (ENTRIES * lanes)))
         y = self._new((outer, parts, inner))
@@ -249,7 +249,7 @@ class GpuArrays:
         return y
 
     def adam(self, hyper: tuple[float, float, float, float], *state: GpuArray) -> None:
-        """Do a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm, and `state` is as in the NumPy reference."""
+        """Do a step of Adam; `hyper` is beta1, beta2, epsilon, max_norm; `state` is as in the NumPy reference."""
         names = ("beta1", "beta2", "epsilon", "max_norm")
         fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
         entries = state[-1].size
@@ -263,7 +263,7 @@ class GpuArrays:
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Append a pending dispatch; `given` are the arrays of the kernel's bindings after the uniform, in order."""
+        """Append a pending dispatch of kernel `name`; `given` are the arrays of its bindings after the uniform."""
         if not groups:
             return
         kernel = KERNELS[name]
@@ -296,7 +296,7 @@ class GpuArrays:
 
 
 def _kept(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """Return the cached value of a key, or store what `make` returns, evicting the least recently used value."""
+    """Return the cached value of `key`; if missing, store `make()` and evict the least recently used value."""
     if key in cache:
         cache.move_to_end(key)
         return cache[key]

@@ -1,23 +1,23 @@
-"""Source of the training batch, as far as buffers and kernels depend on it."""
+"""Properties of the source of the training batch that determine buffers and kernels."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class BatchSource:
-    """Source of initial states and targets."""
+    """Source of the initial states and targets of a training batch."""
 
     start: str = "random"
-    """Kind of initial state, as in TaskConfig."""
+    """Kind of initial state, as `start` in TaskConfig."""
     ruled: bool = False
-    """True if a rule computes the targets."""
+    """True if the targets are computed from the initial states by a rule."""
     pool: int = 0
-    """Number of grids in the sample pool, 0 without one."""
+    """Number of grids in the sample pool, or 0 without a pool."""
     resets: int = 0
-    """Number of grids that are replaced in each batch, PoolConfig's `reset`."""
+    """Number of grids per batch that are replaced by new initial states, `reset` in PoolConfig."""
     stays: bool = False
-    """True if nothing is written back into the pool."""
+    """True if final states are not written back into the pool."""
     samples: int = 0
-    """Number of samples of the data set, or 0 without one."""
+    """Number of samples in the data set, or 0 without a data set."""
     given: int = 0
     """Number of channels whose initial state comes from the data sample."""

@@ -10,11 +10,11 @@ from difflogic.gpu.device import GpuDevice
 
 LEAST_BYTES = 256
 MOST_FREE_BYTES = 1 << 28
-"""Maximum total size in bytes of the free buffers; further ones are released to the driver."""
+"""Maximum total size in bytes of the pool's free buffers; any further buffer is released to the driver."""
 
 
 class PooledBuffer:
-    """Buffer that returns to its pool when the last reference to it is deleted."""
+    """Handle of a buffer, which is returned to its pool when the last reference to the handle is deleted."""
 
     __slots__ = ("_pool", "buffer")
 
@@ -39,7 +39,7 @@ class BufferPool:
         self._most = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
 
     def take(self, size: int) -> PooledBuffer:
-        """Return a buffer of at least `size` bytes with undefined content. Raises LimitError if memory runs out."""
+        """Return a buffer of at least `size` bytes with undefined contents. Raises LimitError if memory runs out."""
         if size > self._most:
             raise LimitError(
                 f"An array of {size / 1e6:.0f} MB is too large for this device, which binds at most "

@@ -1,6 +1,6 @@
-"""Wrapper of a wgpu device: compiled pipelines, buffers, bind groups, and counts of the bytes transferred.
+"""Wrapper of a wgpu device that creates pipelines, buffers and bind groups, and counts transferred bytes.
 
-Training creates its buffers and dispatches by the five methods of `DeviceVerbs`. A `GpuDevice` executes them, and a
+Training creates its buffers and dispatches by the methods of `DeviceVerbs`. A `GpuDevice` executes them, and a
 `RecordingDevice` only records them.
 """
 
@@ -29,7 +29,7 @@ _COMPUTE = 4  # GPUShaderStage.COMPUTE
 class TransferLedger:
     """Number of bytes transferred between host and device, by purpose.
 
-    `uploaded["circuit"]` is the number of bytes sent for that purpose so far; `downloaded` likewise.
+    `uploaded["circuit"]` is the number of bytes uploaded for the purpose "circuit"; `downloaded` is the counterpart.
     """
 
     uploaded: Counter[str] = field(default_factory=Counter)
@@ -37,39 +37,39 @@ class TransferLedger:
 
 
 class DeviceVerbs(Protocol):
-    """Methods that create the buffers and dispatches of a training, to run or to record them."""
+    """Methods that create the buffers and dispatches of a training, either to run or to record them."""
 
     limits: dict[str, int]
 
     @property
     def adapter(self) -> Adapter:
-        """Adapter that plans are made for."""
+        """Adapter for which plans are made."""
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
-        """Create a zeroed buffer."""
+        """Create a zeroed storage or uniform buffer of `size` bytes."""
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
-        """Write `data` to a buffer at `offset`, and count the bytes under `purpose`."""
+        """Write `data` to `buffer` at the byte `offset`, and count the bytes under `purpose`."""
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
-        """Create a bind group of a kernel from buffers (or `(buffer, offset, size)`) by the names of its bindings."""
+        """Create a kernel's bind group; `buffers` maps binding names to buffers or `(buffer, offset, size)`."""
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the pipeline of a kernel with these `override` constants; `sizes` may become constants too."""
+        """Return the pipeline of a kernel with these `override` constants; `sizes` may be compiled in as well."""
 
     def staging(self, name: str, size: int) -> Any:
-        """Create a buffer that the host can map for reading."""
+        """Create a buffer of `size` bytes that the host can map for reading."""
 
 
 def computing(device: DeviceVerbs) -> GpuDevice:
-    """Return the device if it is a GpuDevice. Raises DeviceError for a recording."""
+    """Return `device` if it is a GpuDevice. Raises DeviceError for a RecordingDevice."""
     if not isinstance(device, GpuDevice):
         raise DeviceError("A recording cannot compute: it only holds commands for another device.")
     return device
 
 
 class GpuDevice:
-    """Wrapper of an open wgpu device, which labels all objects by their purpose."""
+    """Wrapper of an open wgpu device, which labels each created object by name."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
         self.adapter = adapter
@@ -89,7 +89,7 @@ class GpuDevice:
         """Functions that `wait` calls first, to submit work that is collected elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
-        """Return the description of this device with the schedule `launch`, to print and to store."""
+        """Return a description of the device and of the schedule `launch`, for output and manifests."""
         adapter = self.adapter
         return EngineInfo(
             engine="gpu",
@@ -102,7 +102,7 @@ class GpuDevice:
         )
 
     def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
-        """Return the compute pipeline of a kernel, compiled at its first use and shared by plans with the same code.
+        """Return the compute pipeline of a kernel, compiled at its first use and shared by plans with equal code.
 
         Raises KernelError if the shader does not compile.
         """
@@ -116,25 +116,25 @@ class GpuDevice:
         return self._pipelines[key]
 
     def specialized(self, source: Source, uniform: str, sizes: Sizes) -> Source:
-        """Return the source with the fields of a uniform in `sizes` as constants, if `bakes_sizes`; else unchanged."""
+        """Return the source with the uniform's fields in `sizes` as constants if `bakes_sizes`, otherwise unchanged."""
         return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
-        """Create a compute pipeline of a shader module; `bind` creates its bind groups."""
+        """Create a compute pipeline from a shader module; `bind` creates the matching bind groups."""
         layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self._layout(kernel, bindings)])
         compute = {"module": module, "entry_point": "main", "constants": constants}
         return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
 
     def module(self, source: Source, is_trusted: bool = False) -> Any:
-        """Return the shader module of a source, compiled at its first use. Raises what `compile` raises."""
+        """Return the shader module of `source`, compiled at its first use. Raises KernelError if it is not valid."""
         if source.text not in self._modules:
             self._modules[source.text] = self.compile(source, is_trusted)
         return self._modules[source.text]
 
     def compile(self, source: Source, is_trusted: bool = False) -> Any:
-        """Return a shader module; a trusted one has no checks of indices and loops.
+        """Compile `source` to a shader module; if trusted, without checks of indices and loops.
 
-        Raises KernelError with file and line if the source is not valid.
+        Raises KernelError, which names file and line, if the source is not valid.
         """
         import wgpu
 
@@ -163,7 +163,7 @@ class GpuDevice:
         return self.handle.create_bind_group(label=kernel, layout=self._layout(kernel, bindings), entries=entries)
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
-        """Create a zeroed buffer on the device. Raises LimitError if the device is out of memory."""
+        """Create a zeroed buffer of `size` bytes. Raises LimitError if the device is out of memory."""
         import wgpu
 
         usage = wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.COPY_SRC
@@ -202,13 +202,13 @@ class GpuDevice:
         self.queue.read_buffer(self._marker)
 
     def clear(self, buffer: Any) -> None:
-        """Zero a buffer after all work that was submitted before."""
+        """Queue zeroing of a buffer, after all work submitted before."""
         encoder = self.handle.create_command_encoder()
         encoder.clear_buffer(buffer)
         self.queue.submit([encoder.finish()])
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
-        """Wait for all submitted work, and return a copy of a buffer or of its first `size` bytes."""
+        """Wait for all submitted work, and download a buffer or its first `size` bytes."""
         data = self.queue.read_buffer(buffer, 0, size or buffer.size)
         self.ledger.downloaded[purpose] += len(data)
         return np.frombuffer(data, dtype=dtype).copy()

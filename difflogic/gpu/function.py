@@ -1,4 +1,4 @@
-"""Circuit as a differentiable function on a GPU adapter."""
+"""Differentiable function of a circuit on a GPU adapter."""
 
 from collections.abc import Sequence
 from typing import Any, TypeGuard
@@ -22,11 +22,11 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 
 MOST_UNEVEN = 4096
-"""Maximum number of cells for which arrays are padded to complete chunks on the device, by a matrix product."""
+"""Maximum number of cells for padding to complete chunks on the device, which takes a matrix product."""
 
 
 class GpuFunction(CircuitFunction):
-    """Implementation of `difflogic.engine.function.CircuitFunction`."""
+    """GPU implementation of `difflogic.engine.function.CircuitFunction`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _prepared(self) -> list[Dispatch]:
-        """Dispatches that compute the coefficients from the logits."""
+        """Dispatches that compute the gates' coefficients from the logits."""
         return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
 
     @property
@@ -130,29 +130,29 @@ class GpuFunction(CircuitFunction):
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
-        """Return whether this function can use the arrays of a store without a copy to the host."""
+        """Return whether this function can use the arrays of `arrays` without a copy to the host."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
         return isinstance(arrays, GpuArrays) and arrays.device is self._device and fits and not self.every_state
 
     def _chunked(self, arrays: GpuArrays, x: GpuArray) -> GpuArray:
-        """Reshape `[*grid, C]` to `[chunks, C, 16]`, padding with zeros."""
+        """Rearrange `x` from `[*grid, C]` to `[chunks, C, 16]`, padding with zeros."""
         cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
         rows = arrays.reshape((cells, channels), x)
         if cells < chunks * CHUNK:
-            # Only a product can make an array longer: its matrix has a row of zeros for each cell of the padding.
+            # Only a product can make an array longer: its matrix has a row of zeros for each padding cell.
             if self._padding is None:
                 self._padding = arrays.put(np.eye(chunks * CHUNK, cells, dtype=np.float32))
             rows = arrays.matmul(self._padding, rows)
         return arrays.transpose((0, 2, 1), arrays.reshape((chunks, CHUNK, channels), rows))
 
     def _unchunked(self, arrays: GpuArrays, buffer: Any, channels: int) -> GpuArray:
-        """Return the chunks in a buffer as `[*grid, C]`."""
+        """Copy the chunks `[chunks, C, 16]` in `buffer` to an array `[*grid, C]`."""
         shape = self._work.plan.chunks, CHUNK, channels
         y = arrays.copy_of(buffer, shape, (CHUNK * channels, 1, CHUNK))
         return arrays.reshape((*self.grid, channels), y)
 
     def _cells(self, buffer: object, channels: int) -> Array:
-        """Download chunks as `[cells, channels]`."""
+        """Download the chunks in `buffer` as an array `[cells, channels]`."""
         chunks = self._work.plan.chunks
         values = self._device.download(buffer, np.float32, "states", size=chunks * channels * 64)
         return from_chunks(values.reshape(chunks, channels, 16), self._shape.cells)

@@ -1,4 +1,4 @@
-"""Table of all kernels: their bindings in order, their dispatch grids and their constants."""
+"""Table of the kernels of training and evaluation: bindings in order, dispatch grids and constants."""
 
 import itertools
 from collections.abc import Callable
@@ -13,22 +13,22 @@ Access = Literal["uniform", "read", "read_write"]
 
 @dataclass(frozen=True)
 class Binding:
-    """One `@binding` of a kernel; its number is its index in the kernel's list."""
+    """A `@binding` of a kernel; the binding number is the index in the kernel's list."""
 
     name: str
     access: Access
 
 
 def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
-    """Return the bindings of a kernel: uniforms, buffers that it reads, and buffers that it writes and may read."""
+    """Return a kernel's bindings from space-separated names of uniforms, read-only and writable buffers."""
     by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
     return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
 
 
 class DispatchRange(NamedTuple):
-    """Range of a dispatch: tiles `[first, end)`, and in each of their blocks the chunks `[first_part, end_part)`.
+    """Range of a dispatch: tiles `[first, end)`, and within each of their blocks chunks `[first_part, end_part)`.
 
-    `window` is the first chunk, counted over all models, whose adjoints of patches are bound.
+    The bound part of the patch adjoints begins at chunk `window`, counted over all models.
     """
 
     first: int
@@ -48,14 +48,14 @@ class DispatchRange(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """Dispatch grid over a plain list of items of each model; `workgroup_id.y` is the model.
+    """Dispatch grid over a list of independent items per model; `workgroup_id.y` is the model's index.
 
-    If there are more workgroups than a dimension allows, those that are dispatched loop over the rest.
+    If a dimension allows fewer workgroups than needed, those that are dispatched loop over the items.
     """
 
     items: Callable[[Plan], int]
     per_workgroup: int = LINEAR_WG
-    """Number of items of a workgroup; 1 if all its invocations cooperate on an item."""
+    """Number of items per workgroup; 1 if all invocations of a workgroup cooperate on an item."""
 
     def workgroups(self, plan: Plan) -> int:
         return min(-(-self.items(plan) // self.per_workgroup), MAX_WORKGROUPS)
@@ -63,20 +63,20 @@ class Linear:
 
 @dataclass(frozen=True)
 class Tiled:
-    """Dispatch grid of a fused step: workgroups loop over the tiles of all models, each of LANES chunks or blocks."""
+    """Dispatch grid of a fused step: workgroups loop over the tiles (LANES chunks or blocks) of all models."""
 
     tiles: Callable[[Plan], int]
     workgroups: Callable[[Plan], int]
-    """Maximum number of workgroups; each may have separate scratch memory."""
+    """Maximum number of workgroups, since each may have separate scratch memory."""
     work: Callable[[Plan], int]
-    """Number of gate evaluations for one chunk of each lane."""
+    """Number of gate evaluations per tile or, if tiles consist of blocks, per part of a tile."""
     parts: Callable[[Plan], int] = lambda plan: 1
-    """Number of chunks of a block, if tiles consist of blocks."""
+    """Number of chunks per block, or 1 if tiles do not consist of blocks."""
     window: Callable[[Plan], int] | None = None
-    """Maximum number of tiles whose results are bound in one dispatch; None for all."""
+    """Maximum number of tiles whose results are bound in one dispatch, or None for no limit."""
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
-        """Return the dispatches of one CA step, window by window."""
+        """Return the ranges of the dispatches of one CA step, window by window."""
         tiles = self.tiles(plan)
         each = self.window(plan) if self.window else tiles
         made = []
@@ -88,18 +88,18 @@ class Tiled:
 
 
 def windows(plan: Plan) -> list[DispatchRange]:
-    """Return the ranges of chunks, counted over all models, whose adjoints of patches fit one binding."""
+    """Return consecutive ranges of chunks of all models, each with patch adjoints that fit into one binding."""
     chunks, each = plan.models * plan.chunks, plan.window_tiles * plan.tile_chunks
     return [DispatchRange(first, min(first + each, chunks)) for first in range(0, chunks, each)]
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
-    """Return ranges over all tiles and parts, in order, of at most `most` work each; a part of a tile costs `work`.
+    """Split all tiles and parts into ranges of at most `most` work, where one part of one tile costs `work`.
 
-    The parts are distributed first, since all tiles together fill a device better than a few. No part is divided.
+    Parts are split before tiles, since many tiles fill a device better than few. A single part is never divided.
     """
     # Example: four tiles of 8 parts with a work of 10 each. At most 100 per dispatch gives parts 0-1, 2-3, 4-5 and 6-7
-    # of all tiles; at most 25 gives one part of two tiles, 16 dispatches. Parts of a tile are in order for its sum.
+    # of all tiles; at most 25 gives one part of two tiles, 16 dispatches. A tile's parts stay in order for its sum.
     every_tile = most // (max(1, tiles) * work)
     by_part = _cut(parts, max(1, every_tile))
     by_tile = _cut(tiles, tiles if every_tile else max(1, most // work))
@@ -107,14 +107,14 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
 
 def _cut(items: int, most: int) -> list[tuple[int, int]]:
-    """Return `[first, end)` of pieces of at most `most` items, of nearly equal size."""
+    """Return the ranges `(first, end)` of nearly equal pieces with at most `most` of `items` items."""
     count = max(1, -(-items // max(1, most)))
     return list(itertools.pairwise(items * piece // count for piece in range(count + 1)))
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """Kernel `shaders/<name>.wgsl`: its bindings, dispatch grid, `override` constants and workgroup memory."""
+    """Kernel in `shaders/<name>.wgsl`, with bindings, dispatch grid, `override` constants and workgroup memory."""
 
     name: str
     bindings: tuple[Binding, ...]
@@ -130,11 +130,11 @@ class KernelSpec:
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
     def near_bytes(self, plan: Plan) -> int:
-        """Return the number of bytes of workgroup memory in which levels pass nodes and adjoints to each other."""
+        """Return the size in bytes of the workgroup memory that passes nodes and adjoints between levels."""
         return 16 * plan.near(self.name) if isinstance(self.grid, Tiled) else 0
 
     def constants(self, plan: Plan) -> dict[str, int]:
-        """Return the `override` constants of this kernel in a plan."""
+        """Return the values of this kernel's `override` constants for a plan, by name."""
         launch = plan.launch
         given = {
             "WG": self.workgroup_size(launch),
@@ -162,7 +162,7 @@ _ALL_OVERRIDES = ("CANDIDATES", "KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEA
 _ROWS = ("WG", "CANDIDATES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
-# In the order of a train step, and of an evaluation. Kernels of one workgroup add up a model's values in a fixed tree.
+# In the order of a train step, then an evaluation. Kernels of one workgroup add up a model's values in a fixed tree.
 _SPECS = (
     KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_parameters), _ROWS),
     KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_parameters), _ROWS),
@@ -280,4 +280,4 @@ KERNELS = {spec.name: spec for spec in _SPECS}
 
 LINEAR = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Linear)}
 TILED = {spec.name: spec.grid for spec in _SPECS if isinstance(spec.grid, Tiled)}
-"""Dispatch grids of the fused steps (TILED), and of all other kernels (LINEAR)."""
+"""Dispatch grids by kernel: TILED for the fused steps, LINEAR for all other kernels."""

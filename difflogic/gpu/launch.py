@@ -1,4 +1,4 @@
-"""Launch configurations: workgroup sizes, chunks per workgroup, and values stored by the forward pass."""
+"""Launch configurations: workgroup sizes, chunks per workgroup, and storage of activations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 FUSED = ("gate_forward", "gate_backward", "hard_forward")
 """Kernels that compute a complete CA step, all levels in one dispatch."""
 LINEAR_WG = 64
-"""Workgroup size of the kernels over plain lists; it hardly affects their speed."""
+"""Workgroup size of the kernels that are not fused steps; it hardly affects their speed."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class LaunchConfig:
     """Schedule of the fused steps; results do not depend on it."""
 
     workgroup_size: int
-    """Number of invocations per workgroup of gate_backward, and of other fused steps whose own number is 0."""
+    """Number of invocations per workgroup of gate_backward, and of each fused step whose own setting is 0."""
     chunks_per_workgroup: int
-    """Number of chunks per workgroup, `LANES` in the shaders; they divide its invocations evenly."""
+    """Number of chunks per workgroup, `LANES` in the shaders; must divide the number of invocations."""
     split_chunks: bool = False
-    """True if workgroups share a chunk, and values pass from level to level in workgroup memory."""
+    """True if several workgroups share a chunk, and levels exchange values in workgroup memory."""
     store_activations: bool = True
-    """True if the forward pass stores every node's value; otherwise the backward pass recomputes them."""
+    """True if the forward pass stores the value of every node; otherwise the backward pass recomputes the values."""
     forward_workgroup_size: int = 0
     hard_workgroup_size: int = 0
     checkpoint_every: int = 1
@@ -32,20 +32,20 @@ class LaunchConfig:
     States between them share buffers. Before the backward pass of step 2, steps 0 and 1 are recomputed from state 0.
     """
     quarters: int = 1
-    """Number of quarters of a split chunk per workgroup, 1 or 2; with two, each load of a gate serves both."""
+    """Number of quarters of a split chunk per workgroup, 1 or 2; with 2, both quarters share each load of a gate."""
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """Settings of the values that the forward pass stores: `store_activations` and `checkpoint_every`."""
+        """Settings that determine which values are stored: `store_activations` and `checkpoint_every`."""
         return self.store_activations, self.checkpoint_every
 
     def with_memory(self, store_activations: bool, checkpoint_every: int = 1) -> LaunchConfig:
-        """Return the same schedule with nodes stored, or recomputed from states `checkpoint_every` steps apart."""
+        """Return this schedule with the two settings of `memory` replaced."""
         return replace(self, store_activations=store_activations, checkpoint_every=checkpoint_every)
 
     @property
     def layout(self) -> tuple[int, bool, bool, int]:
-        """Settings that determine the memory layout."""
+        """Settings that determine the memory layout: chunks per workgroup, split chunks, and `memory`."""
         return self.chunks_per_workgroup, self.split_chunks, *self.memory
 
     @property
@@ -59,27 +59,27 @@ class LaunchConfig:
         return own.get(kernel, 0) or self.workgroup_size
 
     def runs_as(self, other: LaunchConfig) -> bool:
-        """Return whether every kernel runs in the same way under the other schedule."""
+        """Return whether every kernel runs identically under the schedule `other`."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
         return alike and self.layout == other.layout and self.quarters == other.quarters
 
     def described(self) -> str:
-        """Describe the schedule for messages."""
+        """Return a description of the schedule for messages."""
         sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
         return f"workgroups of {sizes} invocations, {self.chunks} chunk(s) each"
 
     @property
     def chunks(self) -> str:
-        """Text with the chunks of a workgroup, such as 8 or 1/4."""
+        """Number of chunks per workgroup as text, such as `8` or `1/4`."""
         return f"1/{self.groups_per_tile}" if self.split_chunks else str(self.chunks_per_workgroup)
 
     def written(self) -> dict[str, int]:
-        """Return the settings by their names in files: manifests, measurements, tuning caches."""
+        """Return the settings as written to manifests, measurements and tuning caches, by their names in files."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> LaunchConfig:
-        """Return the configuration of `written` fields. Raises ValueError or TypeError if they are not valid."""
+        """Return the configuration from `fields` as in `written`. Raises ValueError or TypeError if not valid."""
         launch = cls(**{_READ.get(name, name): value for name, value in fields.items()})
         for name, number in asdict(launch).items():
             flag = name in ("store_activations", "split_chunks")
@@ -90,7 +90,7 @@ class LaunchConfig:
         return launch
 
     def is_sound(self) -> bool:
-        """Return whether all workgroup sizes are multiples of the number of chunks, and other settings are valid."""
+        """Return whether workgroup sizes are multiples of the number of chunks, and all other settings are valid."""
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )
@@ -108,7 +108,7 @@ WRITTEN = {
     "checkpoint_every": "spacing",
     "quarters": "quarters",
 }
-"""Names of the fields in files."""
+"""Mapping from fields of LaunchConfig to their names in files."""
 _READ = {written: name for name, written in WRITTEN.items()}
 
 HARDWARE = (
@@ -117,8 +117,8 @@ HARDWARE = (
     LaunchConfig(128, 1),
     LaunchConfig(64, 1),
 )
-"""Schedules of hardware, best first: many invocations on few cells give enough workgroups to fill the chip. The second
-is for circuits whose levels exceed the workgroup memory, the others for smaller devices."""
+"""Schedules for hardware, best first: many invocations on few cells give enough workgroups to fill the chip. The second
+is for circuits whose levels exceed the workgroup memory, the third and fourth for smaller devices."""
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
-"""Schedules of software: one invocation per chunk needs no barrier and fills vector registers; the others divide long
-loops."""
+"""Schedules for software, best first: one invocation per chunk needs no barrier and fills vector registers; the other
+schedules split long loops."""

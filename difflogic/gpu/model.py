@@ -1,4 +1,4 @@
-"""Training of one model, or several of one shape, with the complete state on the device."""
+"""Training of one model, or several models of equal shape, with the complete state on the device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from difflogic.gpu.workspace import Workspace, to_chunks
 
 @dataclass(frozen=True)
 class _Submit:
-    """Pending submit, which copies its metrics into `staging`."""
+    """Pending submit of train steps, which copies its metrics into the buffer `staging`."""
 
     staging: Any
     first_epoch: int
@@ -35,7 +35,7 @@ class _Submit:
 
 
 class GpuModel:
-    """Implementation of `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
+    """GPU implementation of `difflogic.engine.api.Model`; M models share every dispatch."""
 
     def __init__(self, device: DeviceVerbs, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
@@ -62,23 +62,23 @@ class GpuModel:
         states: Sequence[TrainState],
         plan: Plan,
     ) -> GpuModel:
-        """Upload models to the device, ready to train. Raises LimitError if they do not fit its memory."""
+        """Upload models to the device, ready to train. Raises LimitError if they do not fit into memory."""
         model = cls(device, jobs, plan)
         model.upload(states)
         return model
 
     @cached_property
     def info(self) -> EngineInfo:
-        """Description of the device, with the schedule in use."""
+        """Description of the device and of the schedule in use."""
         return computing(self.device).info(self.plan.launch)
 
     def upload(self, states: Sequence[TrainState]) -> None:
-        """Replace the training state, and compute the coefficients of its logits. Raises what `fill` raises."""
+        """Replace the training state, and compute the coefficients from its logits. Raises DataError like `fill`."""
         self.fill(states)
         self.workspace.submit(self.workspace.coefficients)
 
     def fill(self, states: Sequence[TrainState]) -> None:
-        """Upload logits, moments, counters and keys. Raises DataError unless all states are of one epoch."""
+        """Upload logits, moments, counters and keys. Raises DataError if the states are of different epochs."""
         epochs = sorted({state.epoch for state in states})
         if len(epochs) > 1:
             raise DataError(f"The models of a population must be at the same epoch, these are at {epochs}.")
@@ -92,7 +92,7 @@ class GpuModel:
         self._epoch = states[0].epoch
 
     def _upload_task(self) -> None:
-        """Upload constant data: targets, evaluation grids with damage and faults, a common initial state, a rule."""
+        """Upload constant data: targets, evaluation grids with damage and faults, shared initial state, and rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
         shape = plan.shape
         targets = np.stack([job.first_targets() for job in jobs])
@@ -128,7 +128,7 @@ class GpuModel:
 
     @cached_property
     def train_step(self) -> list[Dispatch]:
-        """Dispatches of one train step, in order."""
+        """Dispatches of one complete train step, in order."""
         workspace, config = self.workspace, self._jobs[0].config
         fire = workspace.fire if config.train.asynchronous else []
         harden = workspace.harden if config.hardening.share or config.task.stuck_gates else []
@@ -136,7 +136,7 @@ class GpuModel:
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps; at most one submit is pending while the next is encoded."""
+        """Queue `epochs` train steps, encoding each submit while at most one other is pending."""
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
@@ -159,7 +159,7 @@ class GpuModel:
             epochs -= count
 
     def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
-        """Copy the last `count` entries of the ring of metrics into `staging`, oldest first."""
+        """Encode a copy of the last `count` entries of the ring of metrics into `staging`, oldest first."""
         entry = self.plan.models * 8
         # `commit` writes epoch e at place e % 64, so that the last `count` may lie in two pieces, the older at the end.
         start = self._epoch % HISTORY
@@ -170,7 +170,7 @@ class GpuModel:
             encoder.copy_buffer_to_buffer(history, 0, staging, first * entry, (count - first) * entry)
 
     def _collect(self) -> None:
-        """Wait for the pending submit, store its metrics, and choose the size of the next submit by its duration."""
+        """Wait for the pending submit, store its metrics, and set the next submit's size from its duration."""
         if self._pending is None:
             return
         done, self._pending = self._pending, None
@@ -200,7 +200,7 @@ class GpuModel:
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
     def _evaluation(self, job: Job, counts: Array) -> Evaluation:
-        """Return the evaluation of a model from its `counts [groups, 2]`."""
+        """Return the evaluation of a model from its `counts` `[groups, 2]`, as downloaded by `_counts`."""
         probe_groups = self.plan.probe_groups
         return Evaluation(
             hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
@@ -210,7 +210,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """Run an evaluation; download `[M, groups, 2]`: number of mismatches, and a bit for each sample with any."""
+        """Run an evaluation; return `[M, groups, 2]`: the number of mismatches, and a bit mask of samples with any."""
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
@@ -236,7 +236,7 @@ class GpuModel:
         return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]
 
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
-        """Download the sample pool of each model; None without a pool."""
+        """Download the sample pool of each model; each entry is None without a pool."""
         plan = self.plan
         if not plan.batch_source.pool:
             return [None] * plan.models
@@ -257,21 +257,21 @@ class GpuModel:
 
 
 def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:
-    """Return `[M, D, samples, 2]` with the `corners` of the first samples, and 0 for the others."""
+    """Return `corners` padded with zeros to all samples of the plan, `[M, D, samples, 2]`."""
     words = np.zeros((*corners.shape[:2], plan.corner_samples, 2), dtype=np.uint32)
     words[:, :, : corners.shape[2]] = corners
     return words
 
 
 def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
-    """Pack `[pool, H, W, C]` of 0 and 1 into words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
+    """Pack binary grids `[pool, H, W, C]` into words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
     if pool is None:
         raise DataError("The configuration keeps a pool, but the state has none.")
     return bit_words(pool)
 
 
 def bit_words(values: Array) -> npt.NDArray[np.uint32]:
-    """Pack `[N, ...]` of 0 and 1 into words of 32 values, `[N, words]`."""
+    """Pack each binary array of `[N, ...]` into words of 32 values, `[N, words]`."""
     packed = np.packbits(values.reshape(len(values), -1), axis=1, bitorder="little")
     padded = np.pad(packed, [(0, 0), (0, -packed.shape[1] % 4)])
     return np.ascontiguousarray(padded).view("<u4").astype(np.uint32)

@@ -1,6 +1,6 @@
-"""Plan of a training or rollout on a device: sizes, buffers, bytes, and the dispatches of a step.
+"""Plan of a training or rollout on a device: the sizes of buffers, dispatch grids and scratch memory.
 
-The blocks of partial sums depend on circuit and grid alone; only the schedule depends on the adapter.
+The blocks of partial sums depend only on circuit and grid, and the schedule also on the adapter.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
 
 CHUNK = 16
-"""Number of cells that one invocation processes together."""
+"""Number of cells that an invocation processes together."""
 MAX_BLOCKS = 128
-"""Maximum number of partial sums per instance; on larger grids, blocks have more chunks."""
+"""Maximum number of blocks, each with one partial sum per gate instance; on larger grids, blocks have more chunks."""
 MAX_SCRATCH_GROUPS = 256
-"""Maximum number of workgroups if each needs separate scratch memory; they loop over all tiles."""
+"""Maximum number of workgroups that each need separate scratch memory; they loop over all tiles."""
 SCRATCH_BYTES = 96 << 20
 """Maximum size in bytes of the scratch memory, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Maximum size in bytes of a plan that stores nodes or states, if the user sets no limit."""
+"""Default maximum size in bytes of a plan that stores all nodes or states, if the user sets no limit."""
 HARDWARE_WORK = 1 << 30
-"""Maximum number of gate evaluations of one dispatch: a fraction of 100 ms on a small integrated GPU."""
+"""Maximum number of gate evaluations per dispatch, a fraction of 100 ms on a small integrated GPU."""
 MAX_WORKGROUPS = 65535
-"""Maximum number of workgroups in each dimension of a dispatch, on every device."""
+"""Maximum number of workgroups per dimension of a dispatch that every device supports."""
 BACKWARD_WORK = 4
-"""Cost of a gate in the backward pass, in evaluations of the forward pass."""
+"""Cost of a gate in the backward pass, relative to its evaluation in the forward pass."""
 HISTORY = 64
 """Length of the ring of metrics on the device, in epochs."""
 
@@ -40,38 +40,38 @@ HISTORY = 64
 # `checkpoint_every` 3, nine states are stored, which matters for 1024x1024 cells, where a state has 32 MB.
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of the buffers of some models under a launch configuration.
+    """Sizes of the buffers and dispatches of one or more models under a launch configuration.
 
-    The cells of the complete batch are numbered consecutively and divided into chunks of 16. Some consecutive chunks
-    are a block, which has four partial sums of gradients. A tile has `chunks_per_workgroup` chunks (blocks in the
-    backward pass), and a workgroup processes one tile at a time. The checkerboard's 512 cells are 32 blocks of one
-    chunk. With more than 128 chunks, blocks are larger, so that the memory of the partial sums does not grow.
+    The cells of the complete batch are numbered consecutively and divided into chunks of 16. Consecutive chunks
+    form a block, which has four partial sums of gradients per instance. A tile has `chunks_per_workgroup` chunks
+    (blocks in the backward pass), and a workgroup processes one tile at a time. The checkerboard's 512 cells are 32
+    blocks of one chunk. With more than 128 chunks, blocks are larger, so that memory of partial sums does not grow.
     """
 
     wirings: tuple[Wiring, ...]
-    """Wiring of each model; levels are the same, and buffer sizes are those of the largest wiring."""
+    """Wiring of each model; all have equal levels, and the largest wiring determines buffer sizes."""
     shape: Shape
     launch: LaunchConfig = HARDWARE[0]
-    """Schedule, which the planner chooses."""
+    """Schedule, chosen by the planner."""
     probes: int = 0
     """Number of evaluation grids."""
     hard_batch: int = 0
-    """Number of samples of the training batch that are evaluated with the evaluation grids."""
+    """Number of samples of the training batch that an evaluation includes besides the evaluation grids."""
     training: bool = True
-    """False for rollouts only, without the buffers of the backward pass."""
+    """False for a plan of rollouts only, without the buffers of the backward pass."""
     asynchronous: bool = True
-    """True if there are fire masks."""
+    """True if cells are updated asynchronously, by fire masks."""
     given: bool = False
-    """True for a function: the caller provides adjoints, and there is no loss."""
+    """True for a CircuitFunction: the caller provides the adjoints, and there is no loss."""
     most_work: int = HARDWARE_WORK
-    """Maximum number of gate evaluations of one dispatch."""
+    """Maximum number of gate evaluations per dispatch."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """Size in bytes of a group above which memory is saved at the cost of time, if the user sets no limit."""
+    """Maximum size in bytes of a group before memory is saved at the cost of time, if the user sets no limit."""
     most_bytes: int = (1 << 31) - 4
-    """Maximum number of bytes of a binding."""
+    """Maximum size in bytes of a binding."""
     model_groups: int = 1
-    """Number of groups of models, of nearly equal size, each with separate buffers."""
+    """Number of groups into which the models are divided, each with separate buffers."""
 
     @property
     def models(self) -> int:
@@ -79,44 +79,44 @@ class Plan:
         return _divided(len(self.wirings), self.model_groups)
 
     def parts(self) -> list[tuple[slice, Plan]]:
-        """Return each group's models and its plan, the largest group last."""
+        """Return the slice of models and the plan of each group, the largest group last."""
         ends = [len(self.wirings) * group // self.model_groups for group in range(self.model_groups + 1)]
         models = [slice(first, last) for first, last in itertools.pairwise(ends)]
         return [(each, replace(self, wirings=self.wirings[each], model_groups=1)) for each in models]
 
     @property
     def layout(self) -> Layout:
-        """Common part of all layouts: the levels, and every size except that of the slots."""
+        """Layout of the first model, which has the same levels and sizes as all models, except for the slots."""
         return self.wirings[0].layout
 
     @property
     def record(self) -> int:
-        """Number of groups of four values per gate in `coefficients` and `partials`, see `common/candidates.wgsl`."""
+        """Number of four-value groups per gate in `coefficients` and `partials`, see `common/candidates.wgsl`."""
         return 1 + self.layout.candidates // 2
 
     @property
     def trees(self) -> bool:
-        """True if perception is computed as trees."""
+        """True if the kernels compute perception as trees (see `Wiring`)."""
         return self.wirings[0].trees
 
     @property
     def perceives(self) -> bool:
-        """True if cells read their neighbours."""
+        """True if cells read their neighbours, so the patch is larger than the cell."""
         return self.layout.patch > 1
 
     @property
     def outputs(self) -> int:
-        """Number of output gates of a cell: its channels, except in a feed-forward circuit."""
+        """Number of output gates per cell, equal to the number of channels except in a feed-forward circuit."""
         return self.layout.outputs
 
     @property
     def nodes(self) -> int:
-        """Number of values of a cell that are stored in a step."""
+        """Number of node values per cell and step."""
         return self.wirings[0].nodes
 
     @property
     def chunks_per_block(self) -> int:
-        """Number of chunks of a block, a power of two that depends on the work alone, so that sums do not change."""
+        """Number of chunks per block, a power of two that depends only on the work, so that sums are reproducible."""
         return 1 << (_divided(self.shape.cells, CHUNK * MAX_BLOCKS) - 1).bit_length()
 
     @property
@@ -136,32 +136,32 @@ class Plan:
 
     @property
     def groups(self) -> int:
-        """Number of groups of 32 samples in hard evaluation: first the evaluation grids, then the batch."""
+        """Number of groups of 32 samples in hard evaluation: evaluation grids, followed by the batch."""
         return self.probe_groups + _divided(self.hard_batch, 32)
 
     @property
     def corner_samples(self) -> int:
-        """Number of samples with damage squares: evaluation grids, then the batch, each padded to groups of 32."""
+        """Number of samples with damage squares: evaluation grids and batch, each padded to groups of 32."""
         return 32 * (self.probe_groups + _divided(self.shape.batch, 32))
 
     @property
     def grid_words(self) -> int:
-        """Number of 32-bit words that a grid of the sample pool takes, one bit per value."""
+        """Number of 32-bit words per grid of the sample pool, with one bit per value."""
         return _divided(self.shape.cells_per_grid * self.shape.channels, 32)
 
     @property
     def state_values(self) -> int:
-        """Number of values of the soft batch's state."""
+        """Number of values in the state of the soft batch."""
         return self.shape.cells * self.shape.channels
 
     @property
     def pool_words(self) -> int:
-        """Number of words of the grids that a batch takes from the sample pool."""
+        """Number of 32-bit words of all pool grids in a batch."""
         return self.shape.batch * self.grid_words
 
     @property
     def sample_words(self) -> tuple[int, int]:
-        """Numbers of 32-bit words of a data sample: of its initial state, and of its targets."""
+        """Numbers of 32-bit words of a data sample's initial state and of its targets."""
         cells, source = self.shape.cells_per_grid, self.batch_source
         return _divided(cells * source.given, 32), _divided(cells * self.shape.targets * self.shape.loss_channels, 32)
 
@@ -173,7 +173,7 @@ class Plan:
 
     @property
     def hard_cells(self) -> int:
-        """Number of cells in hard evaluation; each is a word of 32 samples."""
+        """Number of cells in hard evaluation, where a cell's channel is a word of 32 samples."""
         return self.groups * self.shape.cells_per_grid
 
     @property
@@ -183,13 +183,13 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Number of slots per chunk in scratch: of the patch and, unless chunks are split, of levels and outputs."""
+        """Number of scratch slots per chunk: for the patch and, unless chunks are split, for levels and outputs."""
         if self.launch.split_chunks:
             return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
 
     def near(self, kernel: str) -> int:
-        """Return the number of groups of four values in a fused step's workgroup memory: nodes or slots; else 1."""
+        """Return the number of four-value groups (nodes or slots) in a fused step's workgroup memory; 1 if unused."""
         if not self.launch.split_chunks:
             return 1
         nodes = self.wirings[0].near_nodes
@@ -203,12 +203,12 @@ class Plan:
 
     @property
     def near_odd(self) -> int:
-        """Index in workgroup memory of the nodes of odd levels, which follow those of even levels."""
+        """Index in workgroup memory of the first node of an odd level, after the nodes of even levels."""
         return self.wirings[0].near_odd
 
     @property
     def forward_groups(self) -> int:
-        """Number of workgroups of a forward step, divided by the number that shares a tile."""
+        """Maximum number of tiles that a forward step processes at a time."""
         if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
@@ -223,58 +223,58 @@ class Plan:
 
     @property
     def _backward_width(self) -> int:
-        """Number of chunks of scratch memory that a lane needs in the backward pass."""
+        """Number of chunks of scratch memory per lane in the backward pass."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
     def tiles(self, chunks: int) -> int:
-        """Return the number of tiles of all models, for models of `chunks` chunks or blocks."""
+        """Return the number of tiles of all models, if a model has `chunks` chunks or blocks."""
         return self.models * chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
-        """Return the number of workgroups for `chunks` chunks of each model if a lane has scratch of `width` chunks."""
+        """Return the number of workgroups for `chunks` chunks per model if a lane needs `width` chunks of scratch."""
         # Memory depends on the number of workgroups, not on the grid: they loop over the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
     @property
     def tile_chunks(self) -> int:
-        """Number of chunks of a tile of blocks."""
+        """Number of chunks per tile in the backward pass, whose tiles consist of blocks."""
         return self.launch.chunks_per_workgroup * self.chunks_per_block
 
     @property
     def window_tiles(self) -> int:
-        """Maximum number of tiles whose adjoints of patches fit into one binding, at least one."""
+        """Maximum number of tiles (at least one) whose patch adjoints fit into one binding."""
         tiles = self.tiles(self.blocks)
         tile_bytes = self.tile_chunks * self.layout.patch_nodes * CHUNK * 4
         return min(tiles, max(1, self.most_bytes // tile_bytes)) if self.perceives else tiles
 
     @property
     def adjoints(self) -> int:
-        """Number of adjoints per channel that a backward step passes on: of the patch, or 1 if these do not fit."""
+        """Number of adjoints per channel that a backward step returns: one per patch cell, or 1 if these do not fit."""
         return self.layout.patch if self.window_tiles == self.tiles(self.blocks) else 1
 
     @property
     def gathers(self) -> bool:
-        """True if adjoints of patches are gathered window by window."""
+        """True if patch adjoints exceed one binding and are summed into state adjoints window by window."""
         return self.perceives and self.adjoints == 1
 
     @property
     def tile_work(self) -> int:
-        """Number of gate evaluations of a forward step for one chunk of each lane."""
+        """Number of gate evaluations per tile of a forward step."""
         return self.launch.chunks_per_workgroup * CHUNK * self.layout.instances
 
     @property
     def backward_work(self) -> int:
-        """Number of gate evaluations of a backward step for one chunk of each lane, including recomputed nodes."""
+        """Cost of a backward step for one chunk of each lane, in gate evaluations, including recomputed nodes."""
         return (BACKWARD_WORK + (not self.launch.store_activations)) * self.tile_work
 
     @property
     def checkpoint_every(self) -> int:
-        """Number of steps between checkpointed states."""
+        """Number of steps between checkpointed states; 1 if all states are stored."""
         return self.launch.checkpoint_every if self.training and not self.launch.store_activations else 1
 
     def state_slot(self, step: int) -> int:
-        """Return the index of the `states` buffer of a step: a separate one, or one that several steps share."""
+        """Return the index of the `states` buffer for a step's state, which several steps may share."""
         # With 20 steps and a distance of 5, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between them
         # share buffers 5 to 8. The last state may use one of these as well, unless it goes into a sample pool after
         # the optimiser's step: then it has a separate one.
@@ -284,11 +284,11 @@ class Plan:
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
-        """Return the index of the `words` buffer of a step's hard state; in training, later states use two buffers."""
+        """Return the index of the `words` buffer for a step's hard state; in training, all later steps share two."""
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
-        """Return the number of buffers of each name whose number may differ from one."""
+        """Return the number of buffers per name, for names with possibly more than one buffer."""
         steps = self.shape.steps
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
@@ -301,7 +301,7 @@ class Plan:
         return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Return the size in bytes of each storage buffer by name; `buffer_counts` has the number of buffers."""
+        """Return the size in bytes of each storage buffer by name; `buffer_counts` has names with several buffers."""
         layout, shape, each = self.layout, self.shape, self.models
         # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
         chunk_bytes = CHUNK * 4
@@ -343,7 +343,7 @@ class Plan:
         return sizes
 
     def _given_bytes(self) -> dict[str, int]:
-        """Return the buffer sizes of a function: adjoints of outputs and inputs, and coefficients of the hard gates."""
+        """Return the buffer sizes of a CircuitFunction: adjoints of outputs and inputs, and hard coefficients."""
         states = self.chunks * CHUNK * 4 * self.shape.channels
         adjoints = {"d_judged": len(self.shape.judged_steps) * states} if self.perceives else {}
         if self.perceives and not self.gathers:
@@ -351,7 +351,7 @@ class Plan:
         return adjoints | {"one_hot": self.layout.gates * self.record * 16}
 
     def _loss_bytes(self) -> dict[str, int]:
-        """Return the buffer sizes of the optimiser and the loss, and of optional features of a task."""
+        """Return the buffer sizes for the optimiser, the loss, and optional features of a task."""
         shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
         sizes = {
             "mu": each * self.layout.parameters * 64,
@@ -380,7 +380,7 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """Return the scratch chunks that fused steps share: forward nodes, backward slots (and nodes), hard nodes."""
+        """Return the number of chunks in scratch memory, the maximum that any fused step needs."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # Steps use it one after another, so the largest decides. With stored activations the forward pass needs none.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]

@@ -24,20 +24,20 @@ from difflogic.system.memory import physical_memory
 T = TypeVar("T")
 
 MAX_GATES = 65535 * 8
-"""Maximum number of gates of one dispatch of `gradients`, eight per workgroup."""
+"""Maximum number of gates per dispatch of the kernel `gradients`, eight per workgroup."""
 SAMPLES = ("x", "y")
 """Names of the buffers of data samples."""
 CARD_KEEP_BYTES = 16 << 30
-"""Value of KEEP_BYTES on a card with dedicated memory: a hundred checkerboards."""
+"""Replacement for KEEP_BYTES on a card with dedicated memory, enough for a hundred checkerboards."""
 KEEP_SHARE = 8
-"""Divisor of the machine's memory that gives the value of KEEP_BYTES on software, which uses that memory."""
+"""Divisor of the machine's memory; the quotient replaces KEEP_BYTES on software adapters."""
 MANY_CHUNKS = 48
-"""Minimum number of chunks for smaller workgroups. On an H200 with 132 multiprocessors, they took 0.78 of the time for
-two checkerboards of 32 chunks each, and 0.66 for sixteen, but 1.2 for one."""
+"""Minimum number of chunks of all models for smaller workgroups. On an H200 with 132 multiprocessors, these took 0.78
+of the time for two checkerboards of 32 chunks each, and 0.66 for sixteen, but 1.2 for one."""
 PAIRED_CHUNKS = 256
-"""Minimum number of chunks for workgroups of two quarters each, derived from the bytes loaded; not measured yet."""
+"""Minimum number of chunks of all models for two quarters per workgroup; derived from loaded bytes, not measured."""
 SOFTWARE_WORK = 1 << 26
-"""Maximum number of gate evaluations of one dispatch on software: about 60 ms on two cores."""
+"""Maximum number of gate evaluations per dispatch on software, about 60 ms on two cores."""
 
 
 def make_plan(
@@ -48,10 +48,10 @@ def make_plan(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Return `work` with the schedule `launch`, or with the first one of the adapter's kind that fits into the memory.
+    """Return `work` with the schedule `launch` or, if None, the first of the adapter's kind that fits into memory.
 
-    Raises LimitError if no schedule fits: it names the smallest sufficient memory, or the problem of the last
-    schedule. The arguments are those of `plan_for`.
+    Other arguments are as in `plan_for`. Raises LimitError if no schedule fits, which names the smallest sufficient
+    memory or the problem of the last schedule.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:
@@ -86,7 +86,7 @@ def make_plan(
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Return the size in bytes of a group above which memory is saved at the cost of time."""
+    """Return the maximum size in bytes of a group of models before memory is saved at the cost of time."""
     if max_memory is not None:
         return max_memory // plan.model_groups
     # Storing nodes saves a fifth of the backward pass; storing all states saves forward steps.
@@ -94,17 +94,17 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
 
 
 def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> bool:
-    """Return whether the work of a plan may run under `launch`: with the same values stored, within the limit."""
+    """Return whether `plan` may use `launch`: both store the same values, and the memory suffices."""
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
 
 
 def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan], T]) -> T:
-    """Return the result of `opener` for a plan or, if memory runs out, for the next schedule that needs less.
+    """Return `opener(plan)`; if memory runs out, retry with the next schedule that needs less memory.
 
-    Only an allocation shows the free memory of a device. A warning names the schedule that is used.
-    Raises LimitError if no schedule needs less.
+    Only an allocation shows the free memory of a device. A warning names the schedule in use.
+    Raises LimitError if no schedule needs less memory.
     """
     while True:
         try:
@@ -130,7 +130,7 @@ def open_within_memory(device: DeviceVerbs, plan: Plan, opener: Callable[[Plan],
 
 
 def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
-    """Return the plan that recomputes nodes, or stores fewer states, if it needs less memory."""
+    """Return a plan that recomputes nodes or stores fewer states, or None if that does not save memory."""
     for spacing in checkpoint_distances(plan.shape.steps) if plan.training else ():
         # Distances rise and memory falls, so the first that helps recomputes the least.
         smaller = replace(plan, launch=plan.launch.with_memory(store_activations=False, checkpoint_every=spacing))
@@ -140,7 +140,7 @@ def _with_less_memory(plan: Plan, limits: Mapping[str, int]) -> Plan | None:
 
 
 def fits(plan: Plan, limits: Mapping[str, int]) -> bool:
-    """Return whether a device can run a plan."""
+    """Return whether a device with these limits can run `plan`."""
     try:
         check(plan, limits)
     except LimitError:
@@ -149,7 +149,7 @@ def fits(plan: Plan, limits: Mapping[str, int]) -> bool:
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
-    """Raise LimitError with the requested and the available amount if a device cannot run a plan."""
+    """Raise LimitError with the requested and available amounts if a device with these limits cannot run `plan`."""
     # Limits of the circuit come first, since no schedule can help; then those that depend on the schedule.
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
@@ -205,7 +205,7 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
 
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
-    """Return the schedules to try, best first; a rollout stores no nodes."""
+    """Return the schedules to try, best first; for rollouts, only schedules that store no nodes."""
     kind: Sequence[LaunchConfig] = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if kind is HARDWARE and work.models * work.chunks >= MANY_CHUNKS:
         smaller = replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2)
@@ -220,7 +220,7 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 
 def checkpoint_distances(steps: int) -> list[int]:
-    """Return useful distances between checkpointed states: each needs less memory than every smaller one."""
+    """Return the useful distances between checkpointed states; each needs less memory than all smaller distances."""
     # `steps // spacing` states are stored, and `spacing` buffers shared: 21, 12 and 9 for 20 steps. The minimum is near
     # the square root of the steps (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
     worth: list[int] = []
@@ -239,20 +239,20 @@ def plan_for(
     max_memory: int | None = None,
     reserved: int = 0,
 ) -> Plan:
-    """Plan the training of jobs of one shape, in the fewest groups whose buffers the device can bind.
+    """Plan the training of equally shaped jobs, in the fewest groups whose buffers the device can bind.
 
     Args:
         device: Device to plan for.
         jobs: One job per model.
-        launch: The only schedule to try; None for all schedules of the adapter's kind.
-        max_memory: User's limit in bytes for all groups; None for no limit.
+        launch: The only schedule to try, or None to try all schedules of the adapter's kind.
+        max_memory: User's limit in bytes for all groups, or None.
         reserved: Bytes of `max_memory` reserved for other work on the device.
 
     Returns:
-        One plan for all models. `Plan.parts` returns those of the groups, which are all open and train alternately.
+        One plan for all models. `Plan.parts` returns the plans of the groups, which train alternately.
 
     Raises:
-        LimitError: The models do not fit. The message names the number of models that fit.
+        LimitError: If the models do not fit; the message names the number of models that fit.
     """
     # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.4 MB per model. So five groups.
     work, count = _work(jobs), len(jobs)
@@ -290,7 +290,7 @@ def plan_for(
 
 
 def _work(jobs: Sequence[Job]) -> Plan:
-    """Return the plan of training these jobs together, before the planner chooses the schedule."""
+    """Return the plan for training `jobs` together, without a chosen schedule."""
     job, config = jobs[0], jobs[0].config
     return Plan(
         tuple(wired([flat_layout(each.circuit) for each in jobs])),

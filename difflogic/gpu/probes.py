@@ -1,4 +1,4 @@
-"""Shaders outside the table of kernels, including the self-tests that decide whether a device can be trusted."""
+"""Run shaders that are not in the table of kernels, such as the self-tests of a device."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -21,15 +21,15 @@ CUTS_LOOPS = (
     "--engine cpu"
 )
 _OPENED: dict[int, GpuDevice] = {}
-"""Open devices by the adapter's index, so that a process compiles pipelines once and can share buffers."""
+"""Open devices by adapter index, so that a process compiles pipelines once and can share buffers."""
 _OPENING = Lock()
 
 
 class AnyShader:
-    """Compute shader with any bindings, such as a self-test or an exported circuit: uniforms, then storage buffers."""
+    """Compute shader (a self-test or an exported circuit) with any number of uniforms, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
-        """Fill the buffers from `arrays`. Raises KernelError if the shader does not compile."""
+        """Create a buffer per array, the first `uniforms` as uniforms. Raises KernelError if `source` is not valid."""
         self._device = device
         self._pipeline = device.handle.create_compute_pipeline(
             label=source.name, layout="auto", compute={"module": device.compile(source), "entry_point": "main"}
@@ -42,7 +42,7 @@ class AnyShader:
             device.upload(buffer, array, "shader")
 
     def dispatch(self, order: Sequence[int], workgroups: tuple[int, int]) -> Dispatch:
-        """Return a dispatch that binds the buffers in this order."""
+        """Return a dispatch whose binding number i is the buffer with index `order[i]`."""
         buffers = [self.buffers[index] for index in order]
         entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
         group = self._device.handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
@@ -52,7 +52,7 @@ class AnyShader:
         self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:
-        """Return a copy of a buffer as 32-bit words."""
+        """Wait for all submitted work, and return the contents of the buffer `index` as 32-bit words."""
         return self._device.download(self.buffers[index], np.uint32, "shader")
 
     def close(self) -> None:
@@ -62,9 +62,9 @@ class AnyShader:
 
 
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
-    """Return the process's device on a selected adapter, after testing that it completes long loops.
+    """Return this process's device on the selected adapter, after testing that it completes long loops.
 
-    An adapter that cuts loops gives wrong numbers without an error. Raises NoAdapterError, or DeviceError if it does.
+    Raises NoAdapterError, or DeviceError if the adapter cuts loops short, which would silently give wrong results.
     """
     adapter = select_adapter(selector, require_hardware)
     with _OPENING:
@@ -77,7 +77,7 @@ def open_checked(selector: str | None = None, require_hardware: bool = False) ->
 
 
 def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
-    """Dispatch `shaders/selftest/<name>.wgsl` once over a buffer of words and return the buffer."""
+    """Dispatch `shaders/selftest/<name>.wgsl` once on a buffer with `words`, and return the new contents."""
     shader = AnyShader(device, load_source(f"selftest/{name}"), [words], uniforms=0)
     shader.run([0], (1, 1))
     answer = shader.read(0)
@@ -86,7 +86,7 @@ def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
 
 
 def runs_long_loops(device: GpuDevice) -> bool:
-    """Return whether two loops of 40,000 iterations in one invocation are completed."""
+    """Return whether the device completes two loops of 40,000 iterations in one invocation."""
     # Together 80,000 iterations, more than the 65,535 at which such drivers stop. The count comes from the host: from a
     # constant, a compiler could compute the sum itself.
     words = run_probe(device, "loop_budget", np.array([0, LOOP_TRIPS, 0], dtype=np.uint32))
@@ -94,12 +94,12 @@ def runs_long_loops(device: GpuDevice) -> bool:
 
 
 def sees_not_finite(device: GpuDevice) -> bool:
-    """Return whether the device distinguishes NaNs and infinities from finite numbers, even extreme ones."""
+    """Return whether the device distinguishes NaNs and infinities from finite numbers, including extreme ones."""
     # Compilers that assume that there is no NaN turn `x != x` into false.
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -1.0, 3.4028235e38, 1.1754944e-38], dtype=np.float32)
     return bool((run_probe(device, "not_finite", values.view(np.uint32)) == np.isfinite(values)).all())
 
 
 def keeps_workgroup_memory(device: GpuDevice) -> bool:
-    """Return whether invocations read from all 16 KiB of workgroup memory the values that others have written."""
+    """Return whether invocations read what other invocations wrote to all 16 KiB of workgroup memory."""
     return not run_probe(device, "workgroup_memory", np.zeros(64, dtype=np.uint32)).any()

@@ -1,4 +1,4 @@
-"""Recording of all GPU commands of a training, as data that another program can run.
+"""Record all GPU commands of a training as data, which another program can run.
 
 Dispatch lists do not change from epoch to epoch, so buffers, pipelines, bind groups and three lists describe the
 complete run. `GpuModel` and `Workspace` create them by the methods of `DeviceVerbs`, on a device or on a recording.
@@ -31,30 +31,30 @@ DEFAULT_LIMITS = {
     "max-buffer-size": 256 << 20,
     "max-uniform-buffer-binding-size": 65536,
 }
-"""Limits that WebGPU grants by default."""
+"""Default limits of a WebGPU device."""
 
 
 @dataclass(eq=False)
 class RecordedBuffer:
-    """Buffer to create, with its initial contents or zeros."""
+    """Recorded request to create a buffer."""
 
     name: str
     size: int
     usage: str
     """Kind of buffer: `storage`, `uniform` or `staging`."""
     contents: bytearray | None = None
-    """Initial contents; None for zeros."""
+    """Initial contents, or None for zeros."""
 
 
 class RecordedPipeline(NamedTuple):
-    """Pipeline to create: a kernel and its `override` constants."""
+    """Recorded request to create a pipeline: a kernel and its `override` constants."""
 
     kernel: str
     constants: tuple[tuple[str, int], ...]
 
 
 class BoundRange(NamedTuple):
-    """Buffer, or part of a buffer, to which a bind group binds."""
+    """Part of a buffer that a bind group binds."""
 
     buffer: RecordedBuffer
     offset: int
@@ -62,7 +62,7 @@ class BoundRange(NamedTuple):
 
 
 class RecordedGroup(NamedTuple):
-    """Bind group to create, in the order of the kernel's bindings."""
+    """Recorded request to create a bind group, in the order of the kernel's bindings."""
 
     kernel: str
     bound: tuple[BoundRange, ...]
@@ -70,7 +70,7 @@ class RecordedGroup(NamedTuple):
 
 @dataclass(eq=False)
 class RecordingDevice:
-    """Implementation of `DeviceVerbs` that records all requests."""
+    """Implementation of `DeviceVerbs` that records all requests and executes none."""
 
     software: bool
     """True if the run is planned for a software adapter."""
@@ -81,7 +81,7 @@ class RecordingDevice:
 
     @property
     def adapter(self) -> Adapter:
-        """Adapter for planners, which read whether it is software."""
+        """Dummy adapter for the planner, which only checks whether it is software."""
         kind = "CPU" if self.software else "Unknown"
         return Adapter(0, "a recording", kind, "", "", "", dict(self.limits), (), None)
 
@@ -118,20 +118,20 @@ class RecordingDevice:
 
 
 class RecordedRun(NamedTuple):
-    """Recorded training: all objects of the device, and three lists of dispatches."""
+    """Recorded training: buffers, pipelines and bind groups in `device`, and three lists of dispatches."""
 
     device: RecordingDevice
     plan: Plan
     init: list[Dispatch]
-    """Dispatches that run once after the logits are uploaded."""
+    """Dispatches to run once, after the logits are uploaded."""
     train_step: list[Dispatch]
-    """Dispatches of each epoch."""
+    """Dispatches to run in every epoch."""
     evaluation: list[Dispatch]
-    """Dispatches that count mismatches."""
+    """Dispatches that count mismatches of the hard circuit."""
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """Record a training planned for an adapter, software or not, with default limits. Raises LimitError, UsageError."""
+    """Record a training, planned for an adapter with default limits. Raises LimitError or UsageError."""
     if jobs[0].circuit.candidates > 1:
         raise UsageError("In-browser training has no learned wiring: set model.candidates to 1.")
     device = RecordingDevice(software)

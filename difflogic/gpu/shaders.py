@@ -1,4 +1,4 @@
-"""Load WGSL sources from the wheel or checkout, resolve `#import`s, and map errors back to lines."""
+"""Load WGSL sources from the wheel or checkout, resolve `#import`s, and map errors to original lines."""
 
 import hashlib
 import re
@@ -27,14 +27,14 @@ def shader_root() -> Path:
 
 @dataclass(frozen=True)
 class Source:
-    """Complete text of a kernel, with the original file and line of each of its lines."""
+    """Complete text of a kernel, with the original file and line number of every line."""
 
     name: str
     text: str
     origins: tuple[tuple[str, int], ...]
 
     def locate(self, message: str) -> str:
-        """Replace `wgsl:LINE:` in a compiler's message by the original file and line."""
+        """Return `message` of a compiler with `wgsl:LINE:` replaced by the original file and line."""
 
         def replace(match: re.Match[str]) -> str:
             line = int(match.group(1))
@@ -45,7 +45,7 @@ class Source:
 
 
 def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return `(line, file, number)` of all lines of a file and its imports, each file once; `instead` has new texts."""
+    """Return all `(line, file, number)` of a file and its imports not in `seen`; `instead` maps files to new texts."""
     if name in seen:
         return []
     seen.add(name)
@@ -59,24 +59,24 @@ def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple
 
 @cache
 def load_source(kernel: str) -> Source:
-    """Load the source of `shaders/<kernel>.wgsl` with imports resolved."""
+    """Return the source of `shaders/<kernel>.wgsl` with imports resolved."""
     return make_source(kernel, {})
 
 
 def make_source(kernel: str, instead: Mapping[str, str]) -> Source:
-    """Load a source in which the texts in `instead` replace the files of these names."""
+    """Return the source of a kernel; `instead` maps file names to texts that replace the files."""
     lines = _expand(f"{kernel}.wgsl", set(), instead)
     text = "\n".join(line for line, _, _ in lines) + "\n"
     return Source(kernel, text, tuple((file, number) for _, file, number in lines))
 
 
 Sizes = tuple[tuple[str, int], ...]
-"""Names and values of fields of a uniform."""
+"""Pairs of a uniform field's name and value."""
 
 
 @cache
 def with_sizes(source: Source, uniform: str, sizes: Sizes) -> Source:
-    """Return the source with the fields of a uniform in `sizes` replaced by constants.
+    """Return the source with the fields of `uniform` that are in `sizes` replaced by constants.
 
     With constant sizes a compiler turns divisions into shifts, drops branches and unrolls loops: the simulator's 1,099
     instructions on an AMD card become 183. No line is added, so `origins` stay valid.
@@ -88,7 +88,7 @@ def with_sizes(source: Source, uniform: str, sizes: Sizes) -> Source:
 
 @cache
 def shader_hash() -> str:
-    """Return the SHA-256 of all WGSL files and their names, which is a part of the keys of cached results."""
+    """Return the SHA-256 of the names and contents of all WGSL files, for keys of cached results."""
     digest = hashlib.sha256()
     for path in sorted(shader_root().rglob("*.wgsl")):
         digest.update(path.relative_to(shader_root()).as_posix().encode() + b"\0" + path.read_bytes())

@@ -32,38 +32,38 @@ BINDINGS: dict[str, tuple[Binding, ...]] = {
     BLOCKED: bindings("spec at", "before", "after"),
 }
 BAKED = ("height", "width", "channels", "words", "periodic", "mode")
-"""Fields of the uniform that are constants except on software."""
+"""Fields of the uniform that are compiled in as constants, except on software."""
 WG = 64
 MOST_ROWS = 65535
-"""Maximum number of workgroups in each dimension of a dispatch, on every device."""
+"""Maximum number of workgroups per dimension of a dispatch that every device supports."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Maximum number of gates of a generated function, by whether the adapter is software; each row of a strip counts."""
+"""Maximum number of generated statements, by whether the adapter is software; in blocks, every strip row counts."""
 SCRATCH_BYTES = 64 << 20
-"""Maximum size in bytes of the interpreter's nodes."""
+"""Maximum size in bytes of the interpreter's buffer of nodes."""
 STEPS_AT_ONCE = 64
-"""Maximum number of dispatches of one submit."""
+"""Maximum number of dispatches per submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
-"""Maximum of gates times words of one submit, by whether the adapter is software: less than a tenth of a second."""
+"""Maximum of gates times words per submit, by whether the adapter is software; takes less than 0.1 seconds."""
 
 COLUMNS = 32
-"""Number of words of a row of a tile; the outer two are only read as neighbours."""
+"""Number of words per row of a tile; the two outermost words are only read as neighbours."""
 STRIP = 8
-"""Number of rows of a tile that an invocation computes."""
+"""Number of rows of a tile per invocation."""
 TILE_ROWS, GENERATIONS = 64, 8
-"""Maximum number of rows of a tile, and of generations per dispatch: with more, margins cost more than dispatches."""
+"""Maximum numbers of rows per tile and of generations per dispatch; with more, margins cost more than dispatches."""
 
 _SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
 
 
 class Tile(NamedTuple):
-    """Number of rows of a workgroup's tile, and number of generations that it computes in a dispatch."""
+    """Size of a workgroup's tile: its rows, and the generations computed per dispatch."""
 
     rows: int
     generations: int
 
     @classmethod
     def of(cls, channels: int, workgroup_bytes: int) -> Tile | None:
-        """Return the tile that fits twice into this memory, or None if it would consist mostly of margins."""
+        """Return the largest tile that fits twice into `workgroup_bytes`, or None if it would be mostly margins."""
         rows = min(TILE_ROWS, workgroup_bytes // (2 * 4 * COLUMNS * channels) // STRIP * STRIP)
         generations = min(GENERATIONS, rows // STRIP)
         return cls(rows, generations) if generations > 1 else None
@@ -85,7 +85,7 @@ class Tile(NamedTuple):
 
 
 class GpuProgram:
-    """Shaders of a circuit on a device, for grids of any size."""
+    """Compiled shaders of a circuit on a device, for grids of any size."""
 
     def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
         """Generate the shaders; `most_statements` replaces MOST_STATEMENTS."""
@@ -106,7 +106,7 @@ class GpuProgram:
         self._pipelines: dict[str, Any] = {}
 
     def pipeline(self, kernel: str, spec: dict[str, Any]) -> Any:
-        """Return the pipeline of a kernel for the uniform `spec`. Raises KernelError if it does not compile."""
+        """Return the pipeline of a kernel for the uniform values `spec`. Raises KernelError if it does not compile."""
         sizes = tuple((name, int(spec[name])) for name in BAKED)
         source = self.device.specialized(self._sources[kernel], "spec", sizes)
         if source.text not in self._pipelines:
@@ -117,12 +117,12 @@ class GpuProgram:
 
 
 class GpuSimulation:
-    """Implementation of `difflogic.engine.simulation.Simulation`."""
+    """GPU implementation of `difflogic.engine.simulation.Simulation`."""
 
     def __init__(self, spec: SimulationSpec, program: GpuProgram, blocks: bool | None = None) -> None:
-        """Allocate buffers; `blocks`: compute several generations per dispatch if possible, None: if that is faster.
+        """Allocate buffers; `blocks` allows several generations per dispatch (None: only if that is faster).
 
-        Raises LimitError if the device cannot hold the grid, DataError if `program` is that of another circuit.
+        Raises LimitError if the grid exceeds a limit of the device, or DataError if `program` is for another circuit.
         """
         if spec.netlist is not program.netlist:
             raise DataError("The program was made for another circuit than the simulation's.")
@@ -179,7 +179,7 @@ class GpuSimulation:
         self._parity = 0
 
     def _group(self, kernel: str, number: int) -> Any:
-        """Return the bind group that reads the current state and writes the other; `number` is the index in `at`."""
+        """Return the bind group from the current state buffer to the other one; `number` is the block in `at`."""
         key = kernel, number, self._parity
         if key not in self._groups:
             before, after = ("odd", "even") if self._parity else ("even", "odd")
@@ -208,7 +208,7 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """Submit `steps` steps in one compute pass."""
+        """Submit `steps` steps in one compute pass; `mode` selects synchronous steps, sampled or given masks."""
         tile = self._tile if mode == _SYNCHRONOUS else None
         kernel, values = (BLOCKED if tile else KERNEL), self._values(mode)
         packed = uniform_struct(KERNEL, "SimulationSpec").pack(values)
@@ -218,7 +218,7 @@ class GpuSimulation:
         pipeline, grid = self._program.pipeline(kernel, values), self._grid(tile)
         dispatches, done = [], 0
         while done < steps:
-            # The uniform of a step is its number within the submit, that of a block its number of generations.
+            # The uniform is the step's index within the submit or, for a block, its number of generations.
             count = min(tile.generations, steps - done) if tile else 1
             dispatches.append(Dispatch(kernel, pipeline, self._group(kernel, count if tile else done), *grid))
             self._parity = 1 - self._parity
@@ -227,17 +227,17 @@ class GpuSimulation:
         self.step += steps
 
     def _grid(self, tile: Tile | None) -> tuple[int, int]:
-        """Return the number of workgroups of a dispatch, in both dimensions."""
+        """Return the number of workgroups per dispatch in both dimensions; `tile` is None for single steps."""
         if tile is None:
             return -(-self._words // WG), self._rows
         return -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
 
     def _wait(self) -> None:
-        """Wait until everything submitted is done."""
+        """Wait until all submitted work is done."""
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
     def _values(self, mode: int) -> dict[str, Any]:
-        """Return the fields of the uniform `spec`."""
+        """Return the values of the uniform `spec` by field."""
         spec, program = self.spec, self._program.registers
         values = {name: getattr(spec, name) for name in ("height", "width", "channels", "fire_units")}
         values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode}
@@ -256,7 +256,7 @@ class GpuSimulation:
 
 
 def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
-    """Return whether several generations per dispatch are faster than one, margins included."""
+    """Return whether several generations per dispatch are faster than one, including the cost of margins."""
     # On software they are not: with blocks, llvmpipe of Mesa 25 computes 0.8 to 2.2 times as many cells a second for 24
     # gates of one channel (48x64 to 4096x4096), but 0.4 to 0.9 times as many for fewer gates or more channels.
     is_high = program.tile is not None and spec.height >= program.tile.inner_rows
@@ -264,7 +264,7 @@ def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
 
 
 def generated_source(netlist: CellNetlist) -> Source:
-    """Return the kernel with the circuit as a function of one statement per gate."""
+    """Return the single-step kernel with the circuit as a function of one statement per gate."""
     body = [f"let v{bit} = patch_word(place, {bit // PATCH}u, {_dy(bit)}, {_dx(bit)});" for bit in read_inputs(netlist)]
     body += [f"let v{line.bit} = {expression(line, 'v{}'.format, '0u', ONES)};" for line in lines(netlist)]
     outputs = enumerate(netlist.outputs.tolist())
@@ -289,7 +289,7 @@ def _function(signature: str, body: list[str]) -> str:
 
 
 def blocked_source(netlist: CellNetlist) -> Source:
-    """Return the blocked kernel with the circuit as statements for each row of a strip."""
+    """Return the blocked kernel with the circuit's statements repeated for each row of a strip."""
     body = ["let up = max(s.y, 1u) - 1u;", "let down = min(s.y + STRIP, ROWS - 1u);"]
     if not netlist.periodic:  # outside of the grid everything stays 0
         body += [f"let inside{row} = inside(s.row + {row}, s.word);" for row in range(STRIP)]
@@ -300,7 +300,7 @@ def blocked_source(netlist: CellNetlist) -> Source:
 
 
 def _strip(netlist: CellNetlist) -> Iterator[str]:
-    """Yield the statements of a generation of a strip. The rows above and below it have the numbers -1 and STRIP."""
+    """Yield the statements for one generation of a strip; rows above and below the strip are -1 and STRIP."""
     gates, inputs = lines(netlist), read_inputs(netlist)
     places = {-1: "up", STRIP: "down"} | {row: f"s.y + {row}u" for row in range(STRIP)}
     loaded: set[str] = set()
@@ -326,7 +326,7 @@ def _strip(netlist: CellNetlist) -> Iterator[str]:
 
 
 def _table(program: RegisterProgram, channels: int) -> npt.NDArray[np.uint32]:
-    """Return the table of instructions for `interpreted.wgsl`."""
+    """Return the circuit as a table of instructions for `interpreted.wgsl`."""
     table = np.zeros((len(program.patches) + len(program.code) + channels, 4), dtype=np.uint32)
     channel, f = np.divmod(program.patches, PATCH)
     first, last = len(program.patches), len(program.patches) + len(program.code)

@@ -1,4 +1,4 @@
-"""Encode and submit dispatches: long work takes several submits, each short enough for watchdogs and signals."""
+"""Encode and submit dispatches, dividing long work into submits that are short enough for watchdogs and signals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,11 +8,11 @@ import numpy as np
 from difflogic.gpu.device import GpuDevice
 
 SUBMIT_SECONDS = 0.08
-"""Target duration of a submit: long enough to hide its cost, short enough for signals and watchdogs."""
+"""Target duration of a submit in seconds: long enough to hide its cost, short enough for signals and watchdogs."""
 
 
 class Dispatch(NamedTuple):
-    """Dispatch of a compute pass."""
+    """Dispatch of a kernel with `x * y` workgroups."""
 
     kernel: str
     pipeline: Any
@@ -20,18 +20,18 @@ class Dispatch(NamedTuple):
     x: int
     y: int
     work: int = 0
-    """Approximate number of gate evaluations; 0 if it is short compared with the fused steps."""
+    """Approximate number of gate evaluations, or 0 if the dispatch is short compared with the fused steps."""
 
 
 def encode(device: GpuDevice, dispatches: Sequence[Dispatch]) -> Any:
-    """Return a command encoder with all dispatches in one pass."""
+    """Return a command encoder with all dispatches in one compute pass."""
     encoder = device.handle.create_command_encoder()
     encode_pass(encoder, dispatches)
     return encoder
 
 
 def encode_pass(encoder: Any, dispatches: Sequence[Dispatch], timestamps: dict[str, Any] | None = None) -> None:
-    """Encode one pass, setting pipelines only when they change."""
+    """Encode one compute pass, setting the pipeline only when it changes."""
     # Calls the library directly: wgpu-py's methods check for an error after each call, which takes 3.8 us per dispatch
     # instead of 1.1, and an error within a pass is only reported when its encoder is finished.
     from wgpu.backends.wgpu_native import ffi, lib
@@ -51,14 +51,14 @@ class SubmitQueue:
     """Queue that divides dispatch lists into submits by their work, adapting to the measured speed."""
 
     def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
-        """Create a queue; work up to `least` is not divided, and a copy of a word of `marked` ends each submit."""
+        """Create a queue; work up to `least` is never divided, and each submit ends with a copy from `marked`."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least
         self._marks = [device.staging("mark", 4) for _ in range(2)]
         self._under_way: list[Any] = []
 
     def pieces(self, dispatches: Sequence[Dispatch]) -> list[list[Dispatch]]:
-        """Divide dispatches into submits."""
+        """Divide dispatches into one list per submit."""
         return cut(dispatches, self._most)
 
     def submit(self, pieces: Sequence[Sequence[Dispatch]]) -> None:
@@ -71,7 +71,7 @@ class SubmitQueue:
             self._under_way.append(mark)
 
     def _free_mark(self) -> Any:
-        """Return a staging buffer that no pending submit uses; if all are in use, wait for the oldest submit."""
+        """Return a staging buffer that no pending submit uses, waiting for the oldest submit if all are in use."""
         if len(self._under_way) < len(self._marks):
             return next(mark for mark in self._marks if mark not in self._under_way)
         # Waiting for the oldest leaves the device one submit to work on while the next is encoded.
@@ -92,11 +92,11 @@ class SubmitQueue:
 
 
 def cut(dispatches: Sequence[Dispatch], most: int) -> list[list[Dispatch]]:
-    """Divide the list into pieces of at most `most` work, or of one dispatch."""
+    """Divide the list into pieces of at most `most` work each; a longer dispatch is a separate piece."""
     pieces: list[list[Dispatch]] = [[]]
     work = 0
     for dispatch in dispatches:
-        # No piece is empty, and dispatches without counted work stay with the one before.
+        # No piece is empty, and dispatches without counted work stay with the previous dispatch.
         if work and work + dispatch.work > most:
             pieces.append([])
             work = 0

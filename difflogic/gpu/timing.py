@@ -1,7 +1,7 @@
-"""Measure device time: timestamps around each group of dispatches, and the rates that bound every step.
+"""Measure device time, by timestamps around each group of dispatches, and the device's maximum rates.
 
-A group is a sequence of dispatches of one kernel. Each is a separate pass, because WebGPU writes timestamps at the
-ends of passes. If the adapter has no timestamps, each group is submitted separately and timed by the host's clock.
+A group is a sequence of dispatches of one kernel. Each group is a separate pass, because WebGPU writes timestamps only
+at the ends of passes. Without timestamps, each group is submitted separately and timed by the host's clock.
 """
 
 import statistics
@@ -21,15 +21,15 @@ from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
 COPY_BYTES = {True: 64 << 20, False: 1 << 30}
-"""Number of bytes that one copy reads and writes, on software and on a card: much larger than any cache."""
+"""Size in bytes of the copied buffer, by whether the adapter is software; much larger than any cache."""
 COPIES = 8
-"""Number of copies of one submit."""
+"""Number of copies per submit."""
 EMPTY_DISPATCHES = 1000
 RATE_ROUNDS = 5
 WAKE_SECONDS = 0.5
-"""Seconds until a card has raised its clock; when idle it is lower (an H200: 345 of 1,980 MHz)."""
+"""Seconds of work until an idle card has raised its clock (an idle H200 has 345 of 1,980 MHz)."""
 ROUND_TRIPS = 3
-"""Number of measured round trips, of which the shortest counts."""
+"""Number of measured round trips, of which the shortest is used."""
 MOST_QUERIES = 4096
 """Maximum size of a query set that every WebGPU implementation supports."""
 
@@ -37,7 +37,7 @@ EMPTY = """
 @group(0) @binding(0) var<storage, read_write> word: array<u32>;
 @compute @workgroup_size(1) fn main() { word[0] += 1u; }
 """
-"""Kernel with almost no work; each dispatch must wait for the previous one."""
+"""Source of a kernel with almost no work, whose dispatches must each wait for the previous one."""
 
 COPY = """
 @group(0) @binding(0) var<storage, read> original: array<vec4<u32>>;
@@ -47,11 +47,11 @@ fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups)
     for (var i = item.x; i < arrayLength(&original); i += 256u * groups.x) { copied[i] = original[i]; }
 }
 """
-"""Copy by a shader, since copy commands may use a separate unit that is slower than the memory."""
+"""Source of a copying kernel, since copy commands may use a separate unit that is slower than the memory."""
 
 
 def wake(device: GpuDevice, work: Callable[[], object]) -> None:
-    """Repeat work on a card until its clock has risen; return immediately on software."""
+    """Repeat `work` on a card until its clock has risen; return immediately on software."""
     begin = time.perf_counter()
     while not device.adapter.software and time.perf_counter() - begin < WAKE_SECONDS:
         work()
@@ -59,20 +59,20 @@ def wake(device: GpuDevice, work: Callable[[], object]) -> None:
 
 @dataclass(frozen=True)
 class DeviceTimes:
-    """Mean seconds of one run of a dispatch list within a submit; `wait` includes the device's work."""
+    """Mean seconds per run of a dispatch list: per kernel, to encode, to submit, and to wait for the device."""
 
     kernels: dict[str, float]
     counts: dict[str, int]
-    """Number of dispatches of each kernel."""
+    """Number of dispatches per kernel."""
     encode: float
     submit: float
     wait: float
     timestamps: bool
     """False if the host's clock timed the kernels, so that each time includes a round trip."""
     gaps: float = 0.0
-    """Seconds between groups of dispatches, known with timestamps only."""
+    """Seconds between groups of dispatches, which are only known with timestamps."""
     round_trip: float = 0.0
-    """Seconds to submit nothing and read the result."""
+    """Seconds to submit an empty list and read a result."""
 
     @property
     def wall(self) -> float:
@@ -100,7 +100,7 @@ class Timer:
         )
 
     def measure(self) -> DeviceTimes:
-        """Measure one submit. Its work is real: a train step changes the model."""
+        """Measure one submit, which has all usual effects: a train step changes the model."""
         encode, submit, wait, ticks = self._submit(self._encode)
         gaps = round_trip = 0.0
         if self._timestamps:
@@ -123,11 +123,11 @@ class Timer:
 
     @property
     def gap_count(self) -> int:
-        """Number of gaps of one run, including the one before the next run."""
+        """Number of gaps between groups per run, including the gap before the next run, if any."""
         return len(self._groups) - (self._repeat == 1)
 
     def _submit(self, encode: Callable[[Any], None]) -> tuple[float, float, float, Any]:
-        """Return the seconds to encode, to submit and to wait, and the timestamps."""
+        """Submit what `encode` records; return the seconds to encode, to submit and to wait, and the timestamps."""
         begin = time.perf_counter()
         encoder = self.device.handle.create_command_encoder()
         encode(encoder)
@@ -157,7 +157,7 @@ class Timer:
         return sum(self._submit(lambda encoder: encode_pass(encoder, group))[1:3])
 
     def round_trip(self) -> float:
-        """Return the seconds to submit nothing and read the buffer of timestamps."""
+        """Return the seconds to submit an empty list and read the buffer of timestamps."""
         return sum(self._submit(lambda encoder: None)[:3])
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class Timer:
 
 
 def _period(device: GpuDevice) -> float:
-    """Return the seconds per tick: wgpu-native does not convert the driver's ticks."""
+    """Return the seconds per timestamp tick, since wgpu-native does not convert the driver's ticks."""
     from wgpu.backends.wgpu_native import extras
 
     return 1e-9 * float(extras.lib.wgpuQueueGetTimestampPeriod(device.queue._internal))
@@ -177,18 +177,18 @@ class Rates:
     """Best measured rates of a device."""
 
     copy_bytes_per_s: float
-    """Best rate of a shader that copies one buffer to another; each byte counts twice, read and written."""
+    """Best rate of a shader that copies a buffer; each byte counts twice, as read and as written."""
     median_copy_bytes_per_s: float
     dispatch_s: float
-    """Seconds of an empty dispatch that waits for the previous one."""
+    """Seconds per empty dispatch that waits for the previous dispatch."""
     round_trip_s: float
-    """Seconds to submit and read 4 bytes back."""
+    """Seconds to submit an empty list and read 4 bytes."""
     open_s: float
-    """Seconds to open a device on a listed adapter."""
+    """Seconds to open a device on an adapter that is already listed."""
 
 
 def measure_rates(device: GpuDevice) -> Rates:
-    """Measure the rates of a device at full clock, in about two seconds."""
+    """Measure the rates of a device at its full clock rate, which takes about two seconds."""
     source, target = _copy_buffers(device)
     groups = min(-(-source.size // (16 * 256)), device.limits["max-compute-workgroups-per-dimension"])
     copy = _dispatch(device, "copy", COPY, {"original": source, "copied": target}, groups)
@@ -214,7 +214,7 @@ def measure_rates(device: GpuDevice) -> Rates:
 
 
 def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
-    """Create two buffers of COPY_BYTES, or of the largest size that the device can bind and allocate."""
+    """Create source and target buffers of COPY_BYTES, or of a smaller size that the device can bind and allocate."""
     limits = device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"]
     size = min(COPY_BYTES[device.adapter.software], *limits)
     while True:
@@ -231,7 +231,7 @@ def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
 
 
 def _dispatch(device: GpuDevice, name: str, text: str, buffers: dict[str, Any], groups: int) -> Dispatch:
-    """Return a dispatch of a shader that writes its last buffer."""
+    """Return a dispatch of the shader `text`; `buffers` are its bindings in order, the last one writable."""
     *reads, write = buffers
     bound = bindings("", " ".join(reads), write)
     pipeline = device.new_pipeline(name, bound, device.compile(Source(name, text, ())), {})

@@ -1,11 +1,11 @@
-"""Cache of launch configurations that were measured to be faster than the default.
+"""Cache of launch configurations from `tune`, which were measured to be faster than the default.
 
 An entry applies to one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
 
     {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}
 
-The times of each schedule are stored too, so that an interrupted sweep can resume. An entry of
-`tuning-measured.json`, with the same key:
+The times of each measured schedule are stored too, so that an interrupted sweep can resume. An entry of
+`tuning-measured.json`, under the same key:
 
     {"adapter": NAME, "variants": [{"schedule": {"wg": 8, ...}, "seconds": {"gate_forward": 0.01, ...}}]}
 """
@@ -29,12 +29,12 @@ TUNING = JsonCache("tuning")
 MEASURED = JsonCache("tuning-measured")
 
 Seconds = dict[str, float]
-"""Seconds of each fused step."""
+"""Seconds per fused step, by kernel."""
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """Stored result; times are medians of a train step in milliseconds, measured alternately."""
+    """Result of tuning; times are median milliseconds of a train step, both schedules measured alternately."""
 
     adapter: str
     launch: LaunchConfig
@@ -43,7 +43,7 @@ class Tuned:
 
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
-    """Return the key of an entry: a hash of adapter, backend, driver, shaders, and the sizes of the work."""
+    """Return the key of an entry, a hash of adapter, backend, driver, shaders, and the sizes of the plan."""
     # Times depend on the widths of the levels, not on wires and logits.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
@@ -51,7 +51,7 @@ def key_of(adapter: Adapter, plan: Plan) -> str:
 
 
 def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | None:
-    """Return the stored result for this work, or None, with a warning if it is not valid within these limits."""
+    """Return the stored result for `plan`, or None if missing or (with a warning) not valid within `limits`."""
     entry = TUNING.read().get(key_of(adapter, plan))
     try:
         if entry is None:
@@ -66,13 +66,13 @@ def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | N
 
 
 def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
-    """Store a result, and warn if the cache cannot be written."""
+    """Store the result for `plan`, and warn if the cache cannot be written."""
     times = {"default_ms": result.default_ms, "tuned_ms": result.tuned_ms}
     TUNING.write(key_of(adapter, plan), {"adapter": result.adapter, "schedule": result.launch.written(), **times})
 
 
 def reset(adapter: Adapter) -> tuple[int, int]:
-    """Delete the results and times of this adapter; return the numbers of results and of interrupted sweeps."""
+    """Delete all results and times of `adapter`; return the numbers of deleted results and interrupted sweeps."""
     cut_off = sum(entry.get("adapter") == adapter.name for key, entry in MEASURED.read().items()
                   if key not in TUNING.read())  # fmt: skip
     results, _ = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
@@ -89,7 +89,7 @@ def _tuned(entry: Entry) -> Tuned:
 
 
 class Measured:
-    """Launch configurations that were measured for one shape of work on one adapter."""
+    """Stored times of the launch configurations measured so far for a plan's sizes on an adapter."""
 
     def __init__(self, adapter: Adapter, plan: Plan) -> None:
         self._adapter, self._key = adapter.name, key_of(adapter, plan)
@@ -97,16 +97,16 @@ class Measured:
         """Seconds of the fused steps, by launch configuration."""
 
     def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
-        """Store a launch configuration immediately, since the next one may take long or crash."""
+        """Store the times of a launch configuration immediately, since the next one may take long or crash."""
         self.seconds[launch] = seconds
         MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
 
     def variants(self) -> list[Entry]:
-        """Return each launch configuration and its times, as stored in the file."""
+        """Return all launch configurations with their times, in the format of the file."""
         return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self.seconds.items()]
 
     def forget(self) -> None:
-        """Delete the times of a sweep that must not be resumed."""
+        """Delete all times, so that a later sweep starts from the beginning."""
         self.seconds = {}
         MEASURED.drop(self._key)
 

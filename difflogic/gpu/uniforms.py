@@ -1,4 +1,4 @@
-"""Pack uniform blocks by the names of the fields that the shaders' structs declare."""
+"""Pack uniform blocks by field name, with the offsets that the shaders' structs define."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.shaders import Sizes, load_source
 
 MAX_LEVELS = 256
-"""Length of the table of levels in `shaders/common/shape.wgsl`."""
+"""Length of the table of levels in `shaders/common/shape.wgsl`, and maximum number of levels."""
 ALIGNMENT = 256
-"""Alignment in bytes of a uniform binding in its buffer on every device."""
+"""Alignment in bytes of a uniform binding's offset that every device supports."""
 
 _FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,|$)")
-"""Pattern of a field of a struct, without blanks: a number, a vector, or an array of vectors."""
+"""Pattern of a WGSL struct field, without blanks: a number, a vector, or an array of vectors."""
 
 
 @dataclass(frozen=True)
 class UniformStruct:
-    """Struct of a shader, filled by the names of its fields; only the shader defines their order and offsets."""
+    """Struct of a shader, packed by field name; order and offsets of fields are defined only in the shader."""
 
     name: str
     fields: np.dtype[np.void]
-    """NumPy record with the same fields and offsets; its size is a multiple of 16 bytes."""
+    """NumPy record type with the same fields and offsets; its size is a multiple of 16 bytes."""
 
     @classmethod
     def parse(cls, text: str, name: str) -> UniformStruct:
-        """Parse the struct `name` of a WGSL text. Raises KernelError if it is missing or a field has another type."""
+        """Parse the struct `name` in WGSL source. Raises KernelError if missing or if a field type is unsupported."""
         found = re.search(rf"\bstruct {name} \{{(.*?)\}}", re.sub(r"//.*", "", text), re.DOTALL)
         if found is None:
             raise KernelError(f"The shader has no struct {name}.")
@@ -55,7 +55,7 @@ class UniformStruct:
         return cls(name, np.dtype(record))
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """Pack one block. Raises KernelError if a value is missing, has no field, or does not fit its type."""
+        """Pack values by field name. Raises KernelError if a value is missing, has no field, or has a wrong type."""
         if wrong := set(self.fields.names or ()).symmetric_difference(values):
             raise KernelError(f"The struct {self.name} and what is to fill it differ in: {', '.join(sorted(wrong))}.")
         record = np.zeros((), self.fields)
@@ -67,22 +67,22 @@ class UniformStruct:
         return record.tobytes()
 
     def whole_numbers(self, values: Mapping[str, Any]) -> Sizes:
-        """Return the integer fields and their values."""
+        """Return the names and values of the unsigned integer fields."""
         names = [name for name in self.fields.names or () if self.fields[name] == np.dtype("<u4")]
         return tuple((name, int(values[name])) for name in names)
 
     @property
     def stride(self) -> int:
-        """Bytes from one block of a buffer to the next."""
+        """Number of bytes from the start of a block to the start of the next block."""
         return -(-self.fields.itemsize // ALIGNMENT) * ALIGNMENT
 
     def pack_all(self, rows: Iterable[Mapping[str, Any]]) -> bytes:
-        """Pack blocks that are `stride` bytes apart."""
+        """Pack one block per row, `stride` bytes apart."""
         return b"".join(self.pack(row).ljust(self.stride, b"\0") for row in rows)
 
 
 def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
-    """Return whether a field of type `wanted` can represent the values."""
+    """Return whether a field of type `wanted` can represent the values in `given`."""
     if wanted.kind == "f":
         return given.dtype.kind in "iuf"
     return given.dtype.kind in "biu" and int(given.min()) >= 0 and int(given.max()) < 1 << 32
@@ -97,7 +97,7 @@ def uniform_struct(source: str, name: str) -> UniformStruct:
 def shape_values(
     plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of `Shape`; `hard` describes the packed words instead of the soft batch."""
+    """Return the values of the uniform `Shape`, for the soft batch or, if `hard`, for the packed words."""
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.
@@ -143,7 +143,7 @@ def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
 
 
 def event_indices(shape: Shape) -> list[dict[str, int]]:
-    """Return the fields of `EventIndex` for all states: indices among damaged and evaluated ones, and steps."""
+    """Return the values of `EventIndex` per state: its step, and its index in `damage_steps` and `judged_steps`."""
     lists = {"damage": shape.damage_steps, "judged": shape.judged_steps}
     return [
         {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()} | {"step": step}

@@ -1,4 +1,4 @@
-"""Wiring of the fused kernels: perception kernels begin with trees, whose values stay in registers.
+"""Wiring of the fused kernels, which compute the tree-shaped part of perception in registers.
 
 In the paper's perception kernels, 8 gates each compare a neighbour with the cell itself, 4 gates read these in pairs,
 and 2 gates read those 4. An invocation computes a tree of 4 + 2 + 1 gates from the patch, also in the backward pass.
@@ -22,11 +22,11 @@ from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
-"""Number of gates per level of a perception kernel that form trees, as in `shaders/common/trees.wgsl`."""
+"""Numbers of gates in the first levels of a perception kernel that form trees, see `shaders/common/trees.wgsl`."""
 
 
 def are_trees(layout: Layout) -> bool:
-    """Return whether all perception kernels begin with trees: gates with one reader, leaves that read the cell."""
+    """Return whether all perception kernels begin with trees: each gate has one reader, and leaves read the cell."""
     levels = layout.levels[: layout.perception_levels][: len(WIDTHS)]
     if tuple(level.count // layout.kernels // layout.channels for level in levels) != WIDTHS:
         return False
@@ -36,7 +36,7 @@ def are_trees(layout: Layout) -> bool:
 
 
 def wired(layouts: Sequence[Layout]) -> list[Wiring]:
-    """Return the wirings of models that share dispatches, as trees if all models have trees."""
+    """Return the wirings of models that share dispatches; they use trees if all layouts have trees."""
     trees = all(layout.candidates == 1 and are_trees(layout) for layout in layouts)
     return [Wiring(layout, trees) for layout in layouts]
 
@@ -56,12 +56,12 @@ class Wiring:
 
     @property
     def tree_levels(self) -> int:
-        """Number of levels at the beginning that are computed as trees."""
+        """Number of initial levels that are computed as trees."""
         return len(WIDTHS) if self.trees else 0
 
     @property
     def inner(self) -> int:
-        """Number of instances below the roots, which have no node."""
+        """Number of gate instances below the roots of trees, whose values are not stored as nodes."""
         return self.layout.levels[self.tree_levels - 1].first_instance if self.trees else 0
 
     @property
@@ -70,7 +70,7 @@ class Wiring:
 
     @cached_property
     def wires(self) -> Index:
-        """Nodes that an instance reads, or above the leaves of a tree the gates, uint32 `[instances, 2]`.
+        """Nodes that each instance reads (in a tree above the leaves: gates), uint32 `[instances, 2]`.
 
         With candidates the shape is `[instances, 2, k]`, like the shapes of `sends` and `slots`.
         """
@@ -98,28 +98,28 @@ class Wiring:
         return wires.astype(np.uint32)
 
     def _widest(self, odd: int) -> int:
-        """Return the maximum number of nodes of an even (0) or odd (1) level."""
+        """Return the maximum number of nodes per level, of the even levels (`odd` 0) or the odd levels (1)."""
         counts = [level.count for level in self.layout.levels][max(0, self.tree_levels - 1) :]
         return max(counts[(odd + max(0, self.tree_levels - 1)) % 2 :: 2], default=0)
 
     @property
     def near_odd(self) -> int:
-        """Number of nodes of even levels in workgroup memory; those of odd levels follow."""
+        """Number of nodes in workgroup memory for even levels; the nodes of odd levels follow."""
         return self._widest(0)
 
     @property
     def near_nodes(self) -> int:
-        """Number of nodes in workgroup memory: the patch and two levels."""
+        """Number of nodes in workgroup memory: the patch, an even and an odd level."""
         return self.layout.patch_nodes + self._widest(0) + self._widest(1)
 
     @property
     def _ends(self) -> int:
-        """First instance after the trees."""
+        """Index of the first instance after the trees."""
         return self.layout.levels[self.tree_levels].first_instance
 
     @cached_property
     def sends(self) -> npt.NDArray[np.bool_]:
-        """True for inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
+        """Mask of inputs whose adjoint leaves its tree, bool `[instances, 2]`; the first leaf sends the cell's sum."""
         layout = self.layout
         sends = np.ones(layout.wires.shape, dtype=np.bool_)
         if self.trees:
@@ -136,9 +136,9 @@ class Wiring:
 
     @cached_property
     def order(self) -> npt.NDArray[np.int64]:
-        """Order of the instances of each level after the trees in the backward kernel, int64 `[instances]`.
+        """Order of the instances in the backward kernel, int64 `[instances]`: level by level.
 
-        Sorted by the node of input a: often the next gate reads as a the node that this one reads as b, without a load.
+        After the trees, levels are sorted by the node of input a, which is often b of the previous gate: no load.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
@@ -160,12 +160,12 @@ class Wiring:
 
     @property
     def slots(self) -> Index:
-        """Slots of the adjoints of inputs that `sends` selects, uint32 `[instances, 2]`."""
+        """Slot of the adjoint of each input that `sends` selects, uint32 `[instances, 2]`."""
         return self._places[0]
 
     @property
     def fanout(self) -> Index:
-        """Slots `[start, end)` whose sum is a node's adjoint, uint32 `[nodes, 2]`."""
+        """Range `[start, end)` of slots whose sum is a node's adjoint, uint32 `[nodes, 2]`."""
         return self._places[1]
 
     @property
@@ -180,7 +180,7 @@ class Wiring:
 
     @cached_property
     def reads_near(self) -> bool:
-        """True if chunks may be split: wiring is fixed, and levels read only the level before and the patch."""
+        """True if chunks may be split: wiring is fixed, and levels read only the previous level and the patch."""
         if self.layout.candidates > 1:
             return False
         patch, levels = self.layout.patch_nodes, self.layout.levels[max(0, self.tree_levels - 1) :]
@@ -191,14 +191,14 @@ class Wiring:
         return True
 
     def edges(self, slots: int, is_split: bool) -> Index:
-        """Return the `Edge` of every instance, in the order of `order`, then of every patch node.
+        """Return the `Edge` structs of all instances, sorted as in `order`, followed by those of all patch nodes.
 
         Columns are the fields of the struct in `gate_backward.wgsl`: wires, slots, fanout (two each), gate, instance.
-        No gate of the step reads the last level: its slots, after all others, contain the adjoint of the next state.
+        No gate of the step reads the last level: its slots, after all other slots, contain the next state's adjoint.
 
         Args:
-            slots: Number of slots of the plan, that of the largest wiring of a population.
-            is_split: True if chunks are split; the slots of levels then follow those of the patch of all models.
+            slots: Number of slots of the plan, the maximum of all wirings of a population.
+            is_split: True if chunks are split; the slots of levels then begin at index `slots`.
 
         Returns:
             uint32 `[instances + patch nodes, 8]`, with candidates `[instances + patch nodes, record, 8]`.

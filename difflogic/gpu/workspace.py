@@ -1,4 +1,4 @@
-"""Buffers, bind groups and dispatch lists of one plan, created once and used for every step.
+"""Buffers, bind groups and dispatch lists of a plan, created once and used for every step.
 
 A dispatch list is constant data that is encoded for every epoch. Values that change (keys, counters, the epoch) are in
 the buffer `control`, which the kernels read and `commit` advances.
@@ -27,7 +27,7 @@ from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 
-# Buffers by the lifetime of their content; a * means several buffers, one per CA step or a few used alternately.
+# Buffers by the lifetime of their contents; a * means several buffers, one per CA step or a few used alternately.
 #
 #     the run          wires, edges (the circuit); targets that are the same for every initial state; same, rule, x, y,
 #                      hard_masks; the evaluation grids' part of hard_targets, words* 0 and corners
@@ -39,11 +39,11 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #
 # Buffers of a train step are not cleared: each is written before it is read, and partials begin with an assignment.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
-"""Attributes of a workspace that do not depend on its schedule."""
+"""Attributes of a workspace that do not depend on its schedule, except for the plan."""
 
 
 class Workspace:
-    """Device memory of a plan and the dispatches that use it."""
+    """Device memory of a plan, and the dispatches that use this memory."""
 
     def __init__(
         self, device: DeviceVerbs, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
@@ -86,7 +86,7 @@ class Workspace:
         self._event_indices = self._blocks("mark", events, event_indices(plan.shape))
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
-        """Create a buffer of uniform blocks; return buffer, offset and size of each for bind groups."""
+        """Create a buffer with one uniform block per row; return each block's `(buffer, offset, size)` for binding."""
         # One buffer for all blocks, bound at different offsets, saves allocations.
         data = struct.pack_all(rows)
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
@@ -102,7 +102,7 @@ class Workspace:
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """Dispatches of T CA steps of the soft circuit, with damage and all losses but the last."""
+        """Dispatches of T CA steps of the soft circuit, including damage and all losses except the final state's."""
         judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
         made = self._damage(0)
         for step in range(self.plan.shape.steps):
@@ -118,29 +118,29 @@ class Workspace:
         return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
 
     def forward_step(self, step: int, other: dict[str, Any] | None = None) -> list[Dispatch]:
-        """Return one CA step of the soft circuit; buffers in `other` replace those of the same name."""
+        """Return the dispatches of one CA step of the soft circuit; `other` replaces buffers by binding name."""
         values = self.several["kept"][step] if self.plan.launch.store_activations else self.buffers["scratch"]
         bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values}
         return self._tiled("gate_forward", step, bound | (other or {}))
 
     def _damage(self, step: int, hard: bool = False) -> list[Dispatch]:
-        """Return the dispatches of the damage and the faults of a state, if there are any."""
+        """Return the dispatches that apply damage and faults to the state of `step`, if there are any."""
         kind, bound = ("hard_", self._hard_state(step)) if hard else ("", {"state": self.state(step)})
         damage = self._event(f"{kind}damage", step, self.plan.shape.damage_steps, bound)
         return [*damage, *self._event(f"{kind}faults", step, self._faulty, bound)]
 
     @property
     def _faulty(self) -> Sequence[int]:
-        """Steps before which a state has faults; empty without faults."""
+        """Steps whose initial state has faults; empty without faults."""
         return range(self.plan.shape.steps if self.plan.shape.faults.states else 0)
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
-        """Return the dispatch of `kernel` for the state of `step`, if that is one of `steps`."""
+        """Return the dispatch of `kernel` for the state of `step` if `step` is in `steps`, otherwise no dispatch."""
         return [self._dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
 
     @cached_property
     def backward(self) -> list[Dispatch]:
-        """Dispatches of the loss, T backward steps, the gradients of the logits, and the check that they are finite."""
+        """Dispatches of the loss, T backward steps, the logits' gradients, and the check that these are finite."""
         steps = self.plan.shape.steps
         bound = {"state": self.state(steps), "d_patches": self.d_patches(steps)}
         return [
@@ -155,7 +155,7 @@ class Workspace:
     def pull_back(self) -> list[Dispatch]:
         """Dispatches that compute the initial state's adjoint and the gradients from the last state's adjoint.
 
-        The last state's adjoint is in `d_judged`, and is added to zeros; without perception it is in `d_patches`.
+        The last state's adjoint is read from `d_judged` or, without perception, from `d_patches`.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
         last, gathers = {"d_patches": self.d_patches(shape.steps)}, perceives and not self.plan.gathers
@@ -167,7 +167,7 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """Return one backward CA step, with the forward steps that it recomputes and the events of its state."""
+        """Return the dispatches of one backward CA step, including recomputed forward steps and the state's events."""
         gathers, result = self.plan.gathers, self.d_patches(step)
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
@@ -182,19 +182,19 @@ class Workspace:
         return [*made, *(self._d_events(step) if step > 0 else [])]
 
     def _gather(self, window: DispatchRange, d_next: Any, d_start: Any) -> Dispatch:
-        """Return the dispatch that gathers the adjoints of a state from the adjoints of patches."""
+        """Return the dispatch that sums a window's patch adjoints `d_next` into state adjoints `d_start`."""
         at = self._step_ranges["d_start", 0, window]
         return self._dispatch("d_start", {"at": at, "d_next": d_next, "d_start": d_start})
 
     def _d_events(self, step: int) -> list[Dispatch]:
-        """Return the dispatches that apply a state's faults, damage and loss to its adjoint."""
+        """Return the dispatches that apply faults, damage and loss of the state of `step` to its adjoint."""
         shape, bound = self.plan.shape, {"d_patches": self.d_patches(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
         events = [*self._event("d_faults", step, self._faulty, bound), *damage]
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Return the dispatches that recompute the states since a checkpoint, if `step` is the last before the next."""
+        """Return the dispatches that recompute the states since the last checkpoint, if `step` precedes the next."""
         # The result of `step` is the next checkpointed state; the forward pass has just computed the last states.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
@@ -204,7 +204,7 @@ class Workspace:
 
     @cached_property
     def update(self) -> list[Dispatch]:
-        """Dispatches that update the logits, and write the batch back into its pool if it has one."""
+        """Dispatches that update the logits and, with a sample pool, write the batch back into the pool."""
         adamw = self._dispatch("adamw")
         if not self.plan.batch_source.pool or self.plan.batch_source.stays:
             return [adamw]
@@ -213,17 +213,17 @@ class Workspace:
 
     @cached_property
     def harden(self) -> list[Dispatch]:
-        """Dispatches that compute the coefficients of an epoch with hardened or stuck gates from the logits."""
+        """Dispatches that compute an epoch's coefficients from the logits, with hardened or stuck gates."""
         return [self._dispatch("harden")]
 
     @cached_property
     def one_hot(self) -> list[Dispatch]:
-        """Dispatches that compute the coefficients of hard gates from the logits, for a function of hard gates only."""
+        """Dispatches that compute the coefficients of hard gates from the logits; only for a hard CircuitFunction."""
         return [self._dispatch("harden", {"coefficients": self.buffers["one_hot"]})]
 
     @cached_property
     def seed(self) -> list[Dispatch]:
-        """Dispatches that sample initial states by the control block's key, and compute targets that depend on them."""
+        """Dispatches that sample initial states with the key in the control block, and compute dependent targets."""
         plan, first = self.plan, {"state": self.state(0)}
         kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
         made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
@@ -237,23 +237,23 @@ class Workspace:
 
     @cached_property
     def corners(self) -> list[Dispatch]:
-        """Dispatches that sample damage squares and the key of the faults by the control block's key."""
+        """Dispatches that sample damage squares and the key of faults with the key in the control block."""
         drawn = [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
         return [*drawn, *([self._dispatch("draw_faults")] if self._faulty else [])]
 
     @cached_property
     def fire(self) -> list[Dispatch]:
-        """Dispatches that sample fire masks by the control block's key."""
+        """Dispatches that sample fire masks with the random key in the control block."""
         return [self._dispatch("fire_mask")]
 
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
-        """Dispatches of T CA steps of the hard circuit, with damage."""
+        """Dispatches of T CA steps of the hard circuit, including damage and faults."""
         return self._hard_rollout(judged=())
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
-        """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and counts of mismatches."""
+        """Dispatches of an evaluation: T hard steps of evaluation grids and batch, and counting of mismatches."""
         pack = self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})
         return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
 
@@ -268,7 +268,7 @@ class Workspace:
         return made
 
     def _hard_state(self, step: int) -> dict[str, Any]:
-        """Return the bindings of a hard state and of the uniform that describes it."""
+        """Return the bindings of a step's hard state and of the uniform with its shape."""
         return {"shape": self.buffers["hard_shape"], "words": self.words(step)}
 
     def state(self, step: int) -> Any:
@@ -278,11 +278,11 @@ class Workspace:
         return self.several["words"][self.plan.word_slot(step)]
 
     def d_patches(self, step: int) -> Any:
-        """Return the buffer with the adjoints of a step's patches; two buffers alternate."""
+        """Return the buffer for the patch adjoints of `step`; odd and even steps alternate between two buffers."""
         return self.several["d_patches"][step % 2]
 
     def _tiled(self, kernel: str, step: int, bound: dict[str, Any], window: int = 0) -> list[Dispatch]:
-        """Return the dispatches of a fused step in one of its windows."""
+        """Return the dispatches of a fused step for the window that begins at chunk `window`."""
         plan, grid = self.plan, TILED[kernel]
         made = []
         for each in (span for span in grid.ranges(plan) if span.window == window):
@@ -293,13 +293,13 @@ class Workspace:
         return made
 
     def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
-        """Return the dispatch of a kernel over a plain list of items."""
+        """Return the dispatch of a kernel with a Linear grid; `bound` replaces buffers by binding name."""
         # Models are the second dimension; `_tiled` numbers the tiles of all models consecutively instead.
         workgroups = LINEAR[kernel].workgroups(self.plan)
         return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
     def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
-        """Create the bind group of a kernel; `bound` are buffers that replace those with the names of the bindings."""
+        """Create the bind group of a kernel; `bound` maps binding names to buffers that replace the workspace's."""
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
@@ -309,7 +309,7 @@ class Workspace:
         return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
 
     def under(self, launch: LaunchConfig) -> Workspace:
-        """Return a workspace with these buffers under another schedule. Raises DeviceError if the layout differs."""
+        """Return a workspace that shares these buffers but uses `launch`. Raises DeviceError if the layout differs."""
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("The schedule needs another memory layout: make a new workspace for it.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.
@@ -322,36 +322,36 @@ class Workspace:
 
     @cached_property
     def submit_queue(self) -> SubmitQueue:
-        """Queue of this workspace, created with the first submit. Raises DeviceError for a recording."""
+        """Queue for submits, created at first use. Raises DeviceError on a RecordingDevice."""
         return SubmitQueue(computing(self.device), self.buffers["coefficients"], self.plan.most_work)
 
     def submit(self, dispatches: Sequence[Dispatch]) -> None:
-        """Queue the work, in several submits if it is long."""
+        """Submit the dispatches, divided into several submits if the work is long."""
         *before, last = self.submit_queue.pieces(dispatches)
         self.submit_queue.submit(before)
         device = self.submit_queue.device
         device.queue.submit([encode(device, last).finish()])
 
     def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
-        """Upload the listed stuck cells, and the key of the faults of each model, for evaluation grids and batch."""
+        """Upload each model's key of faults, for evaluation grids and batch, and the array `listed` of stuck cells."""
         self.upload("fault_keys", np.stack([(key, key) for key in keys]), "task")
         if listed is not None:
             self.upload("listed", listed.astype(np.uint32), "task")
 
     def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
-        """Write to the beginning of a buffer, which is a name or an object."""
+        """Write `data` to the beginning of `buffer`, which is a name or a buffer object."""
         self.device.upload(self.buffers[buffer] if isinstance(buffer, str) else buffer, data, purpose)
 
     def download(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
         return computing(self.device).download(self.buffers[name], dtype, purpose)
 
     def download_all(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
-        """Download all buffers of a name, stacked."""
+        """Download all buffers with this name, stacked along a new first axis."""
         download = computing(self.device).download
         return np.stack([download(buffer, dtype, purpose) for buffer in self.several[name]])
 
     def close(self) -> None:
-        """Free the memory. All submitted work must be done, since wgpu aborts otherwise."""
+        """Free all buffers. All submitted work must be done, since wgpu aborts otherwise."""
         for buffer in (*self.buffers.values(), *(each for buffers in self.several.values() for each in buffers)):
             buffer.destroy()
         if "submit_queue" in vars(self):
@@ -359,7 +359,7 @@ class Workspace:
 
 
 def to_chunks(values: Array, chunks: int) -> Array:
-    """Reshape `[..., cells, C]` to `[..., chunks, C, 16]`, padding with zeros."""
+    """Rearrange `[..., cells, C]` to `[..., chunks, C, 16]`, padding with zeros."""
     *lead, cells, channels = values.shape
     padded = np.zeros((*lead, chunks * CHUNK, channels), dtype=values.dtype)
     padded[..., :cells, :] = values
@@ -367,6 +367,6 @@ def to_chunks(values: Array, chunks: int) -> Array:
 
 
 def from_chunks(values: Array, cells: int) -> Array:
-    """Invert `to_chunks`: reshape `[..., chunks, C, 16]` to `[..., cells, C]`."""
+    """Invert `to_chunks`: rearrange `[..., chunks, C, 16]` to `[..., cells, C]`."""
     *lead, chunks, channels, _ = values.shape
     return np.ascontiguousarray(values.swapaxes(-1, -2).reshape(*lead, chunks * CHUNK, channels)[..., :cells, :])
