@@ -35,7 +35,7 @@ from difflogic.system.processor import cores, processor_name
 CACHED_BYTES = 1 << 26
 """Maximum size in bytes of the states of a hard workspace that is cached for the next rollout of its circuit."""
 _FEATURES = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse4.2": "SSE4.2", "sse2": "SSE2", "neon": "NEON"}
-"""Names of vector instruction sets by LLVM feature, the widest first."""
+"""Mapping from LLVM features to the names of vector instruction sets, the widest first."""
 
 
 class CpuEngine:
@@ -85,9 +85,9 @@ class CpuEngine:
         return states
 
     def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
-        """Return the cached workspace if it has this wiring and shape, else a new one.
+        """Return the cached workspace if it has this wiring and shape, otherwise a new one.
 
-        A workspace leaves the cache while it is in use, so that two threads never share it.
+        A workspace is not in the cache while it is in use, so that two threads never share it.
         """
         # A long rollout is split into many calls of a few steps; building program and tables takes longer than a call.
         with contextlib.suppress(IndexError):

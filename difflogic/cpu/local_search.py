@@ -30,7 +30,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 class Searched(NamedTuple):
-    """Data of a search that threads share between rounds."""
+    """Data of a search, shared by all threads and rounds."""
 
     start: Array
     """uint64 `[C, columns]`: columns of the initial states."""
@@ -112,7 +112,7 @@ class CpuLocalSearch:
 
     @cached_property
     def _soft(self) -> SoftWorkspace:
-        """Workspace that computes derivatives; outputs without a loss have the adjoint 0."""
+        """Workspace that computes the derivatives for `slopes`; outputs without a loss have the adjoint 0."""
         job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None
@@ -128,7 +128,7 @@ class CpuLocalSearch:
         return wrong
 
     def _evaluate(self, gates: Array) -> None:
-        """Run the circuit without a round of the search."""
+        """Evaluate the circuit without a round of the search."""
         self.search(gates, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
 
 
@@ -213,7 +213,7 @@ def _begin(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     rounds: Array,
 ) -> None:  # fmt: skip
-    """Choose candidates by the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
+    """Choose the candidates by the random words `rounds [1 or 0, LANES, DRAWN]`, and prepare their rollout."""
     steps, visible = len(buffers.marks) - 1, len(searched.targets)
     for words in rounds:
         # A round tests 63 candidates for the price of one rollout. Bit 0 of every word belongs to the current circuit,
@@ -234,7 +234,7 @@ def _begin(
 def _take_best(
     program: Program, buffers: HardBuffers, present: HardPlan, searched: Searched, gates: Array, costs: Array, word: int
 ) -> None:
-    """Make the best candidate of the round the current circuit."""
+    """Make the round's best candidate the current circuit; `word` chooses among equally good candidates."""
     changed, scores = searched.changed, searched.scores
     _score(buffers.loss_states, searched.targets, costs, scores)
     for candidate in range(1, LANES):
@@ -336,7 +336,7 @@ _stuck = inlined(stuck)
 
 @inlined
 def _best(scores: Array, word: int) -> int:
-    """Return the best candidate, chosen by `word` among equals; 0 if all are worse than the current circuit."""
+    """Return the best candidate, among equals by the random `word`; 0 if all are worse than the current circuit."""
     # Equal candidates are accepted: the search drifts among equally wrong circuits to one that a further change
     # improves.
     best, ties = scores[0], 0

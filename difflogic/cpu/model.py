@@ -17,7 +17,7 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper, Shape
 
 CALL_SECONDS = 0.1
-"""Target duration in seconds of one call of `train`, because signals are handled only between calls."""
+"""Target duration of one call of `train` in seconds; signals are handled only between calls."""
 
 
 class CpuModel:
@@ -66,7 +66,7 @@ class CpuModel:
     # evaluation ---------------------------------------------------------------------------------------
 
     def _evaluator(self, shape: Shape, threads: int) -> HardWorkspace:
-        """Make the workspace that evaluates evaluation grids and batch together, in separate groups of 32 samples."""
+        """Make the workspace that runs evaluation grids and batch together, in separate groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
         # Words have 64 bits here and 32 on the GPU, and groups of 32 samples are the common unit. For example, 40
@@ -99,7 +99,7 @@ class CpuModel:
         return [evaluation]
 
     def _damage(self, first: int) -> None:
-        """Set the damage of the evaluation grids and, from group `first` on, of the last epoch's batch."""
+        """Set the damage of the evaluation grids and, from sample group `first` on, of the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
         # The batch's initial states already have the damage and faults of step 0: bits must not flip back.

@@ -51,7 +51,7 @@ def backward(shape: Shape, spread: Array | None = None) -> Array:
 
 
 def _damage(shape: Shape) -> list[int]:
-    """Return the phase of damage and faults before step 0; later ones are part of the step that computes the state."""
+    """Return the phase of damage and faults before step 0, if any; later ones belong to the preceding forward step."""
     return [DAMAGE] if 0 in shape.damage_steps or shape.faults.states else []
 
 

@@ -143,7 +143,7 @@ def _ends(segments: Array) -> Array:
 
 
 def _alone(layout: Layout, segments: Array) -> Array:
-    """Return bool `[S]`: True if each input of the segment has a single reader and none is a patch node."""
+    """Return bool `[S]`: True for segments whose inputs have a single reader each and are no patch nodes."""
     readers = np.bincount(layout.wires.reshape(-1), minlength=layout.nodes)
     shared = (readers > 1) | (np.arange(layout.nodes) < layout.patch_nodes)
     spans = zip(segments[:, FIRST_INSTANCE], _ends(segments), strict=True)
@@ -165,7 +165,7 @@ def _slots(layout: Layout, segments: Array) -> tuple[Array, int]:
 
 
 def _blocks(layout: Layout, segments: Array, free: int) -> tuple[Array, int]:
-    """Allocate slots from `free` on: return the slot of each gate, -1 without readers, and the total number of slots.
+    """Allocate slots from `free` on: return each node's slot (-1 if it has none), and the total number of slots.
 
     The slots of a segment are in use from the backward pass of its first reader to its own. Free slots are reused
     immediately, so that all slots stay in the L1 cache.
@@ -195,7 +195,7 @@ def _blocks(layout: Layout, segments: Array, free: int) -> tuple[Array, int]:
 
 
 def _gap(in_use: list[tuple[int, int, int]], size: int, begin: int) -> int:
-    """Return the first slot of a gap of `size` slots between those in use, at `begin` or later."""
+    """Return the first slot, at least `begin`, of a gap of `size` slots between the ranges `in_use`."""
     for first, end, _ in sorted(in_use):
         if begin + size <= first:
             break

@@ -99,7 +99,7 @@ def _work(
 
 @inlined
 def _on_step(grid: TileGrid, steps: StepGrids, step: int) -> TileGrid:
-    """Return the grid that a step is computed on."""
+    """Return the grid on which step number `step` is computed."""
     place, grids = steps.of_step[step], steps.grids
     if place < 0:
         return grid
@@ -242,7 +242,7 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
 
 @inlined
 def _gates(program: Program, item: int, items: int) -> Any:
-    """Return the range of an item's gates, and that of its rows of candidate logits, which follow all gates' rows."""
+    """Return the ranges of an item's gates and of its rows of candidate logits, which follow all gates' rows."""
     gates, k = program.gates, program.candidates
     if k == 1:
         first, last = _share(gates, item, items)

@@ -16,7 +16,7 @@ from difflogic.cpu.codegen.vectors import LINE, TILE
 from difflogic.engine.shape import Array, Shape
 
 MAX_BLOCKS = 64
-"""Maximum number of blocks: the moments of more would not fit the cache, and every CA step adds to all of them."""
+"""Maximum number of blocks: every CA step adds to the moments of all blocks, and more would not fit the cache."""
 
 
 class TileGrid(NamedTuple):
@@ -55,7 +55,7 @@ class TileGrid(NamedTuple):
     wrapped: Array
     """int64 `[., 2]`: a lane, and the cell of its neighbour across the border of a torus."""
     marks: Array
-    """int64 `[T + 1, 2]`: for each state its index among the loss states and among the damaged states, else -1."""
+    """int64 `[T + 1, 2]`: for each state its index among the loss states and among the damaged states, or -1."""
 
 
 def make_grid(shape: Shape, patch: int = PATCH) -> TileGrid:
@@ -152,7 +152,7 @@ def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) ->
 
 
 def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Array]]:
-    """Return for each step the distinct rows (or columns), ascending, and for each row the index of the equal one.
+    """Return for each step the distinct rows (or columns), ascending, and for each row the index of the one it equals.
 
     Rows of the initial state are equal if their `kinds` are.
     """
@@ -177,7 +177,7 @@ def _around(kinds: Array, periodic: bool) -> Array:
 
 
 def _product(rows: tuple[Array, Array], columns: tuple[Array, Array], width: int) -> tuple[Array, Array]:
-    """Return the cells in these rows and columns, and for each cell of the grid the index of the equal one."""
+    """Return the cells in these rows and columns, and for each cell of the grid the index of the one it equals."""
     cells = rows[0][:, None] * width + columns[0]
     return cells.ravel(), (rows[1][:, None] * len(columns[0]) + columns[1]).ravel()
 
@@ -221,7 +221,7 @@ def neighbours(shape: Shape) -> Array:
 
 
 def aligned(*shape: int, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Return zeros aligned to a cache line, since vectors that cross cache lines are slow."""
+    """Return an array of zeros aligned to a cache line, since vectors that cross cache lines are slow."""
     count = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(count + LINE, dtype=np.uint8)
     start = -raw.ctypes.data % LINE

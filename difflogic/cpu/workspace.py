@@ -116,7 +116,7 @@ class SoftWorkspace:
         return FaultBuffers(rates, np.zeros(2, dtype=np.uint32), listed)
 
     def run(self, phases: Array, epochs: int = 1) -> Array:
-        """Execute a list of `phases` in each epoch; return loss, and 1 for a skipped step, as float32 `[epochs, 2]`."""
+        """Execute `phases` in each epoch; return the loss, and 1 for a skipped epoch, as float32 `[epochs, 2]`."""
         history = np.zeros((epochs, 2), dtype=np.float32)
         self._counters[:] = 0  # no thread runs here now: `together` has joined them
         arguments = (phases, self.program, self.grid, self.steps, self.buffers, history, self._counters)
@@ -130,7 +130,7 @@ class SoftWorkspace:
             self.buffers.mu[:], self.buffers.nu[:] = mu.reshape(-1), nu.reshape(-1)
 
     def per_gate(self, values: Array) -> Array:
-        """Return a copy of one of the buffers in the shape `[P, 16]`."""
+        """Return a copy of `values`, one of the buffers `[16*P]`, in the shape `[P, 16]`."""
         return values.reshape(-1, 16).copy()
 
     def set_start(self, grids: Array) -> None:
@@ -169,7 +169,7 @@ class SoftWorkspace:
         return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
     def set_damage(self, damage: Damage) -> None:
-        """Set the damage and faults of a rollout, if no job samples them."""
+        """Set the damage and faults of a rollout; used if no job samples them."""
         for index in range(len(damage.steps)):
             undamaged = damage.undamaged(index, self.shape.height, self.shape.width)
             self.buffers.undamaged[index, : self.grid.cells] = undamaged.reshape(-1)
@@ -184,7 +184,7 @@ class SoftWorkspace:
 
 
 def shared_start(job: Job) -> Array | None:
-    """Return the initial state `[H, W, C]` of a job if cells with equal surroundings stay equal in it, else None."""
+    """Return the initial state `[H, W, C]` of a job if cells with equal surroundings stay equal, otherwise None."""
     config, task = job.config, job.config.task
     if job.target is None or config.pool.size or config.train.asynchronous or task.loss_steps or task.disturbed:
         return None
@@ -198,7 +198,7 @@ def _start_kind(job: Job | None) -> int:
 
 
 def _bytes(values: Array | None) -> Array:
-    """Return a flat uint8 copy, empty for None: compiled code accepts no read-only arrays."""
+    """Return a flat uint8 copy of `values`, empty for None; compiled code accepts no read-only arrays."""
     return np.zeros(0, dtype=np.uint8) if values is None else np.array(values, dtype=np.uint8).reshape(-1)
 
 

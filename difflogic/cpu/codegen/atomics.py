@@ -10,13 +10,13 @@ from numba.core.cgutils import get_or_insert_function
 from difflogic.cpu.codegen.compiled import inlined, intrinsic
 
 SPINS = 200
-"""Number of loads of a counter before a waiting thread yields its core: about a microsecond."""
+"""Number of loads of a counter, about a microsecond in all, before a waiting thread yields its core."""
 NO_END = 1 << 62
-"""Value of `yields` in `pause` for a wait that never sleeps."""
+"""Value for the argument `yields` of `pause` that makes a waiting thread never sleep."""
 TAKEN, DONE = 0, 8
-"""Indices of the counters of taken and of finished items in `take`, on separate cache lines."""
+"""Indices in the argument `counters` of `take`: numbers of taken and of finished items, on separate cache lines."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
-"""Function that sleeps, and its argument: milliseconds on Windows, microseconds elsewhere."""
+"""Name of the C function that sleeps, and its argument: milliseconds on Windows, microseconds elsewhere."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 
@@ -29,7 +29,7 @@ def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
     """Add `value` to the int64 `array[index]` atomically, and return the previous value.
 
-    A thread that reads the new value sees everything that this thread has written before.
+    A thread that reads the new value also sees everything that this thread wrote earlier.
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -42,7 +42,7 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add 1 to the int64 `array[index]` atomically if it equals `value`; return whether 1 was added."""
+    """Add 1 to the int64 `array[index]` atomically if it equals `value`, and return whether it did."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]
@@ -92,7 +92,7 @@ def nap(_: Any) -> Any:
 
 @inlined
 def pause(looks: int, yields: int) -> None:
-    """Wait once after `looks` failed attempts: first by spinning, then by yielding `yields` times, then by sleeping."""
+    """Wait once after `looks` failed attempts: spin the first SPINS times, then yield `yields` times, then sleep."""
     # Spinning keeps a core busy, and a sleeping thread wakes some fifty microseconds late. So a short wait spins, and a
     # long one sleeps.
     if looks > SPINS + yields:
@@ -103,7 +103,7 @@ def pause(looks: int, yields: int) -> None:
 
 @inlined
 def take(counters: Any, items: Any, total: Any) -> Any:
-    """Wait until the phase of the next item may begin; return the number of the item, or `total` if no item is left.
+    """Wait until the next item's phase may begin, then take the item: return its number, or `total` if none is left.
 
     Each phase has `items` items. A waiting thread has not taken its item yet, so it never blocks the other threads,
     even if it starts late or is preempted.

@@ -24,9 +24,9 @@ from difflogic.cpu.codegen.shipped import short_hash, sources
 from difflogic.system.cache import usable, user_cache, warn
 
 LINKING_NUMBA = ((0, 63), (0, 68))
-"""First and last version of Numba that the module `linked`, which uses Numba's internals, is tested with."""
+"""First and last Numba version with which the module `linked`, which uses Numba's internals, is tested."""
 IS_LINKED = LINKING_NUMBA[0] <= tuple(map(int, numba.__version__.split(".")[:2])) <= LINKING_NUMBA[1]
-"""True if inlined functions are linked; other Numba versions compile each separately: same results, but slower."""
+"""True if inlined functions are linked; other Numba versions compile each separately: slower, with equal results."""
 UNLINKED_FACTOR = 7
 """Ratio of the compile time without linking to that with linking."""
 
@@ -41,7 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function into its callers; if IS_LINKED, a call from Python raises TypeError."""
+    """Compile a function into its compiled callers; if IS_LINKED, a call from Python raises TypeError."""
     if not IS_LINKED:
         return cast(Function, njit(**FLAGS)(function))
     from difflogic.cpu.codegen.linked import LinkedCompiler
@@ -61,7 +61,7 @@ def _refuse(name: str, *_: Any, **__: Any) -> None:
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
-    """Turn a function into a Numba intrinsic, which emits LLVM instructions; it must first take the typing context."""
+    """Turn a function, whose first parameter is the typing context, into a Numba intrinsic that emits LLVM code."""
     return extending.intrinsic(function)
 
 
@@ -77,12 +77,12 @@ def entry_point(function: Callable[..., Any]) -> Any:
 
 
 def is_cached(module: str = "runner") -> bool:
-    """Return whether an entry point of a module of this name is in the cache."""
+    """Return whether the cache contains an entry point of the module named `module`."""
     return any(cache_folder().rglob(f"{module}.*.nbi"))
 
 
 def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]) -> None:
-    """Call `warm_up`, which compiles `first` and other entry points; unless cached, warn that this takes `seconds`."""
+    """Call `warm_up` to compile `first` and other entry points; unless cached, warn that `code` takes `seconds`."""
     if not is_cached(first.__module__.rpartition(".")[2]):
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
@@ -98,7 +98,7 @@ def compile_now(first: Any, code: str, seconds: int, warm_up: Callable[[], None]
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Pause garbage collection: Numba's types and instructions stay alive, and scanning them takes half a second."""
+    """Pause garbage collection, which would scan Numba's types and instructions for half a second and free none."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -110,7 +110,7 @@ def _no_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _one_compiler(module: str) -> Iterator[None]:
-    """Let one process at a time compile a module; others wait for it, and then load its code from the cache."""
+    """Let only one process compile `module` at a time; other processes wait and then load its code from the cache."""
     lock = filelock.FileLock(cache_folder() / f"{module}.lock", timeout=PATIENCE)
     try:
         lock.acquire()
@@ -125,17 +125,17 @@ def _one_compiler(module: str) -> Iterator[None]:
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the code for these sources and this processor; create it on first use."""
+    """Return the cache folder for the machine code of these sources on this processor; create it on first use."""
     return usable("NUMBA_CACHE_DIR", str(users_folder() / _fingerprint()))
 
 
 def users_folder() -> Path:
-    """Return the folder with the cache folders of all processors: in NUMBA_CACHE_DIR, else in the user's cache."""
+    """Return the parent of all cache folders, in NUMBA_CACHE_DIR if set, otherwise in the user's cache folder."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     return Path(chosen) / "difflogic" if chosen else user_cache() / "numba"
 
 
 def _fingerprint() -> str:
-    """Return a hash of everything that the machine code depends on."""
+    """Return a hash of everything that the machine code depends on: sources, compilers, settings and processor."""
     # This includes the processor, since machines may share the folder, and AVX-512 code crashes without AVX-512.
     return short_hash(__file__, sys.version, *target(), *sources())

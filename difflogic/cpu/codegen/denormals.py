@@ -14,9 +14,9 @@ from numba.core.cgutils import alloca_once_value, get_or_insert_function
 from difflogic.cpu.codegen.compiled import intrinsic
 
 _X86_FLUSH = 0x8040
-"""Bits FTZ and DAZ of the register MXCSR: denormal results and operands become 0."""
+"""Bits FTZ and DAZ of the x86 register MXCSR, which turn denormal results and operands into 0."""
 _ARM_FLUSH = 1 << 24
-"""Bit FZ of the Arm register FPCR, with the same effect."""
+"""Bit FZ of the Arm register FPCR, which has the effect of both x86 bits."""
 _POINTER = ir.IntType(8).as_pointer()
 
 
@@ -51,7 +51,7 @@ def _machine() -> str:
 
 
 def _get(builder: Any) -> Any:
-    """Return the floating-point control register as 64 bits; 0 on an unknown processor."""
+    """Emit a read of the floating-point control register, as 64 bits; 0 on an unknown processor."""
     word = ir.IntType(64)
     # The instructions copy the register only to and from memory, here on the stack.
     if _machine() == "x86":

@@ -31,7 +31,7 @@ _LOWEST = -87.0
 
 @intrinsic
 def load_gate_vector(_: Any, array: Any, index: Any) -> Any:
-    """Return `array[index : index + 16]` of a one-dimensional array; `index` is aligned to a cache line."""
+    """Return `array[index : index + 16]` of a one-dimensional array; the slice must be aligned to a cache line."""
     return loading(gate_vectors, array)
 
 
@@ -95,13 +95,13 @@ def _reduction(combine: Callable[..., Any]) -> Any:
 
 @intrinsic
 def group_largest(_: Any, x: Any, count: Any) -> Any:
-    """Return a vector in which each lane is the maximum of its group of `count` lanes: 2, 4, 8 or 16."""
+    """Return in each lane the maximum of its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
     return _grouped(_larger)
 
 
 @intrinsic
 def group_total(_: Any, x: Any, count: Any) -> Any:
-    """Return a vector in which each lane is the sum of its group of `count` lanes: 2, 4, 8 or 16."""
+    """Return in each lane the sum of its group of `count` adjacent lanes; `count` is 2, 4, 8 or 16."""
     return _grouped(add_vectors)
 
 
@@ -129,7 +129,7 @@ def _smaller(builder: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def exp(_: Any, x: Any) -> Any:
-    """Return `e^x` for `x <= 0`, accurate to a bit or two; 0 if the result would be denormal, NaN for NaN.
+    """Return `e^x` for `x <= 0`, accurate to one or two bits; 0 if the result would be denormal, NaN for NaN.
 
     `e^x = 2^n * e^r` with an integer n and a small remainder r. The lowest bits of `x * log2(e) + _MAGIC` are n plus
     the exponent bias.

@@ -43,14 +43,14 @@ _UNUSED = (
     *(FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralUnroll),
     *(MakeFunctionToJitFunction, NopythonRewrites),
 )
-"""Numba passes that are skipped: inlined functions have no closures, unrolled literals or array expressions."""
+"""Numba passes that are skipped, as inlined functions have no closures, unrolled literals or array expressions."""
 
 
 class LinkedCompiler(CompilerBase):
-    """Compiler with Numba's usual passes, except for the generation of machine code."""
+    """Numba compiler that runs the usual passes but generates bitcode instead of machine code."""
 
     def compile_extra(self, func: Any) -> Any:
-        """Load the bitcode of a function if the wheel contains it; else compile the function as Numba does."""
+        """Load the bitcode of a function if the wheel contains it; otherwise compile the function as Numba does."""
         state, path = self.state, shipped.path_of(func, self.state.args)
         if not path.is_file():
             return super().compile_extra(func)
@@ -80,7 +80,7 @@ class LinkedCompiler(CompilerBase):
 
 
 def _simplify(module: Any, name: str) -> None:
-    """Inline the callees of a function, and run the optimisations that do not depend on the processor.
+    """Inline all calls in the function `name`, and run the optimisations that do not depend on the processor.
 
     LLVM's usual passes run afterwards, on one function without calls. A train step is thus 2 to 6 % faster than after
     the usual passes alone, and the code of a wheel is equal to that of the sources.

@@ -12,7 +12,7 @@ _WORD = ir.IntType(64)
 _HALVES = halves.vector
 
 ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 2)
-"""LLVM type of compiled rows: source row, target row, fire masks, number of rows, number of words per row."""
+"""LLVM type of functions that step rows: pointers to source, target and fire masks, number of rows, words per row."""
 
 
 def _shifted(shift: Any, vector: Any, distance: int) -> Any:
@@ -27,7 +27,7 @@ def bit_or(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
-    """Return both random words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ...; all are uint32."""
+    """Return vectors of both uint32 words of threefry2x32 for the counters `(first, k)`, `(first + 1, k)`, ..."""
 
     # Twice as many blocks as fit a register: each round depends on the previous one, and two independent chains hide
     # that latency.
@@ -93,7 +93,7 @@ def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
 
 @intrinsic
 def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any) -> Any:
-    """Call the compiled rows at `address`, of type ROWS, for `rows` rows of `count` words in `cells`."""
+    """Call the function of type ROWS at `address`; `source` and `target` are indices in `cells`, `count` is per row."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, cells, source, target, fire, *numbers = arguments

@@ -5,7 +5,7 @@ from numba.core import config
 
 
 def target() -> tuple[str, str]:
-    """Return LLVM's name and features of the processor, or the values that Numba's settings replace them by."""
+    """Return the processor's name and features as LLVM names them, or those in Numba's settings, if any."""
     features = config.CPU_FEATURES
     if features is None:
         features = binding.get_host_cpu_features().flatten()
@@ -15,5 +15,5 @@ def target() -> tuple[str, str]:
 PARTS = (8, 16)
 """Possible values of PART."""
 PART = 16 if "+avx512f" in target()[1].split(",") else 8
-"""Number of floats of a row that a kernel which uses many rows processes at a time: one register of AVX-512 or AVX2, or
+"""Number of floats of a row that kernels with many rows process at a time: one register of AVX-512 or AVX2, or
 two registers of NEON. Results do not depend on PART."""

@@ -17,7 +17,7 @@ from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProg
 
 _WORD = ir.IntType(64)
 _LANES = (("+avx512f", 8), ("+avx2", 4), ("+sse2", 2), ("", 4))
-"""Number of 64-bit words of a vector by LLVM feature: one register, or two on NEON, which has 32 registers. On
+"""Number of 64-bit words per vector for each LLVM feature: one register, or two on NEON, which has 32 registers. On
 processors with 16 registers, vectors of two registers would spill half of the values to memory."""
 
 _GATES: dict[int, Callable[..., Any]] = {
@@ -36,7 +36,7 @@ class RowCode:
         self._engines: dict[tuple[int, bool], Any] = {}
 
     def address(self, stride: int, masked: bool) -> int:
-        """Return the address of the function for channels `stride` words apart, `masked` for an asynchronous automaton.
+        """Return the address of the function for channels `stride` words apart; it applies fire masks if `masked`.
 
         The first call for these arguments compiles the function: 5,000 gates take one or two seconds, 20,000 about ten.
         """

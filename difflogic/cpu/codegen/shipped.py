@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "llvm"
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Return all that Numba's output depends on: the versions of Numba and LLVM, the engine's sources, and settings."""
+    """Return all that Numba's output depends on: versions of Numba and llvmlite, texts of the sources, and settings."""
     packages = [FOLDER.parents[2] / name for name in ("core", "cpu", "engine", "model")]
     files = [path.read_text(encoding="utf-8") for package in packages for path in sorted(package.rglob("*.py"))]
     settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
@@ -33,16 +33,16 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def folder() -> Path:
-    """Return the folder of the bitcode for these sources and compilers; it may not exist."""
+    """Return the folder of the bitcode for these sources and compilers, which may not exist."""
     # The name of the system is part of the hash because threads on Windows call other functions to wait.
     return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 
 
 def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:
-    """Return the path of the bitcode of a function for arguments of these types."""
+    """Return the path of the bitcode of `function` for arguments of `types`."""
     return folder() / f"{function.__module__}.{function.__qualname__}.{short_hash(*map(str, types))}.bc"
 
 
 def short_hash(*parts: str) -> str:
-    """Return a short hash of some texts, for use in a file name."""
+    """Return a short hash of `parts` for use in a file name."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

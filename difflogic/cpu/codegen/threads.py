@@ -7,12 +7,12 @@ from numba.core import config
 
 
 def default_threads() -> int:
-    """Return NUMBA_NUM_THREADS, else the number of processors that this process may use."""
+    """Return NUMBA_NUM_THREADS if set, otherwise the number of processors that this process may use."""
     return int(config.NUMBA_NUM_THREADS)
 
 
 def together(threads: int, work: Callable[[int], None]) -> None:
-    """Run `work(0)` in this thread and `work(1)`, `work(2)`, ... in new threads; return when all have finished.
+    """Run `work(0)` in this thread and `work(1)` to `work(threads - 1)` in new threads; return when all have finished.
 
     `work` must take its items from a shared counter: if the system refuses a thread, the other threads do all items.
     """

@@ -44,7 +44,7 @@ def _round(x0: Any, x1: Any, distance: Any) -> Any:
 
 @inlined
 def split(key0: Any, key1: Any) -> Any:
-    """Return the two keys of `difflogic.core.prng.split`, as four words."""
+    """Return the two keys that `difflogic.core.prng.split` returns, as four words."""
     a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
     a1, b1 = threefry2x32(key0, key1, np.uint32(1), np.uint32(3))
     return a0, a1, b0, b1

@@ -110,7 +110,7 @@ def load(_: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load_part(_: Any, array: Any, index: Any) -> Any:
-    """Load `array[index : index + PART]`; `index` is a multiple of PART from the beginning of a row."""
+    """Load `array[index : index + PART]`; `index` is a multiple of PART after the beginning of a row."""
     return loading(parts, array)
 
 
@@ -184,7 +184,7 @@ def _zeros(kind: _Vector) -> Any:
 
 
 def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
-    """Return the signature and the builder of an operation on vectors of one type; the result has it too."""
+    """Return the signature and the builder of an operation on vectors of one type, whose result has that type too."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return build_one(builder, *arguments)
@@ -245,7 +245,7 @@ def _eights(builder: Any, vector: Any) -> list[Any]:
 
 @intrinsic
 def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
-    """Select `x` in lanes where `condition` is not 0, else `y`."""
+    """Return the lanes of `x` in which `condition` is not 0, and those of `y` in which it is 0."""
 
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
         # Unordered: NaN counts as true, as in Python. Masks contain only 0 and 1.
@@ -268,7 +268,7 @@ def bit_and(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def bit_where(_: Any, condition: Any, x: Any, y: Any) -> Any:
-    """Select the bits of `x` where `condition` is 1, else those of `y`."""
+    """Return the bits of `x` at which `condition` is 1, and those of `y` at which it is 0."""
     # y ^ ((x ^ y) & c): the two y cancel where c is 1. Three operations, which AVX-512 fuses into one.
     return operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), condition, x, y)
 
@@ -315,7 +315,7 @@ def add_vectors(builder: Any, x: Any, y: Any) -> Any:
 
 
 def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = add_vectors) -> Any:
-    """Emit additions, or other combinations, of the halves of a vector until `lanes` are left."""
+    """Emit additions (or `combine`) of the two halves of a vector, repeated until `lanes` lanes are left."""
     # Halves, not adjacent lanes: with AVX2, 32 floats are four registers, and adding registers moves no lane.
     while (count := vector.type.count) > lanes:
         low = shuffled(builder, vector, vector, range(count // 2))
@@ -325,7 +325,7 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
 
 
 _BY_LANE, _BY_SIDE = ((0, 0), (0, 1), (1, 0), (1, 1)), ((0, 0), (1, 0), (0, 1), (1, 1))
-"""Orders in which four sums are stored; each sum is a pair of a lane, 0 or 1, and a vector, 0 or 1."""
+"""Orders in which `_interleaved` stores four sums, each given as (lane, vector) with the numbers 0 and 1."""
 
 
 def _interleaved(builder: Any, x: Any, y: Any, order: Sequence[tuple[int, int]]) -> Any:

@@ -43,7 +43,7 @@ DRAWN, GIVEN = 1, 2
 
 
 class Sheet(NamedTuple):
-    """Grid and buffers that steps read and write; numbers are int64."""
+    """Sizes and buffers of a simulation that all threads share; numbers are int64."""
 
     height: int
     width: int
@@ -65,11 +65,11 @@ class Sheet(NamedTuple):
     depth: int
     """Maximum number of steps of a pass."""
     block: int
-    """Number of rows by which a step is ahead of the next step of the same pass."""
+    """Number of rows by which each step is ahead of the next step of the pass."""
     edges: Array
-    """uint64 `[2 * bands * 2 * depth * C * stride]`: for each parity of a pass, top and bottom rows of each band."""
+    """uint64 `[2 * bands * 2 * depth * C * stride]`: top and bottom rows of each band, for even and for odd passes."""
     fronts: Array
-    """int64 `[threads, depth + 1]`: scratch for the next row that each step of a pass computes."""
+    """int64 `[threads, depth + 1]`: scratch for the next row to compute in each step of a pass."""
     fire: Array
     """uint64 `[threads, n]`: scratch for the fire masks of some rows, padded by a vector."""
     row: int
@@ -77,7 +77,7 @@ class Sheet(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Pass over one band: some consecutive steps."""
+    """Pass over one band: several consecutive steps."""
 
     band: int
     above: int
@@ -86,7 +86,7 @@ class Pass(NamedTuple):
     place: int
     """Index in `cells` of the band's first row before the pass."""
     first: int
-    """Row of the grid that is the first of the band."""
+    """Index in the grid of the band's first row."""
     rows: int
     steps: int
     step: int
@@ -100,7 +100,7 @@ def simulate(
     """Do this thread's part of `steps` steps, beginning with step number `first_step`.
 
     The first pass reads the half `parity` of `Sheet.edges`. `masks` are uint64 `[T, H, words]` in the mode GIVEN, else
-    `[1, 0, 0]`. `counters` are int64 `[bands * APART]`, 0 at first.
+    `[1, 0, 0]`. `counters` are int64 `[bands * APART]`, initially 0.
     """
     looks, own = 0, _bands(sheet) // len(sheet.fronts)
     depth = 1 if mode else sheet.depth  # with masks, loading rows from memory does not dominate the time
@@ -124,7 +124,7 @@ def simulate(
 
 @inlined
 def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
-    """Take a band; return it with the number of its next pass: -1 if no pass can begin now, `passes` if all are done.
+    """Take a band; return its index and its next pass number: -1 if none can begin now, `passes` if all are done.
 
     The band belongs to this thread or, after many failed `looks`, to any thread. A pass may begin when the bands above
     and below have done the previous pass: then their edges are ready, and they have read the edges that it overwrites.
@@ -149,7 +149,7 @@ def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> An
 
 @inlined
 def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
-    """Prepare a pass: free words for its steps, and copy the edges of the bands above and below next to the band."""
+    """Prepare a pass: make room for its steps, and copy the edges of the bands above and below next to the band."""
     bands, pitch = _bands(sheet), _pitch(sheet)
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
@@ -193,14 +193,14 @@ def _edge(sheet: Sheet, parity: int, band: int, side: int) -> int:
 
 @inlined
 def _copy(target: Array, target_row: int, source: Array, source_row: int, pitch: int) -> None:
-    """Copy a row of all channels, and the guard before it."""
+    """Copy a row of all channels, `pitch` words, and the guard before it."""
     for word in range(-SHIFT, pitch - SHIFT, WORDS):
         store(target, target_row + word, load(source, source_row + word))
 
 
 @inlined
 def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None:
-    """Do the steps of a pass alternately: each computes a block of rows after the previous step has done its inputs."""
+    """Do the steps of a pass in turn: each computes a block of rows once the previous step has computed its inputs."""
     fronts = sheet.fronts[thread]
     # Step t of n also computes n - t rows of each band next to this one. For example, with four rows, two steps, and
     # bands above and below, the initial state has rows -2 to 5, step 1 computes rows -1 to 4, and step 2 rows 0 to 3.
@@ -266,7 +266,7 @@ def _bands(sheet: Sheet) -> int:
 
 @inlined
 def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
-    """Copy or sample the fire masks of `rows` rows, beginning with row `y` of the grid."""
+    """Write the fire masks, copied or sampled, of `rows` rows from row `y` of the grid on to `fire`."""
     words = words_of(sheet)
     if mode == GIVEN:
         for row in range(rows):
@@ -279,7 +279,7 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
 
 @inlined
 def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
-    """Sample words `first` to `first + words`, whose bits are 1 with the fire rate `units`: see `core.bernoulli`."""
+    """Sample `words` words of fire masks from word `first` on, with the fire rate `units`: see `core.bernoulli`."""
     lowest = 0
     # Bits of the rate below its lowest 1 have no effect: a rate of 1/2 needs one word of random bits, 0.6 needs all.
     while not units >> lowest & 1:
@@ -319,7 +319,7 @@ def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None
 
 @entry_point
 def settle(sheet: Sheet, parity: int) -> None:
-    """Set all guards and edges after a state was copied into `cells`."""
+    """Set all guards and edges after the caller has copied a state into `cells`."""
     bands = _bands(sheet)
     for band in range(bands):
         rows = sheet.height * (band + 1) // bands - sheet.height * band // bands

@@ -34,15 +34,15 @@ class HardBuffers(NamedTuple):
     marks: Array
     """int64 `[T + 1, 2]`: see `TileGrid`."""
     undamaged: Array
-    """uint64 `[D, columns]`: bit 0 if a sample's cell is zeroed before step `damage_steps[D]`."""
+    """uint64 `[D, columns]`: mask per damage step, ANDed with the state; a bit is 0 if the sample's cell is zeroed."""
     works: Array
-    """uint64 `[columns]`: bit 0 if a sample's cell is stuck; ANDed with the state. `[0]` without faults."""
+    """uint64 `[columns]`: mask ANDed with states; a bit is 0 if the sample's cell is stuck. `[0]` without faults."""
     changes: Array
     """uint64 `[T, C, columns]`: bits that are XORed with the state before each step, after the AND with `works`."""
     loss_states: Array
     """uint64 `[J, loss_channels, columns]`: the states after the steps with a loss, before they are damaged."""
     nodes: Array
-    """uint64 `[threads, N * WORDS]`: scratch."""
+    """uint64 `[threads, N * WORDS]`: scratch for the values of nodes."""
     gate_words: Array
     """int64 `[G, 4]`: coefficients of each gate, as in `hard_program`."""
 

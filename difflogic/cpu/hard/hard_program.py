@@ -36,9 +36,9 @@ class HardPlan(NamedTuple):
     """
 
     code: Array
-    """int64 `[I, 6]`: for each gate the first words of the rows of a and b, then `c0, ca, cb, cab`."""
+    """int64 `[I, 6]`: for each computed instance the first words of the rows of a and b, then `c0, ca, cb, cab`."""
     patch_rows: Array
-    """int64 `[9*C]`: patch nodes that are read; entry i has row i, and the rows of gates follow."""
+    """int64 `[9*C]`: patch nodes that are read; entry i has row i. The rows of gates follow these rows."""
     outputs: Array
     """int64 `[C]`: channels that are needed."""
     counts: Array
@@ -49,7 +49,7 @@ class HardPlan(NamedTuple):
     aliases: Array
     """int64 `[N]`: the node or constant that each node equals."""
     rows: Array
-    """int64 `[N]`: first word of each needed node's row."""
+    """int64 `[N]`: index of the first word of each needed node's row."""
     forms: Array
     """int64 `[I, 4]`: coefficients of each instance after substitution of known inputs."""
     marks: Array
@@ -116,7 +116,7 @@ def hard_program(program: Program, words: Array, visible: int, steps: int, plan:
 
 @inlined
 def mark(program: Program, aliases: Array, forms: Array, visible: int, steps: int, plan: HardPlan) -> int:
-    """Mark every needed node with its level, and list the outputs; return the number of levels."""
+    """Mark every needed node with its level, list the needed outputs, and return the number of levels."""
     marks, outputs, first = plan.marks, plan.outputs, program.nodes - program.channels
     marks[:], plan.is_read[:] = 0, False
     plan.is_read[:visible] = True
@@ -139,7 +139,7 @@ def mark(program: Program, aliases: Array, forms: Array, visible: int, steps: in
 def _mark_from(
     program: Program, node: int, level: int, aliases: Array, forms: Array, count: int, plan: HardPlan
 ) -> int:
-    """Mark the nodes that `node` depends on, append the channels they read to the outputs, and return their number."""
+    """Mark the nodes that `node` depends on, append the channels they read to the outputs; return the new `count`."""
     height = _need(node, level, plan.marks, plan.stack, 0)
     while height > 0:
         height -= 1
@@ -208,7 +208,7 @@ def _source(program: Program, instance: int, side: int, aliases: Array) -> int:
 
 @inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
-    """Write the simplified form of an instance; return the node or constant that it equals, else its own node."""
+    """Write the simplified form of an instance; return the node or constant that it equals, otherwise its own node."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]

@@ -59,7 +59,7 @@ class HardWorkspace:
         self._counters = aligned(16, dtype=np.int64)
 
     def serves(self, shape: Shape, asynchronous: bool) -> bool:
-        """Return whether these buffers have the sizes that a rollout of `shape` needs."""
+        """Return whether these buffers fit rollouts of `shape`, with fire masks if `asynchronous`."""
         packed = dataclasses.replace(shape, batch=groups_of(shape.batch))
         return self.shape == packed and bool(self.buffers.masks.size) == asynchronous
 
@@ -69,7 +69,7 @@ class HardWorkspace:
         return self.buffers.words.nbytes
 
     def set_start(self, words: Array) -> None:
-        """Set the initial states, uint32 `[C, g*H*W]` of `pack_grids`, and apply the damage and faults of step 0."""
+        """Set the initial states, uint32 `[C, g*H*W]` from `pack_grids`, and apply the damage and faults of step 0."""
         start = self.buffers.words[0, :, : self.shape.cells]
         start[:] = _joined(words, self.shape.cells_per_grid)
         if 0 in self.shape.damage_steps:
@@ -85,7 +85,7 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
-        """Set damage and faults; `parts` are pairs of a first group of 32 samples and damage."""
+        """Set damage and faults; `parts` are pairs of the index of the first group of 32 samples and their damage."""
         height, width, buffers = self.shape.height, self.shape.width, self.buffers
         for index in range(len(self.shape.damage_steps)):
             masks = [(first, damage.undamaged(index, height, width)[..., None]) for first, damage in parts]
@@ -105,7 +105,7 @@ class HardWorkspace:
             buffers.changes[step, :, : self.shape.cells] = flips & works | ones
 
     def _packed(self, parts: Sequence[tuple[int, Array]]) -> Array:
-        """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; `parts` are pairs: first group of 32 samples, and bits."""
+        """Pack bits `[B, H, W, C]` to uint64 `[C, cells]`; `parts` are pairs of first group of 32 samples and bits."""
         cells, channels = self.shape.cells_per_grid, parts[0][1].shape[-1]
         words = np.zeros((channels, 2 * self.shape.batch, cells), dtype=np.uint32)
         for first, values in parts:
@@ -123,7 +123,7 @@ class HardWorkspace:
         together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))
 
     def state(self, step: int) -> Array:
-        """Return the states after `step` steps, uint32 `[C, 2*groups*H*W]` as in `bits.pack_grids`."""
+        """Return the samples' states after `step` steps, uint32 `[C, 2*groups*H*W]` as in `bits.pack_grids`."""
         return self._halves(self.buffers.words[step % len(self.buffers.words), :, : self.shape.cells])
 
     def loss_states(self) -> Array:

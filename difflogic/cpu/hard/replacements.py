@@ -20,7 +20,7 @@ from difflogic.engine.shape import Array
 
 
 class Nodes(NamedTuple):
-    """Mutable graph of ANDs and XORs. Literals are as in `circuits.synthesis.xag`, but XORs may read inverted ones."""
+    """Mutable graph of ANDs and XORs. Literals are as in `circuits.synthesis.xag`; XORs may also read inverted ones."""
 
     inputs: int
     xor: Array
@@ -35,7 +35,7 @@ class Nodes(NamedTuple):
     order: Array
     """int64 `[N]`: gates that outputs depend on, in topological order."""
     place: Array
-    """int64 `[N]`: index of each gate in `order`; -1 if the number of the gate is free."""
+    """int64 `[N]`: index of each gate in `order`; -1 if the node number is unused."""
     readers: Array
     """int64 `[N]`: fanout of each node."""
     numbers: Array
@@ -60,7 +60,7 @@ class Scratch(NamedTuple):
     divisors: Array
     """int64 `[N]`: nodes that a replacement may read."""
     covers: Array
-    """int64 `[2, 2, MOST_COVERS]`: for each of these two gates, literals that cover it, and that cover its inverse."""
+    """int64 `[2, 2, MOST_COVERS]`: for each gate, as in `on`, literals that cover it, and that cover its inverse."""
     covering: Array
     """int64 `[2, 2]`: number of literals in `covers`."""
     hashes: Array
@@ -83,7 +83,7 @@ ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 HASHED = 16
 """Maximum number of words of a row that a hash covers; if hashes are equal, all words are compared."""
 MOST_COVERS = 50
-"""Maximum number of covering literals of which pairs are tried."""
+"""Maximum number of covering literals that are tried in pairs."""
 _POLYNOMIAL = np.uint64(0x42F0E1EBA9EA3693)
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
@@ -101,13 +101,13 @@ def below(nodes: Nodes, most: int) -> np.int64:
 
 @inlined
 def inversion(literal: int) -> np.uint64:
-    """Return the word that values are XORed with for a literal: all ones if it is inverted, else 0."""
+    """Return the mask to XOR with a node's values for a literal: all ones if the literal is inverted, otherwise 0."""
     return ONES if literal & 1 else np.uint64(0)
 
 
 @inlined
 def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
-    """Compute a gate's values from the values `x` and `y` of its inputs; return whether the stored values differ."""
+    """Compute a gate's values `out` from its inputs' values `x` and `y`; return whether the stored values differ."""
     a, b = inversion(nodes.a[node]), inversion(nodes.b[node])
     changed = np.uint64(0)
     if nodes.xor[node]:
@@ -125,7 +125,7 @@ def compute(nodes: Nodes, node: int, x: Array, y: Array, out: Array) -> bool:
 
 @inlined
 def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
-    """Compute the care set of a gate, divided by its value into `on` and `off`; mark nodes that depend on the gate."""
+    """Compute the care set of a gate, split by the gate's value into `on` and `off`; mark nodes that depend on it."""
     words = nodes.values.shape[1]
     work.behind[:] = 0
     work.behind[node] = 2
@@ -154,7 +154,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """Return the number of gates that become dead if nothing reads `node` any more, but x, y and z are read."""
+    """Return the number of gates, with `node`, that become dead if nothing reads `node`, but x, y and z stay in use."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -189,7 +189,7 @@ def weigh(
     inner_a: int,
     inner_b: int,
 ) -> None:
-    """Store a replacement in `best` if it saves more gates than the stored one; choose among equals at random."""
+    """Store a replacement in `best` if it saves more gates than the stored one; break ties at random."""
     best = work.best
     node = best[NODE]
     x, y = nodes.a[node] >> 1, nodes.b[node] >> 1
@@ -208,7 +208,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """Find the literals that cover a function or its inverse; a literal equal to the gate's function replaces it."""
+    """List the literals that cover a function or its inverse; at level 0, weigh an equal literal as replacement."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):
@@ -246,7 +246,7 @@ def meet(nodes: Nodes, literal: int, other: int, unwanted: Array) -> bool:
 
 @inlined
 def offer(nodes: Nodes, work: Scratch, level: int, xor: int, a: int, b: int, inverted: int) -> None:
-    """Consider a new gate that computes the function to replace (level 0), or that is the inner of two (level 1)."""
+    """Weigh a replacement by a new gate: the only new gate (level 0), or the inner one of two (level 1)."""
     is_xor, outer, outer_inverted = work.outer
     if level == 0:
         weigh(nodes, work, 1, xor, a, b, inverted, 0, 0, 0)
@@ -282,7 +282,7 @@ def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
 
 @inlined
 def differ(nodes: Nodes, node: int, other: int, on: Array, off: Array) -> int:
-    """Return 1 if an XOR of two nodes is not the function, plus 2 if it is not the inverse of the function."""
+    """Return 1 if the XOR of two nodes is not the function of `on` and `off`, plus 2 if it is not its inverse."""
     wrong = opposite = np.uint64(0)
     for word in range(len(on)):
         value = nodes.values[node, word] ^ nodes.values[other, word]
@@ -314,7 +314,7 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """Write `on` and `off` of search number `question`; return its level: 0 for the function itself, else 1.
+    """Write `on` and `off` of search number `question`; return its level: 0 for the function itself, otherwise 1.
 
     At level 1 an outer gate and one literal that it reads are fixed, and the search is for the inner gate. An outer AND
     reads a literal that covers the function, an outer OR one that covers its inverse, and an outer XOR any divisor.
@@ -341,7 +341,7 @@ def ask(nodes: Nodes, work: Scratch, question: int) -> int:
 
 @inlined
 def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
-    """Add the inputs of the graph that a gate reads to the divisors, each once; return the new number of divisors."""
+    """Add the graph inputs that a gate reads to the `count` divisors, each once; return the new number of divisors."""
     for node in (nodes.a[gate] >> 1, nodes.b[gate] >> 1):
         if 0 < node <= nodes.inputs and not work.behind[node]:
             work.behind[node] = 1

@@ -33,11 +33,11 @@ from difflogic.engine.shape import Array
 STEP_BACK = 16
 """Average number of moves of a walk per move that may add a gate."""
 SPARE = 4
-"""Number of free node numbers in addition to those of the gates."""
+"""Number of unused node numbers beyond those of the gates."""
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
-    """Make a graph of `gates`, int64 `[n, 3]`: 1 for an XOR, and two literals; `words` are samples, `[inputs, W]`."""
+    """Make a graph of `gates`, int64 `[n, 3]`: 1 for an XOR, two literals; `words [inputs, W]` are input samples."""
     _compiled()
     return _allocate(inputs, gates, outputs, words, seed)
 
@@ -166,7 +166,7 @@ def begin(nodes: Nodes, work: Scratch) -> None:
 def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
     """Try random replacements until there are fewer gates than `best`, and return the number of moves.
 
-    A replacement adds no gates, but one move in STEP_BACK may add a gate if there are at most `best` gates.
+    Replacements add no gates, but on average one move in STEP_BACK may add one if there are at most `best` gates.
     """
     for move in range(moves):
         if nodes.numbers[COUNT] == 0:
@@ -184,14 +184,14 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
 
 @entry_point
 def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
-    """Write a replacement of a random gate that adds no gates to `best`; return whether there is one."""
+    """Find a replacement of a random gate that adds no gates; write it to `best`, and return whether there is one."""
     node = nodes.order[below(nodes, nodes.numbers[COUNT])]
     return look_for(nodes, work, node, 0, 2, most_divisors)
 
 
 @entry_point
 def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
-    """Find a replacement that saves gates, the last in `order[:place]`; write it to `best`, return its place or -1."""
+    """Search `order[:place]` backwards for a gate-saving replacement; write it to `best`, return its place or -1."""
     # From the outputs down: a gate that is removed frees those that only it reads, which then need not be tried.
     while place > 0:
         place -= 1

@@ -24,11 +24,11 @@ from difflogic.model.straight_line import read_inputs
 THREAD_WORDS = 4096
 """Minimum number of words of a state per thread."""
 BANDS = 2
-"""Number of bands per thread, if there are several threads and enough rows: while one waits, the other can go on."""
+"""Number of bands per thread, if there are several threads and enough rows: while one waits, the other can proceed."""
 PASS_BYTES = 512 << 10
-"""Size in bytes of the rows that a pass may use, a part of the L2 cache."""
+"""Maximum size in bytes of the rows that a pass uses at a time, a part of the L2 cache."""
 BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
-"""Minimum and maximum number of rows of a block, and the size in bytes of the L2 cache that it may take."""
+"""Minimum and maximum number of rows of a block, and its maximum size in bytes, a part of the L2 cache."""
 MOST_STEPS = 16
 """Maximum number of steps of a pass: beyond it, memory bandwidth is no longer the limit."""
 ROWS_PER_STEP = 32
@@ -112,7 +112,7 @@ def _warm_up() -> None:
 
 
 class Extent(NamedTuple):
-    """Sizes of a simulation's buffers for a number of threads."""
+    """Numbers of threads and bands of a simulation, and sizes of its buffers."""
 
     threads: int
     bands: int
@@ -125,7 +125,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
-        """Choose the sizes by the grid and the caches, for at most `threads` threads."""
+        """Choose the sizes for a grid and for common cache sizes, with at most `threads` threads."""
         words = spec.height * spec.channels * spec.words
         threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
         # Two cache lines between the channels of a row: one for the right guard, and one to which the first vector of

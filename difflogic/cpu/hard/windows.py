@@ -16,9 +16,9 @@ from difflogic.cpu.hard.resubstitution import begin, free_number, walk
 from difflogic.engine.shape import Array
 
 OUTSIDE, READ, INSIDE = range(3)
-"""Role of a node for a window: unrelated, read by the window, or one of its gates."""
+"""Roles of nodes in a window: unrelated, read by the window, or one of its gates."""
 UPHILL = 4
-"""Average number of results that enlarge a window per accepted one; the graph never exceeds its limit of gates."""
+"""Inverse of the probability that a result which enlarges a window is accepted, within the graph's limit of gates."""
 
 
 class Window(NamedTuple):
@@ -99,7 +99,7 @@ def walk_windows(
 
 @inlined
 def unknown(nodes: Nodes, window: Window, node: int) -> int:
-    """Return the number of nodes that a gate reads and the window neither contains nor reads."""
+    """Return the number of inputs of a gate that the window neither contains nor reads."""
     return int(window.role[nodes.a[node] >> 1] == OUTSIDE) + int(window.role[nodes.b[node] >> 1] == OUTSIDE)
 
 
@@ -147,7 +147,7 @@ def looped(nodes: Nodes, window: Window) -> np.int64:
 
 @inlined
 def grown(nodes: Nodes, window: Window, forced: np.int64, room: int) -> np.int64:
-    """Return the next gate: `forced`, else an input or reader of the window with fewest new inputs; 0 if none fits."""
+    """Return the next gate: `forced` or the one that adds fewest inputs to the window; 0 if none fits in `room`."""
     if forced:
         return forced if unknown(nodes, window, int(forced)) - 1 <= room else np.int64(0)
     least, ties, best = room, 0, np.int64(0)

@@ -18,7 +18,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 class Optimizer(NamedTuple):
-    """Hyperparameters as in `difflogic.engine.shape.Hyper`, real numbers as float32."""
+    """Hyperparameters as in `difflogic.engine.shape.Hyper`, with all real numbers as float32."""
 
     lr: np.float32
     weight_decay: np.float32
@@ -54,7 +54,7 @@ def power(base: np.float32, exponent: int) -> np.float32:
 
 @inlined
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
-    """Return the learning rate of an epoch; the first epoch has the number 1."""
+    """Return the learning rate of epoch number `epoch`; the first epoch is number 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
     # The decay is 0 up to lr_from and complete from lr_to on: if it lasts from 200 to 400, it is half in epoch 300.
     # Without a schedule the length is 1, which avoids a division by 0.

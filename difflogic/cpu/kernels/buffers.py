@@ -54,9 +54,9 @@ class Buffers(NamedTuple):
     places: Array
     """int64 `[B]`: index in the pool of each sample of the batch."""
     sample_losses: Array
-    """float64 `[B]`: scratch."""
+    """float64 `[B]`: scratch for the loss of each sample."""
     worst: Array
-    """bool `[B]`: True for samples of the batch that new initial states replace in the pool."""
+    """bool `[B]`: True for samples of the batch that are replaced in the pool by new initial states."""
     nodes: Array
     """float32 `[threads, N * TILE]`: scratch for the values of nodes."""
     slots: Array
@@ -64,7 +64,7 @@ class Buffers(NamedTuple):
     d_patches: Array
     """float32 `[2, 9*C * stride]`: adjoints of the patches, double-buffered by step."""
     d_state: Array
-    """float32 `[C * tiles * TILE]`: adjoint of a state that was spread (`StepGrids`), or of the first; or `[0]`."""
+    """float32 `[C * tiles * TILE]`: adjoint of a spread state (see `StepGrids`) or of the initial one, or `[0]`."""
     partials: Array
     """float32 `[blocks, Program.wire_moments + 16*(P - G)]`: moments per block, of the gates, then of candidates."""
     losses: Array
@@ -83,7 +83,7 @@ class Buffers(NamedTuple):
     damage_side: int
     pool_reset: int
     pool_stays: bool
-    """True if nothing is written back into the pool."""
+    """True if the last states of a batch are not written back into the pool."""
     optimizer: Optimizer
     hardening: Hardening
     faults: FaultBuffers

@@ -82,7 +82,7 @@ def _sample(rates: FaultRates, key0: int, key1: int, stream: int, index: int, be
 def stick_gates(
     rates: FaultRates, first: int, last: int, key0: int, key1: int, probs: Array, coefficients: Array
 ) -> None:
-    """Make the stuck gates of `first` to `last` constant: change `coefficients [4*G]`, and zero `probs [16*G]`."""
+    """Make the stuck gates among `first` to `last` constant: change `coefficients [4*G]`, and zero `probs [16*G]`."""
     for gate in range(first, last):
         stuck = _sample(rates, key0, key1, GATE_STREAM, gate, rates.gates)
         if stuck > 0:

@@ -150,7 +150,7 @@ def _segment(
     program: Program, segment: int, alone: bool, coefficients: Array, nodes: Array, slots: Array, into: Array,
     moments: Array,
 ) -> None:  # fmt: skip
-    """Add `d*(ca + cab*b)` and `d*(cb + cab*a)`, d being a gate's adjoint, to the slots of its inputs, in `into`."""
+    """Add `d*(ca + cab*b)` and `d*(cb + cab*a)`, d being a gate's adjoint, to its inputs' slots in `into`."""
     # The coefficients of a gate are loaded once for all its replicas, and their moments stay in registers: sums over 32
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.

@@ -16,7 +16,7 @@ from difflogic.engine.shape import Array
 def gate_forward(
     thread: int, step: int, tile: int, program: Program, grid: TileGrid, steps: StepGrids, buffers: Buffers
 ) -> None:
-    """Compute a tile of `states[step + 1]` from `states[step]`; a cell whose mask is 0 keeps its old state."""
+    """Compute a tile of `states[step + 1]` from `states[step]`; cells whose mask is 0 keep their old state."""
     masks, states, nodes = buffers.masks, buffers.states, buffers.nodes[thread]
     # All tiles read `states[step]` and write `states[step + 1]`: no tile waits for another within a step.
     compute_nodes(program, grid, tile, buffers.coefficients, buffers.shares, states[step], nodes)
@@ -38,7 +38,7 @@ def gate_forward(
 
 @inlined
 def finish_state(program: Program, grid: TileGrid, step: int, tile: int, buffers: Buffers) -> None:
-    """Copy a tile of `states[step]` if a loss other than the last compares it, then apply damage and faults to it."""
+    """Copy a tile of `states[step]` if it has a loss and is not the last state, then apply damage and faults to it."""
     place, damaged = grid.marks[step, LOSS], grid.marks[step, DAMAGED]
     begin, states, faults = grid.guard + tile * TILE, buffers.states, buffers.faults
     # A copy, since the loss compares the state before its damage.
@@ -58,7 +58,7 @@ def compute_nodes(
 ) -> None:
     """Compute the rows of all nodes in a tile.
 
-    A gate is `c0 + ca*a + cb*b + cab*a*b` with its four `coefficients [4*G]`; `shares` are weights of candidates.
+    A gate is `c0 + ca*a + cb*b + cab*a*b` with its four `coefficients [4*G]`; `shares` are the weights of candidates.
     """
     write_patches(grid, tile, program.channels, state, nodes)
     segments, records = program.segments, program.records

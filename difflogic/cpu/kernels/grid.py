@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def write_patches(grid: TileGrid, tile: int, channels: int, state: Array, nodes: Array) -> None:
-    """Copy `state [C * stride]` to rows `c*9 + f` of `nodes`, f the position in a patch; without perception, rows c."""
+    """Copy `state [C * stride]` to rows `c*9 + f` of `nodes` for patch position f, or to rows c without perception."""
     patch, stride = grid.shifts.size, grid.stride
     place = grid.guard + tile * TILE
     for f in range(patch):

@@ -1,4 +1,4 @@
-"""Stochastic hardening: evaluate a random share of the gates as their most probable function in an epoch."""
+"""Stochastic hardening: in each epoch, evaluate a random share of the gates as their most probable functions."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def growing_share(hardening: Hardening, epochs: int) -> int:
 
 @inlined
 def harden(first: int, last: int, share: int, key0: int, key1: int, program: Program, buffers: Buffers) -> None:
-    """Sample which of the gates `first` to `last` are hard, as `Hardening.draw`; set their coefficients and wires."""
+    """Sample the hard gates among `first` to `last`, as `Hardening.draw` does; set their coefficients and wires."""
     gates, logits = program.gates, buffers.logits
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2

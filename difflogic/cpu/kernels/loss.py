@@ -35,7 +35,7 @@ def loss(
 
 @inlined
 def join(program: Program, tile: int, adjoint: Array, width: int, slots: Array) -> None:
-    """Add the caller's adjoint of a state, `[outputs * width]`, to the outputs' slots; lanes past the end are 0."""
+    """Add the caller's adjoint of a state, `[outputs * width]`, to the outputs' slots; lanes past the cells are 0."""
     for c in range(program.outputs):
         row = (program.output_slots + c) * TILE
         store(slots, row, add(load(slots, row), load(adjoint, c * width + tile * TILE)))

@@ -14,7 +14,7 @@ DATA_KEY = c.DATA_KEY.start
 
 @inlined
 def draw_pool(grid: TileGrid, channels: int, first: int, last: int, buffers: Buffers) -> None:
-    """Sample elements `first` to `last` of the batch: copy grids of the pool to the initial states; store indices."""
+    """Sample elements `first` to `last` of the batch: copy pool grids to the initial states; store their indices."""
     # Each sample has its own part of the pool, so that a batch contains no grid twice: with 16 grids and a batch of 4,
     # sample 1 takes one of grids 4 to 7. The size of a part is a power of two, so that a bit mask selects one.
     part = len(buffers.pool) // grid.batch
@@ -57,7 +57,7 @@ def rank(grid: TileGrid, buffers: Buffers) -> None:
 
 @inlined
 def write_back(grid: TileGrid, channels: int, first: int, last: int, buffers: Buffers) -> None:
-    """Write the rounded last states of samples `first` to `last` into the pool; for the worst, new initial states."""
+    """Write the rounded last states (for the worst, new initial states) of samples `first` to `last` into the pool."""
     for sample in range(first, last):
         values = buffers.fresh if buffers.worst[sample] else buffers.states[grid.steps]
         begin = grid.guard + sample * grid.cells_per_grid

@@ -17,7 +17,7 @@ RANDOM, BOARDS, SAME = range(3)
 def seed_grid(
     grid: TileGrid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
-    """Write share number `part` of `parts` of the initial states `state [C * stride]`; SAME copies `same [H*W * C]`."""
+    """Write share `part` of `parts` of the initial states `state [C * stride]`; kind SAME copies `same [H*W * C]`."""
     # No key is used here, since `commit` advances the keys: the chain is the same for all kinds.
     if kind == SAME:
         for cell in range(grid.cells * part // parts, grid.cells * (part + 1) // parts):
@@ -40,7 +40,7 @@ def seed_grid(
 
 @inlined
 def _put(grid: TileGrid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
-    """Write `word` as value number `index` of the batch, in the order of `[B, H, W, C]`, or as its board `index`."""
+    """Write `word` as value `index` of the batch, in the order of `[B, H, W, C]`, or as the bits of board `index`."""
     if kind == RANDOM:
         state[index % channels * grid.stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
         return
