@@ -26,7 +26,7 @@ from difflogic.reference.rollout import RolloutSpec, cells_last, hard_rollout, s
 
 
 class ReferenceEngine:
-    """Implementation of `difflogic.engine.api.Engine`; `dtype` is the type of all soft arithmetic."""
+    """Implementation of `difflogic.engine.api.Engine` in NumPy; `dtype` is the float type of all soft arithmetic."""
 
     selector = "reference"
 
@@ -64,7 +64,7 @@ class ReferenceEngine:
         return ReferenceFunction(self.dtype, circuit, grid, steps, hard, every_state)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
-        """Return only the soft loss, in a fraction of the time and memory of `loss_and_gradients`."""
+        """Return the soft loss without gradients, in a fraction of the time and memory of `loss_and_gradients`."""
         return float(soft_losses(*self._work(circuit, batch)).sum(dtype=np.float64))
 
     def train_step(

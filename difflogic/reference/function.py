@@ -68,7 +68,7 @@ class ReferenceFunction(CircuitFunction):
         return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
-        """Return `d_patches` for `pull_back`, with the last state's adjoint in the array that the first step reads."""
+        """Return `d_patches` for `pull_back`, with the last state's adjoint at the index `T % 2`."""
         shape = self._shape
         if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]

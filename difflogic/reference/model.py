@@ -1,4 +1,4 @@
-"""Training in NumPy: the train step in the order of the equations, to which all engines are compared."""
+"""Training in NumPy: the train step in the order of the equations, with which all engines are compared."""
 
 import dataclasses
 
@@ -81,14 +81,14 @@ class ReferenceModel:
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _step(self, gradients: Array) -> None:
-        """Do a step of AdamW. Even if gates are input-wise, candidates have separate logits."""
+        """Do a step of AdamW, in two parts: gates may be input-wise, while candidates always have separate logits."""
         gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
         arrays = gradients, self._logits, self._mu, self._nu
         adamw(self._hyper, self._control, *(each[:gates] for each in arrays))
         adamw(plain, self._control, *(each[gates:] for each in arrays))
 
     def _draw_starts(self) -> None:
-        """Sample this epoch's initial states, from the sample pool or data set if any, and set dependent targets."""
+        """Sample this epoch's initial states (from the pool or data set, if any); set targets that depend on them."""
         shape, control, job = self._shape, self._control, self._job
         # With a pool, new initial states are stored: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
@@ -150,7 +150,7 @@ class ReferenceModel:
         return [judged]
 
     def _count_wrong(self, grids: Array, targets: Array, corners: Array | None, key: prng.Key) -> Array:
-        """Return `[groups, 2]`: the number of mismatches after a hard rollout, and a bit for each sample with any.
+        """Run a hard rollout; return per group of samples the number of mismatches and a bit per sample, `[groups, 2]`.
 
         `targets` are `[J, B, H, W, loss_channels]`.
         """

@@ -31,7 +31,7 @@ from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 
 @dataclass(frozen=True, eq=False)
 class RolloutSpec:
-    """Sizes of a rollout and its random events."""
+    """Sizes of a rollout, and its fire masks, damage, hardened gates and faults."""
 
     shape: Shape
     layout: Layout
@@ -42,7 +42,7 @@ class RolloutSpec:
     hardened: Parameters | None = None
     """Parameters if some gates are hard or stuck in this epoch, see `harden`; None if they follow from the logits."""
     faults: Faults | None = None
-    """Faults of states, see `faults`."""
+    """Faults of states, see `faults`; None without faults."""
 
     @property
     def squares(self) -> Array:
@@ -58,7 +58,7 @@ def cells_last(grids: Array) -> Array:
 
 
 def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
-    """Return soft parameters of `logits [P, 16]`, and hard gates `[G]`."""
+    """Return the soft parameters for `logits [P, 16]`, and the ids of the most probable functions `[G]`."""
     coefficients = np.empty((layout.gates, 4), dtype=logits.dtype)
     gate_ids = np.empty(layout.gates, dtype=np.uint32)
     soft_coefficients(logits[: layout.gates], coefficients, gate_ids)
@@ -67,7 +67,7 @@ def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
 
 
 def soft_rollout(spec: RolloutSpec, logits: Array, start: Array) -> Array:
-    """Return the states `[T+1, C, cells]` from `start [C, cells]`, after damage."""
+    """Return all states `[T+1, C, cells]` of a rollout from `start [C, cells]`, each after its damage."""
     return run_steps(spec, parameters_of(spec.layout, logits)[0], start)[0]
 
 
@@ -81,7 +81,7 @@ def run_steps(
 ) -> tuple[Array, Array]:
     """Return the states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of all losses but the last.
 
-    `nodes [T, N, cells]` receives every step's values.
+    `nodes [T, N, cells]` and `loss_partials [J, cells]`, if given, are filled with node values and those losses.
     """
     shape, layout = spec.shape, spec.layout
     # A feed-forward circuit may have more outputs than inputs, or fewer: its two states have the rows of the wider one.
@@ -129,7 +129,7 @@ class SoftPass:
 def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     """Compute loss and gradients by back-propagation through time.
 
-    Losses and gradients may be infinite or NaN, which `commit` handles, so NumPy's warnings are off.
+    Losses and gradients may be infinite or NaN, which `commit` handles, so NumPy's warnings are disabled.
     """
     shape, layout, dtype = spec.shape, spec.layout, start.dtype
     parameters = spec.hardened or parameters_of(layout, logits)[0]
@@ -151,7 +151,7 @@ def pull_back(
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """Return the gradients `[P, 16]` for the last state's adjoint, in `d_patches[T % 2]`, and the adjoints `d_judged`.
+    """Return the gradients `[P, 16]` from the last state's adjoint, `d_patches[T % 2]`, and earlier ones, `d_judged`.
 
     Steps use the two rows of `d_patches` alternately, so `d_patches[0]` ends as the initial state's adjoint.
     `nodes [T, N, cells]` are those of the forward pass.

@@ -1,4 +1,4 @@
-"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`, to which all engines are compared."""
+"""Hard circuit on one large grid in NumPy. Reference of `simulate.wgsl`, with which all engines are compared."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
 def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
-    """Compute a step `before -> after`, uint64 `[H, C, words]`; a 0 in `masks [H, words]` keeps a cell's state."""
+    """Compute `after` from `before`, uint64 `[H, C, words]`; a 0 in `masks [H, words]` keeps a cell's state."""
     patches = np.empty((spec.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):
         rows = _vertical(spec, before, dy - 1)

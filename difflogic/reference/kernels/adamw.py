@@ -24,16 +24,16 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """Return the learning rate of an epoch, between `lr` and `lr_end * lr`, as `real`; the first epoch is number 1."""
+    """Return the learning rate of an epoch, from `lr` to `lr_end * lr`, as type `real`; the first epoch is number 1."""
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))
 
 
 def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
-    """Update logits, mu, nu `[G, 16]` in place, unless the control block flags a non-finite value.
+    """Update `logits`, `mu` and `nu [G, 16]` in place, unless NONFINITE is set in the control block.
 
-    For input-wise gates, only the first four columns of `mu` and `nu` are used: the moments of a gate's four numbers.
+    For input-wise gates, only the first four columns of `mu` and `nu` contain moments, those of a gate's four numbers.
     """
     if control[c.NONFINITE]:
         return

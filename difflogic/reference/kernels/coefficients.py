@@ -25,9 +25,9 @@ class Parameters(NamedTuple):
 
 
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
-    """Compute from logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
+    """Compute `coefficients [G, 4] = softmax(logits) @ TABLE` and `gate_ids [G] = argmax(logits)`; `logits [G, 16]`.
 
-    Of equal logits, the one with the lowest id counts, as in the paper's notebook.
+    Among equal logits, `argmax` selects the lowest id, as in the paper's notebook.
     """
     coefficients[:] = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     gate_ids[:] = logits.argmax(axis=-1)

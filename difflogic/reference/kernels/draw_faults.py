@@ -6,5 +6,5 @@ from difflogic.engine.shape import Array
 
 
 def draw_faults(control: Array, fault_keys: Array) -> None:
-    """Store the epoch's training subkey in `fault_keys [2]`, also for the evaluation of its batch."""
+    """Store the epoch's training subkey in `fault_keys [2]`; the evaluation of its batch uses it too."""
     fault_keys[:] = prng.split(control[c.TRAIN_KEY])[1]

@@ -7,7 +7,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def draw_pool(shape: Shape, control: Array, pool: Array, state: Array, places: Array) -> None:
-    """Sample `places [B]`, indices in `pool [pool, H, W, C]`, with the data subkey; copy these grids to `state`."""
+    """Sample `places [B]`, indices in `pool [pool, H, W, C]`, with the data subkey, and copy these grids to `state`."""
     # Each sample has its own part of the pool, so that no two of a batch are written back to the same place.
     places[:] = events.draw_places(prng.split(control[c.DATA_KEY])[1], shape.batch, len(pool))
     state[:] = pool[places].reshape(-1, shape.channels).T

@@ -14,6 +14,6 @@ def faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, sta
 
 
 def cells_last(shape: Shape, step: int, drawn: Faults) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8]]:
-    """Return bool `[C, cells]` of flipped bits, and `[cells]`: 0 for working cells, 1 for stuck at 0, 2 at 1."""
+    """Return flipped bits, bool `[C, cells]`, and per cell 0 if it works, 1 if stuck at 0, 2 if stuck at 1."""
     grids = (shape.batch, shape.height, shape.width, shape.channels)
     return drawn.flips(step, grids).reshape(-1, shape.channels).T, drawn.stuck(grids).reshape(-1)

@@ -22,7 +22,7 @@ def gate_backward(
     d_patches: Array,
     partials: Array,
 ) -> None:
-    """Compute `d_patches` of step `at` from `d_next [9*C, cells]` of step `at+1`, and add moments to `partials`.
+    """Compute `d_patches` of step `at` from `d_next [9*C, cells]` of step `at + 1`, and add moments to `partials`.
 
     With the adjoint `d` of a gate, `d_a = d*(ca + cab*b)` and `d_b = d*(cb + cab*a)`. The moments of an instance are
     `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, each receives

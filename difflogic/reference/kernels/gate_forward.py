@@ -18,10 +18,10 @@ def gate_forward(
     next_state: Array,
     values: Array,
 ) -> None:
-    """Compute `state [C, cells] -> next_state [outputs, cells]`, and store all nodes in `values [N, cells]`.
+    """Compute `next_state [outputs, cells]` from `state [C, cells]`, and store all nodes in `values [N, cells]`.
 
     A gate is `c0 + ca*a + cb*b + cab*a*b`; with candidates, each input is `sum_j share_j * candidate_j`.
-    A cell whose value in `masks [T, H*W]` is 0 keeps its old state.
+    Cells whose value in `masks [T, H*W]` is 0 keep their old state.
     """
     write_patches(shape, state, values, layout.patch)
     # One level at a time, over all cells: `a` and `b` are copies `[count, cells]` of the rows that its instances read.

@@ -19,9 +19,9 @@ def hard_forward(
     next_words: Array,
     values: Array,
 ) -> None:
-    """Compute `words -> next_words`, uint32 `[C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
+    """Compute `next_words` from `words [C, groups*H*W]`, both uint32; `shape.batch` counts groups of 32 samples.
 
-    Bit `3 - (2a + b)` of a gate's id is its output for a and b, so a gate on words is four masked terms.
+    Bit `3 - (2a + b)` of a gate's id is its output for a and b, so a gate on words is an OR of four masked terms.
     """
     write_patches(shape, words, values)
     truth = np.where(gates.TRUTH == 1, np.uint32(0xFFFFFFFF), np.uint32(0))

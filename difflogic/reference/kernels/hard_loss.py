@@ -6,10 +6,10 @@ from difflogic.engine.shape import Array, Shape
 
 
 def hard_loss(shape: Shape, mark: int, words: Array, hard_targets: Array, counts: Array) -> None:
-    """Add the mismatches of evaluated step number `mark` to `counts [groups, 2]`: their number, and a bit per sample.
+    """Add to `counts [groups, 2]` the number of mismatches after evaluated step number `mark`, and a bit per sample.
 
-    `words [C, groups*H*W]`, `hard_targets [J, loss_channels, groups*H*W, 2]` with values and a mask of those that
-    count; `shape.batch` counts groups of 32 samples. The bit is 1 for a sample with mismatches.
+    `hard_targets [J, loss_channels, groups*H*W, 2]` are values and a mask of the values with a loss; `shape.batch`
+    counts groups of 32 samples. The bit is 1 for a sample with mismatches. `words [C, groups*H*W]` are the state.
     """
     values, counted = np.moveaxis(hard_targets[mark % shape.targets], -1, 0)
     wrong = (words[: shape.loss_channels] ^ values) & counted

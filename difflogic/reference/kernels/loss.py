@@ -9,7 +9,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_partials: Array, control: Array) -> None:
-    """Compute each cell's `sum (y - target)^2`; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
+    """Write each cell's `sum (y - target)^2` to `loss_partials [cells]`; `targets [J, loss_channels, cells]`.
 
     The adjoint of a cell is written to the centre of its patch, from which the first backward step gathers it.
     """
@@ -22,6 +22,6 @@ def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_part
 
 
 def errors(shape: Shape, state: Array, targets: Array) -> Array:
-    """Return `y - target`, with 0 for targets that do not count."""
+    """Return `y - target`, or 0 for targets that are not part of the loss."""
     difference: Array = np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
     return difference

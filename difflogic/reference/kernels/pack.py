@@ -9,7 +9,7 @@ from difflogic.engine.shape import Array, Shape
 def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets: Array, counts: Array) -> None:
     """Pack `state [C, cells]` of 0 and 1 into the last groups of `words [C, groups*H*W]`, and clear the counts.
 
-    `targets [J, loss_channels, cells]` are packed into `hard_targets [J, loss_channels, groups*H*W, 2]` likewise.
+    `targets [J, loss_channels, cells]` are packed likewise into `hard_targets [J, loss_channels, groups*H*W, 2]`.
     """
     sizes = (shape.batch, shape.height, shape.width)
     # The batch has separate groups, after those of the evaluation grids, since `hard_loss` counts by group.

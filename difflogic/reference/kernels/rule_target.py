@@ -7,6 +7,6 @@ from difflogic.engine.shape import Array, Shape
 
 
 def rule_target(shape: Shape, state: Array, rule: Array, targets: Array) -> None:
-    """Compute `targets [1, cells]`: one generation of the rule `rule [512]` from channel 0 of `state [C, cells]`."""
+    """Compute `targets [1, cells]`: the truth table `rule [512]` applied once to channel 0 of `state [C, cells]`."""
     grids = state[0].reshape(shape.batch, shape.height, shape.width).astype(np.uint8)
     targets[0] = rules.apply(rule, grids, shape.periodic).reshape(-1)

@@ -18,7 +18,7 @@ def write_back(
 ) -> None:
     """Write `state [C, cells]`, rounded, to the indices `places` of `pool [pool, H, W, C]`.
 
-    The `resets` samples with the largest loss (of equal ones, the first) are replaced by their initial states in
+    The `resets` samples with the largest losses (the first ones among equals) are replaced by the initial states in
     `fresh`. If NONFINITE is set, nothing is written.
     """
     if control[c.NONFINITE]:
