@@ -18,7 +18,7 @@ Logits = dict[str, list[Any]]
 
 
 def coefficients(logits: Any, hard: bool) -> Any:
-    """Return the coefficients `[..., out, 4]` of logits `[..., out, 16]`."""
+    """Return the coefficients `[..., out, 4]` of logits `[..., out, 16]`, of the argmax gates if `hard`."""
     weights = jax.nn.one_hot(logits.argmax(-1), 16) if hard else jax.nn.softmax(logits)
     # By default JAX multiplies on a GPU with ten bits of mantissa: the first loss is 230.83 instead of 231.27.
     return jnp.matmul(weights, TABLE, precision="highest")
@@ -35,7 +35,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
     wires = {name: [jnp.asarray(layer) for layer in layers] for name, layers in circuit.wires.items()}
 
     def perceive_one(coef: list[Any], pairs: list[Any], patch: Any) -> Any:
-        """Apply one perception kernel to the patch of one channel, `[9]` -> `[S]`."""
+        """Return the outputs `[S]` of one perception kernel for the patch `[9]` of one channel."""
         for layer, pair in zip(coef, pairs, strict=True):
             patch = gates(layer, pair, patch)
         return patch
@@ -89,5 +89,5 @@ def gradients(circuit: Circuit, batch: Batch, rollout_of: Any = make_rollout) ->
 
 
 def as_arrays(circuit: Circuit) -> Logits:
-    """Return the logits as JAX arrays, float32."""
+    """Return the logits of a circuit as float32 JAX arrays."""
     return {name: [jnp.asarray(layer, jnp.float32) for layer in layers] for name, layers in circuit.logits.items()}

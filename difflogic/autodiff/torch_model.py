@@ -11,7 +11,7 @@ Tensors = list[torch.Tensor]
 
 
 def coefficients(logits: torch.Tensor, hard: bool) -> torch.Tensor:
-    """Return the coefficients `[..., out, 4, 1]` of logits `[..., out, 16]`."""
+    """Return the coefficients `[..., out, 4, 1]` of logits `[..., out, 16]`, of the argmax gates if `hard`."""
     weights = torch.nn.functional.one_hot(logits.argmax(-1), 16).float() if hard else logits.softmax(-1)
     return (weights @ torch.tensor(TABLE, device=logits.device)).unsqueeze(-1)
 
@@ -22,7 +22,7 @@ def gates(coef: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 class Rollout:
-    """Rollout of a circuit on a device, with a compiled CA step if `compile_step`."""
+    """Rollout of a circuit on a device; `torch.compile` compiles the CA step if `compile_step`."""
 
     def __init__(self, circuit: Circuit, steps: int, device: str, compile_step: bool) -> None:
         self._circuit, self._steps, self._count = circuit, steps, len(circuit.perceive)
@@ -58,7 +58,7 @@ class Rollout:
     def __call__(
         self, logits: Tensors, x: torch.Tensor, masks: torch.Tensor | None = None, hard: bool = False
     ) -> torch.Tensor:
-        """Return the last state `[B, H, W, C]` of a rollout from `x`."""
+        """Return the last state of a rollout from `x`, both `[B, H, W, C]`; the circuit is hard if `hard`."""
         coef = [coefficients(layer, hard) for layer in logits]
         state = x.movedim(-1, 0)
         for step in range(self._steps):
@@ -68,7 +68,7 @@ class Rollout:
 
 
 def gradients(circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does, without compilation."""
+    """Return loss and gradients of one batch, as `Engine.loss_and_gradients` does, on the CPU without compilation."""
     logits = as_tensors(circuit, "cpu")
     masks = None if batch.masks is None else torch.tensor(batch.masks)
     channels = batch.loss_channels
@@ -80,6 +80,6 @@ def gradients(circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
 
 
 def as_tensors(circuit: Circuit, device: str) -> Tensors:
-    """Return the logits as tensors, perception layers first."""
+    """Return the logits of a circuit as float32 tensors, perception layers first."""
     layers = [*circuit.logits["perceive"], *circuit.logits["update"]]
     return [torch.tensor(layer, dtype=torch.float32, device=device, requires_grad=True) for layer in layers]
