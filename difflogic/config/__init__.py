@@ -1,1 +1,1 @@
-"""Configurations of automata and agents, and requests for training, which presets and recipes complete."""
+"""Configurations of automata and agents, and training requests, which presets and recipes turn into configurations."""

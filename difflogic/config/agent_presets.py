@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # NumPy is not imported for the names of presets
 
 
 def configure(request: TrainRequest) -> PolicyConfig | None:
-    """Return a request's configuration of an agent or classifier, else None. Raises ConfigError, UsageError."""
+    """Return the configuration of an agent or classifier, or None for automata. Raises ConfigError or UsageError."""
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
         own = base if isinstance(base, PolicyConfig) else None
@@ -27,7 +27,7 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> AgentConfig:
-    """Return the defaults for an environment that counts as solved at a mean return of `threshold`."""
+    """Return the default configuration for an environment solved at a mean return of `threshold`, and `fields`."""
     # Names of environments, such as `ALE/Pong-v5` and `my_module:Maze-v0`, are not valid names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
@@ -35,9 +35,9 @@ def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields:
 
 
 def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> AgentConfig:
-    """Return the defaults for a new environment: gates trained by PPO, or dense layers and SAC if `continuous`.
+    """Return the default configuration for a new environment: gates and PPO, or dense layers and SAC if `continuous`.
 
-    The width of the last layer and the channels of an automaton are rounded up to a multiple of `actions`.
+    The width of the last layer and the channels of an automaton are multiples of `actions`, the number of actions.
     """
 
     def shared(count: int) -> int:
@@ -59,16 +59,16 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
 
 
 PASSES, SEEN, EVALUATIONS, GATES = (15, 300), (100_000, 1_000_000), 20, 4000
-"""Defaults of classifiers: limits of the passes over a row and of all rows seen; evaluations; gates per layer."""
+"""Classifier defaults: (minimum, usual) passes, (minimum, maximum) rows in all, evaluations, and gates per layer."""
 
 
 def of_table(
     table: LabelledTable, base: PolicyConfig | None = None, population: int = 1, steps: object = None
 ) -> ClassifierConfig:
-    """Return the configuration of a classifier for `table`: the defaults, or `base`. Raises DataError.
+    """Return a classifier configuration for `table`, based on `base` or the defaults. Raises DataError.
 
-    Unless `steps` is a number, training passes over the rows 300 times, within 100,000 to a million rows, but at least
-    15 times. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
+    Unless `steps` is an integer, training by the defaults makes 300 passes within 100,000 to 1,000,000 rows, but at
+    least 15 passes. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}
@@ -88,7 +88,7 @@ def of_table(
 
 
 def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
-    """Return `config`; if a classifier of gates lacks thresholds, they become quantiles of its training rows."""
+    """Return `config`; a classifier of gates without thresholds gets quantiles of its training rows as thresholds."""
     if not isinstance(config, ClassifierConfig) or table is None or config.policy == "mlp" or config.gates.thresholds:
         return config
     thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)
@@ -106,7 +106,7 @@ POLE = [
 
 _POLE_PPO = {"n_steps": 32, "n_epochs": 20, "gamma": 0.98, "gae_lambda": 0.8}
 
-# The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
+# The hyperparameters of dense networks, PPO and SAC are those of the RL Baselines3 Zoo for these environments.
 PRESETS = {
     "cartpole": of_environment(
         "CartPole-v1",
@@ -166,4 +166,4 @@ PRESETS = {
         ppo={"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
     ),
 }
-"""Presets for the documented environments, by the names that commands accept."""
+"""Mapping from preset names, which commands accept, to configurations for the documented environments."""

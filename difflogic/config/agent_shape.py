@@ -1,15 +1,15 @@
-"""Shapes of agents: fields in which two configurations must agree if one agent starts from the other's weights."""
+"""Comparison of the shapes of two agents, which must match if one agent starts from the weights of the other."""
 
 from collections.abc import Mapping
 from typing import Any
 
 _FIELDS = ("environment", "table", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
 _SIZES = ("id", "label", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
-"""Fields that are compared inside each section of `_FIELDS`."""
+"""Fields that are compared in each section named in `_FIELDS`."""
 
 
 def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Describe the first difference in shape of two configurations as the end of a sentence; None if they match."""
+    """Return the end of a sentence about the first difference in shape of two configurations, or None if they match."""
     for name in _FIELDS:
         own, other = (
             {size: value[size] for size in _SIZES if value.get(size)} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Reader of .csv files: rows of text, with the separators of columns and decimals detected."""
+"""Reader of .csv files as rows of text; it detects the column separator and the decimal separator."""
 
 import csv
 import io
@@ -14,11 +14,11 @@ _OTHER_FILES = {
     r"[^,;\t|]*\|[^,;\t]*$": "Its columns are separated by vertical bars: expected commas, semicolons or tabs",
     r"[^,;\t ]+ +[^,;\t]*$": "Its columns are separated by spaces: expected commas, semicolons or tabs",
 }
-"""Patterns of the first lines of files that are not .csv, with the error message for each."""
+"""Mapping from patterns of the first line of files in other formats to error messages."""
 
 
 def read(path: Path) -> list[tuple[int, list[str]]]:
-    """Return line number and texts of each row of a .csv; the first row names the columns. Raises DataError."""
+    """Return the line number and cell texts of each row in a .csv file, first the column names. Raises DataError."""
     try:
         text = io.TextIOWrapper(io.BytesIO(array_files.content(path)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
@@ -44,7 +44,7 @@ def read(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
-    """Raise DataError unless the names are unique, only the first is empty, and rows have one value per column."""
+    """Raise DataError unless names are unique, no name but the first is empty, and rows have one value per column."""
     if "" in names[1:]:
         raise DataError(f"Column {names.index('', 1) + 1} has no name in the first row: name it, or leave it out.")
     if len(names) - (not names[0]) < 2:
@@ -60,7 +60,7 @@ def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
 
 
 def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Replace decimal commas by points. Raises DataError if both occur, since one may separate thousands."""
+    """Return rows with points for decimal commas. Raises DataError if both occur, since one may separate thousands."""
     comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
     some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
     if some and others:

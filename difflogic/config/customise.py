@@ -1,4 +1,4 @@
-"""Configuration of a request: a preset that the target or initial state, a recipe and fields of the request change."""
+"""Configuration of a training request: its preset, changed by its target, initial state, recipe and fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from difflogic.system.array_files import read_array
 
 Asked = TypeVar("Asked", bound=TrainRequest)
 Changes = dict[str, dict[str, Any]]
-"""Changed fields by section, in the form of `Config.from_dict`."""
+"""Mapping from section names to changed fields and their values, in the form that `Config.from_dict` takes."""
 RULE_DIGITS = ENTRIES // 4
 MAX_RULE_BYTES = 1 << 16
 EXPECTED_RULE = (
@@ -36,21 +36,21 @@ class Configured(NamedTuple, Generic[Asked]):
     """Configuration of a request, with the preset and the changes from which it was made."""
 
     request: Asked
-    """Request with this configuration in place of its preset, and with the recipe that was applied."""
+    """Request with `config` in place of its preset, and with the recipe that was applied."""
     config: Config
     base: Config
-    """Preset or configuration before any change."""
+    """Configuration of the preset, or of the request, before any change."""
     changes: Changes
     """Fields that follow from the request's target and initial state; fields set in the request override them."""
     notices: tuple[str, ...] = ()
-    """Sentences about what was changed or lost when images were read."""
+    """Sentences for the user about changes and lost details of images."""
 
 
 def configure(request: Asked) -> Configured[Asked]:
     """Make the configuration of a request: apply its target and initial state, then its recipe, then its fields.
 
-    The size of the grid is fixed if the request has a configuration or sets a side. Raises ConfigError, DataError,
-    UsageError.
+    The grid's size is fixed if the request has a configuration or sets the grid's height or width. Raises ConfigError,
+    DataError or UsageError.
     """
     # An image depends on the grid and the channels, so these fields are read first; all fields are applied last.
     request = _with_task(replace(request, recipe=recipe_of(request)))
@@ -70,17 +70,17 @@ def configure(request: Asked) -> Configured[Asked]:
 
 
 def named(file: Path) -> str:
-    """Return a name for a run whose target is in `file`: the stem, without unprintable characters."""
+    """Return the name of a run whose target is in `file`: the file's stem without unprintable characters."""
     return "".join(character for character in file.stem if character.isprintable())[:100] or "data"
 
 
 def recipe_of(request: TrainRequest) -> str:
-    """Return the recipe of a request: by default its preset's; for a configuration `paper`, which changes nothing."""
+    """Return the request's recipe; default: the preset's, or for a configuration `paper`, which changes nothing."""
     return request.recipe or ("paper" if request.config is not None else recipes.usual(base_of(request)))
 
 
 def _with_task(request: Asked) -> Asked:
-    """Replace a task in Python by its configuration, with settings applied and samples drawn."""
+    """Return a request that has, instead of a task in Python, a configuration with the task's settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
         config, fields = registered.configure(config, request.set)
@@ -92,7 +92,7 @@ def _with_task(request: Asked) -> Asked:
 
 
 def base_of(request: TrainRequest) -> Config:
-    """Return the preset or configuration that a request changes. Raises ConfigError, UsageError."""
+    """Return the configuration of the request, or of its preset, data or target. Raises ConfigError or UsageError."""
     if isinstance(request.config, Config) and request.preset is None:
         return request.config
     if request.preset is not None and request.config is None:
@@ -121,13 +121,13 @@ def _check(request: TrainRequest) -> None:
 def changes(
     config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int
 ) -> tuple[Changes, tuple[str, ...]]:
-    """Return the fields to change in `config`, and notices about images. Raises ConfigError, DataError, UsageError.
+    """Return the fields to change in `config`, and notices about images. Raises ConfigError, DataError or UsageError.
 
     Args:
         config: Configuration before the change.
         request: Request with the target and the initial state.
-        fixed: Height and width of the grid if its size must not change.
-        channels: Channels of a cell.
+        fixed: Height and width of the grid if they must not change, otherwise None.
+        channels: Number of channels per cell.
     """
     _check(request)
     changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}, "data": {}}
@@ -165,7 +165,7 @@ def _picture_target(config: Config, path: Path, bits: Bits) -> dict[str, Any]:
 
 
 def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, int] | None) -> None:
-    """Make one synchronous step of a rule the target; one-bit cells on a small grid begin with all boards."""
+    """Set the target to one synchronous step of the rule `text`; one-bit cells on small grids start from all boards."""
     rule, (_, is_periodic, size) = rules.parse(text).name, rules.bounds(text)
     fixed = fixed or size
     changed["task"]["rule"] = rule + rules.grid(text)
@@ -186,7 +186,7 @@ def _aim_at_rule(changed: Changes, config: Config, text: str, fixed: tuple[int, 
 
 
 def _begin_with(changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int) -> tuple[str, ...]:
-    """Set the initial state that the request names, and return notices about its image."""
+    """Set the request's initial state in `changed`, and return notices about its image."""
     start = str(request.start)
     changed["task"]["stays"] = False
     if start in STARTS and start != "picture":
@@ -220,7 +220,7 @@ def _picture(path: Path, request: TrainRequest, channels: int) -> Picture:
 
 
 def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:
-    """Return height and width of the grid for an image: `fixed`, or else the image's size plus the padding."""
+    """Return the grid's height and width: `fixed`, or if that is None, the image's size plus the padding."""
     if fixed is not None:
         if request.padding:
             raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
@@ -235,7 +235,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
 
 
 def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
-    """Return an image in the middle of the grid. Raises ConfigError if it is larger than the grid."""
+    """Return the bits of an image, centred on the grid. Raises ConfigError if the image is larger than the grid."""
     # An odd margin has its extra cell below and at the right: 5 rows in 8 have 1 above and 2 below.
     (height, width), (rows, columns) = bits.shape[:2], grid
     if height > rows or width > columns:
@@ -248,14 +248,14 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:
-    """Return an integer field, or None; values of other types are rejected when the configuration is built."""
+    """Return the integer `fields[section][field]`, or None; the configuration later rejects other types."""
     inside = fields.get(section)
     value = inside.get(field) if isinstance(inside, dict) else None
     return value if type(value) is int else None
 
 
 def load_rule(path: Path) -> str:
-    """Return the rule in a file, in hexadecimal digits. Raises ConfigError."""
+    """Return the rule table in a file as hexadecimal digits. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_RULE_BYTES)
@@ -273,7 +273,7 @@ def load_rule(path: Path) -> str:
 
 
 def _digits(data: bytes) -> str:
-    """Return the digits of a rule table, or "" for an array that is not a table of 0 and 1."""
+    """Return the digits in the contents of a rule file, or "" for an array that is not a table of 0 and 1."""
     if not data.startswith(b"\x93NUMPY"):
         return "".join(data.decode("utf-8-sig").split()).lower()
     entries = read_array(data, "rule table")

@@ -32,9 +32,9 @@ ARRAYS = ("x", "y", "mask", "steps", "frames")
 MOST_STEPS = 1 << 16
 """Maximum number of steps in a range, since a few bytes of a file could define a huge one."""
 MOST_CELLS = 1 << 21
-"""Maximum number of cells with compared neighbourhoods, since sorting these takes a second."""
+"""Maximum number of cells whose neighbourhoods are compared; sorting this number takes a second."""
 Codes = npt.NDArray[np.int8]
-"""Array of 0, 1, or -1 for a value that does not count."""
+"""Array of target values: 0, 1, or -1 for a value that does not count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Dataset:
     x: Bits
     """Initial values of the first channels, 0 or 1, `[N, H, W, C_in]`."""
     y: Codes
-    """Targets of the first channels, `[N, J, H, W, C_out]`: J is the number of `steps`, or 1 for a common target."""
+    """Targets of the first channels, `[N, J, H, W, C_out]`: J is the number of `steps`, or 1 if they share one."""
     steps: tuple[int, ...] = (1,)
     """CA steps after which states are compared, ascending."""
 
@@ -137,11 +137,11 @@ class Dataset:
         return digest.hexdigest()
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
-        """Return training and held-out samples, equal for all seeds; if `held_out` is 0, both are all samples."""
+        """Return training and held-out samples, the same for all seeds; if `held_out` is 0, both are all samples."""
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
-        """Return the samples at these indices."""
+        """Return a dataset of the samples with these indices."""
         return Dataset(self.x[samples], self.y[samples], self.steps)
 
     @property
@@ -150,7 +150,7 @@ class Dataset:
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
     def single_steps(self) -> Dataset | None:
-        """Return the known transitions as samples of one step, or None if step 1 or a channel is unknown."""
+        """Return the known transitions as one-step samples, or None if the targets lack step 1 or a channel."""
         if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
             return None
         frames = self.y.shape[1]
@@ -161,14 +161,14 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Describe two equal neighbourhoods in the first samples with different next values; "" if there are none."""
+        """Describe equal neighbourhoods with different next values in the first samples; "" if there are none."""
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))
         return contradiction(self.x[:shown], self.y[:shown, 0], periodic, neighbourhood)
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return the configuration's fields that describe the samples, by section."""
+        """Return the configuration fields that describe these samples, by section."""
         height, width, channels = self.x.shape[1:]
         steps = [] if len(self.steps) == 1 else list(self.steps)
         grid = {"target": "data", "height": height, "width": width, "steps": self.steps[-1]}
@@ -184,7 +184,7 @@ class Dataset:
             raise DataError(f"{subject} are not those of the configuration: their SHA-256 is not data.sha256.")
 
     def encode(self) -> bytes:
-        """Return the samples as the content of an `.npz` file, which `load` reads."""
+        """Return the samples as the contents of an `.npz` file, which `load` reads."""
         file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": (self.y > 0).astype(np.uint8), "steps": np.array(self.steps)}
         if (self.y < 0).any():
@@ -194,7 +194,7 @@ class Dataset:
 
 
 def held_out_samples(samples: int, share: float) -> int:
-    """Return the number of held-out samples: 0 for a share of 0, else at least one and at most all but one."""
+    """Return the number of `samples` to hold out: 0 for a share of 0, otherwise at least one, at most all but one."""
     return min(max(1, round(share * samples)), samples - 1) if share else 0
 
 
@@ -209,7 +209,7 @@ def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
 
 
 def as_bits(name: str, values: npt.ArrayLike) -> Bits:
-    """Convert an array of 0 and 1 to uint8. Raises DataError, which names the first index of another value."""
+    """Convert an array of 0 and 1 to uint8. Raises DataError with `name` and the index of the first other value."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} must be one array of 0 and 1, got values of type {array.dtype}.")
@@ -221,7 +221,7 @@ def as_bits(name: str, values: npt.ArrayLike) -> Bits:
 
 
 def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """Broadcast a mask with fewer axes to `[N, J, H, W, C]`."""
+    """Broadcast a mask, which may lack axes, to `shape`, `[N, J, H, W, C]`. Raises DataError."""
     counted = as_bits("mask", mask).astype(bool)
     samples, _, *cells, channels = shape
     # Axes that a mask lacks are inserted with length 1.
@@ -238,7 +238,7 @@ def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool
 
 
 def of_run(config: Config, folder: Path) -> Dataset | None:
-    """Return the samples of a run, or None if its task has none. Raises DataError."""
+    """Return the samples in a run's folder, or None if the run's task has none. Raises DataError."""
     if config.task.target != "data":
         return None
     samples = load(folder / NAME)
@@ -271,7 +271,7 @@ def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
-    """Return the CA steps of a file: one step, one step per target, or all steps of a range; by default step 1."""
+    """Return the CA steps in a file's arrays: one step, one per target, or all steps of a range; default: step 1."""
     steps = arrays.get("steps", np.array(1))
     if steps.dtype.kind not in "iu" or steps.ndim > 1 or not steps.size:
         raise DataError(
@@ -279,7 +279,7 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
         )
     numbers: list[int] = steps.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
-    # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, else the sixteen from 5 to 20.
+    # Two numbers are ambiguous: 5 and 20 are two steps if there are two targets, otherwise the 16 from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
             raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")

@@ -17,7 +17,7 @@ POLICY, CLASSIFIER = "policy", "classifier"
 MOST_BYTES = 1 << 26
 """Maximum size of a configuration file in bytes."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
-"""Maximum parts of a dotted key, and length of a number or bare key: parsing TOML takes quadratic time for these."""
+"""Maximum number of parts of a dotted key and length of a number or bare key, for which TOML parsing is quadratic."""
 _QUOTED = re.compile(
     r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|' r"'''.*?(?:'{3,5}|\Z)|" r'"(?:\\[^\n]|[^"\\\n])*"?|' r"'[^'\n]*'?|\#[^\n]*",
     re.DOTALL,
@@ -32,7 +32,7 @@ def is_policy(data: Any) -> bool:
 
 
 def is_classifier(data: Any) -> bool:
-    """Return whether plain data configures a classifier; earlier versions wrote the `kind` of agents and a table."""
+    """Return whether plain data configures a classifier, also in the older form: the `kind` of agents with a table."""
     if not is_policy(data):
         return False
     table = data.get("table")
@@ -50,19 +50,19 @@ class Document(Section):
     @classmethod
     @abstractmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a configuration from a result of `to_dict`. Raises ConfigError for unknown, missing or bad fields."""
+        """Make a configuration from the result of `to_dict`. Raises ConfigError for unknown, missing or bad fields."""
 
     def with_(self, /, **sections: Any) -> Self:
         """Return a copy with some fields replaced.
 
         Args:
-            sections: Fields by name. A dict replaces fields inside a section, `train={"epochs": 9}`, at any depth.
+            sections: Fields by name. A dict replaces fields inside a section, like `train={"epochs": 9}`, at any depth.
 
         Returns:
             The changed copy.
 
         Raises:
-            ConfigError: A field is unknown, or a value is beyond its limits.
+            ConfigError: A field is unknown, or a value is out of range.
         """
         # Fields are replaced in plain data, so that changes in code are checked like changes in a file.
         changes, data, fields = plain(sections), self.to_dict(), vars(self)
@@ -87,7 +87,7 @@ class Document(Section):
 
 
 def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
-    """Parse TOML. Raises tomllib.TOMLDecodeError, or ConfigError for deep nesting or a word that is too long."""
+    """Parse TOML. Raises tomllib.TOMLDecodeError, or ConfigError about `owner` for deep nesting or overlong words."""
     if _OVERLONG.search(_QUOTED.sub("s", text)):
         raise ConfigError(
             f"{owner} has a key of more than {KEY_PARTS} parts, or a number or name of more than {WORD_LETTERS} "
@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def toml_value(text: str, owner: str) -> Any:
-    """Parse a TOML value, or return other text as it is, since shells strip quotes. Raises ConfigError, UsageError."""
+    """Parse a TOML value, or return other text as it is: shells strip quotes. Raises ConfigError or UsageError."""
     try:
         data = toml(f"value = {text}", owner)
     except tomllib.TOMLDecodeError:
@@ -113,7 +113,7 @@ def toml_value(text: str, owner: str) -> Any:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Parse TOML. Raises ConfigError."""
+    """Parse the TOML text of a configuration. Raises ConfigError."""
     try:
         return toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -121,7 +121,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a TOML file as plain data. Raises ConfigError."""
+    """Read a TOML configuration file as plain data. Raises ConfigError."""
     try:
         return parsed(files.read_bounded(Path(path), MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Fields of a configuration: their meaning, their limits, and the conversion of plain data.
+"""Declaration of configuration fields with their meanings and limits, and conversion of plain data to fields.
 
 `field("meaning", LIMITS)` declares a field once. The check, the error message and the comment that `difflogic init`
 writes follow from this declaration.
@@ -22,7 +22,7 @@ from difflogic.system.brief import brief
 
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-"""Descriptions of types in error messages."""
+"""Mapping from types to their descriptions in error messages."""
 # Values in a file may have any length, so error messages shorten the values that they quote.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
@@ -46,7 +46,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, noun: str = "CA steps") -> None:
-    """Raise ConfigError unless the numbers ascend, each between `least` and `most`."""
+    """Raise ConfigError unless the `numbers` of the field `name` ascend and are between `least` and `most`."""
     require(
         all(a < b for a, b in itertools.pairwise(numbers)) and all(least <= number <= most for number in numbers),
         f"{name} must be ascending {noun} between {least} and {most}, got {list(numbers)}.",
@@ -58,7 +58,7 @@ class Section:
     """Base class of the tables of a configuration: frozen dataclasses that check the limits of their fields."""
 
     path = ""
-    """Prefix of the fields in messages, such as `pool.`; empty if their names are clear alone, as `epochs` is."""
+    """Prefix of field names in messages, such as `pool.`; empty if the names are clear without it, such as `epochs`."""
 
     __repr__ = brief
 
@@ -66,11 +66,11 @@ class Section:
         cls.path = path or cls.path
 
     def called(self, name: str) -> str:
-        """Return a field's name as messages show it."""
+        """Return the name of a field as messages show it, with the section's prefix."""
         return f"{self.path}{name}"
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a field is beyond its limits."""
+        """Convert NumPy values to Python values. Raises ConfigError if a field is out of range."""
         for field in dataclasses.fields(self):
             original = getattr(self, field.name)
             limits, value = field.metadata.get("limits"), native(original)
@@ -84,25 +84,25 @@ class Section:
 def field(
     about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING, kw_only: bool = False
 ) -> Any:
-    """Declare a field of a section: its meaning, in one sentence without its full stop, and its limits."""
+    """Declare a field of a section, with its meaning (one sentence without the full stop) and its limits."""
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits}, kw_only=kw_only)
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def section(cls: type[T]) -> type[T]:
-    """Make a subclass of `Section` a frozen dataclass, with fields that type checkers know."""
+    """Make a subclass of `Section` a frozen dataclass whose fields are visible to type checkers."""
     return dataclass(frozen=True, repr=False)(cls)
 
 
 def hint(word: str, names: Iterable[str]) -> str:
-    """Return ` (did you mean NAME?)` with the nearest name, or an empty text if none is near."""
+    """Return ` (did you mean NAME?)` with the most similar of `names`, or an empty text if none is similar."""
     # A wrong suggestion costs more time than no suggestion.
     near = difflib.get_close_matches(word, list(map(str, names)), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 class Table(dict[str, Any]):
-    """Table with arbitrary fields, which can be hashed since it is never changed after its creation."""
+    """Table with arbitrary fields, hashable since it is never changed after its creation."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(self.items())))
@@ -129,7 +129,7 @@ def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
-    """Convert `train.epochs` and 3 to `{"train": {"epochs": 3}}`."""
+    """Return nested tables for a dotted path: `{"train": {"epochs": 3}}` for `train.epochs` and 3."""
     for name in reversed(path.split(".")):
         value = {name: value}
     return dict(value)
@@ -145,7 +145,7 @@ def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Invert `by_path`. Raises ConfigError for a field that has both a value and fields inside it."""
+    """Invert `by_path`: return nested tables. Raises ConfigError for a path with both a value and inner fields."""
     tables: dict[str, Any] = {}
     for path, value in data.items():
         *parts, name = path.split(".")
@@ -160,7 +160,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
-    """Yield path, type and dataclass field of each field of a section and of its nested sections."""
+    """Yield the path, type and dataclass field of each field in the section class `cls` and in its nested sections."""
     kinds = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
         kind = kinds[field.name]
@@ -181,7 +181,7 @@ REMOVED = ("train.precision",)
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
-    """Make a dataclass from a dict and convert its fields. Raises ConfigError; `where` is a path such as `train.`."""
+    """Make the dataclass `cls` from a dict. Raises ConfigError, which names fields by a prefix such as `train.`."""
     if not isinstance(data, dict):  # not `require`, which would describe valid data too
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}
@@ -203,14 +203,14 @@ def build(cls: type, data: Any, where: str = "") -> Any:
 
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
-    """Suggest the same name in a nested table, or else the most similar name of this table."""
+    """Return a hint (see `hint`) at the same name in a nested table, otherwise at a similar name in this table."""
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
 
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
-    """Convert plain data to the type of a field; `limits` provides words for messages. Raises ConfigError."""
+    """Convert plain data to the type of a field; `where` and `limits` are for messages. Raises ConfigError."""
     value = native(value)
     if isinstance(kind, types.UnionType):  # `int | None`: an optional value may be null in JSON
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):

@@ -1,4 +1,4 @@
-"""Requests for post-processing jobs. The docstring of a class is its help, in which JOB is the job to process."""
+"""Requests for post-processing jobs. The docstring of a class is the help of its command; JOB is the processed job."""
 
 from difflogic.config.choices import EXPORTS
 from difflogic.config.fields import section
@@ -73,4 +73,4 @@ REQUESTS: dict[str, type[Request]] = {
     "export": ExportRequest,
     "evaluate": EvaluateRequest,
 }
-"""Class of the request for each action."""
+"""Mapping from actions to the classes of their requests."""

@@ -4,11 +4,11 @@ from difflogic.config.schema import Config
 from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig
 
 SHARE_OF_EPOCHS, LR, GROWS_FOR = 0.25, 0.5, 0.8
-"""Epochs and learning rate as shares of the run's, and share of the new epochs until all gates are hardened."""
+"""Number of epochs and learning rate as shares of the run's, and share of these epochs until all gates are hardened."""
 
 
 def hardening(config: Config, search: bool = False, epochs: int | None = None, interval: int | None = None) -> Config:
-    """Return the configuration that hardens or searches a run's circuit, with an evaluation every `interval` epochs."""
+    """Return the configuration to harden, or search, the circuit of a run, evaluated every `interval` epochs."""
     epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs)) if epochs is None else epochs
     interval = min(10, config.train.eval_interval) if interval is None else interval
     # A run of 1000 epochs gets 250 more: hardening grows to all gates over 200, and 50 train the circuit as it is used.

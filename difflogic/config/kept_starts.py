@@ -1,8 +1,8 @@
 """Initial states to train on in addition to the task's own, such as counterexamples of a proof.
 
-These states are every second grid of a constant sample pool (`[pool] starts`); the other grids are random. So a sample
-begins with one of these states in half of all epochs. The configuration contains their hash, and each checkpoint the
-pool, so that a run reads the file only once.
+These states fill every second place of a constant sample pool (`[pool] starts`); the other grids are random. So a
+sample begins with one of these states in half of all epochs. The configuration contains their hash, and each checkpoint
+contains the pool, so that a run reads the file only once.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from difflogic.system.array_files import bits_in
 Grids = npt.NDArray[np.uint8]
 
 PLACES = 1024
-"""Minimum size of the pool: from a smaller pool, a circuit would learn the random grids by heart."""
+"""Minimum number of grids in the pool, since a circuit would memorise the random grids of a smaller pool."""
 
 
 def load(path: Path, config: Config) -> Grids:
-    """Read grids `[N, H, W, C]` from an `.npy` file. Raises DataError, ConfigError for a task without random bits."""
+    """Read grids `[N, H, W, C]` from an `.npy` file. Raises DataError, or ConfigError if starts are not random."""
     task = config.task
     if task.start != "random" or task.target == "rule":
         raise ConfigError(
@@ -43,7 +43,7 @@ def digest(grids: Grids) -> str:
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """Return `config` with a pool that contains these grids. Raises ConfigError if it has a pool of last states."""
+    """Return `config` with a pool for these grids. Raises ConfigError if it already has a pool of last states."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
         raise ConfigError(f"`starts` needs a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
@@ -57,7 +57,7 @@ def kept(config: Config, grids: Grids) -> Config:
 
 
 def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> None:
-    """Raise ConfigError if a configuration needs a file that `who`, another machine, does not receive."""
+    """Raise ConfigError if `config` needs a file that the machine `who` lacks; if `has_samples`, it has the samples."""
     if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
             f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "

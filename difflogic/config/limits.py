@@ -13,7 +13,7 @@ class Limits:
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[Any] = ()
-    """Allowed values, if the limits are a list of values."""
+    """Allowed values if they are a list, otherwise empty."""
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Limits in JSON Schema, as far as JSON Schema can express them."""
 
@@ -26,7 +26,7 @@ class Limits:
 
 
 def between(least: int, most: int) -> Limits:
-    """Return the limits of whole numbers from `least` to `most`."""
+    """Return limits that allow the integers from `least` to `most`."""
     words = f"a whole number between {least} and {most}"
     is_between = lambda value: type(value) is int and least <= value <= most  # noqa: E731
     return Limits(words, is_between, schema={"minimum": least, "maximum": most})
@@ -40,13 +40,13 @@ def one_of(names: Sequence[Any]) -> Limits:
 
 
 def matching(words: str, pattern: str) -> Limits:
-    """Return limits of texts that match all of `pattern`, which `words` describes."""
+    """Return limits that allow texts that fully match `pattern`; `words` describes these texts."""
     form = re.compile(pattern)
     return Limits(words, lambda value: form.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
 
 
 MOST = 2**31
-"""Maximum of whole numbers in fields, since engines count in 32 bits."""
+"""Maximum of integer fields, since engines count in 32 bits."""
 WHOLE = between(0, MOST)
 COUNT = between(1, MOST)
 SEED = between(0, 2**32 - 1)
@@ -60,7 +60,7 @@ HIDDEN = (
     r"\x00-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164"
     r"\ufeff\uffa0\ufff9-\ufffb"
 )
-"""Characters, as ranges in a regular expression, that names may not have: controls, bidirectional marks and blanks."""
+"""Ranges, for a regular expression, of characters forbidden in names: controls, bidirectional marks and blanks."""
 _NAME = rf"[^/\\{HIDDEN}]*[^ /\\{HIDDEN}][^/\\{HIDDEN}]*"
 FILE_NAME = Limits(
     "text of 1 to 100 visible characters without slashes",

@@ -105,7 +105,7 @@ class ModelConfig(Section):
 
     @property
     def instances(self) -> int:
-        """Number of gate evaluations for one cell and step: a perception gate counts once per channel."""
+        """Number of gate evaluations per cell and CA step; a perception gate counts once per channel."""
         return self.channels * self.kernels * self.perceive.gates + self.update.gates
 
 
@@ -115,10 +115,10 @@ def layered(
     """Return the shape of a circuit with the wiring of the authors' notebook.
 
     Args:
-        channels: Bits of a cell, C.
-        kernels: Perception kernels, K, whose first layer pairs the centre with each neighbour.
-        perceive: Widths of a perception kernel.
-        hidden: Gates of each layer of the update network except the last.
+        channels: Number of bits per cell, C.
+        kernels: Number of perception kernels, K, whose first layer pairs the centre with each neighbour.
+        perceive: Widths of a perception kernel: 9 inputs, then the number of gates per layer.
+        hidden: Number of gates of each layer of the update network except the last.
         others: Further fields of the model.
     """
     update = (channels + channels * perceive[-1] * kernels, *hidden, channels)

@@ -38,13 +38,13 @@ from difflogic.errors import ConfigError, FaultyTaskError, LimitError
 from difflogic.system.memory import physical_memory
 
 TRAINING, FRESH = range(2)
-"""Random streams of samples: for a run, and for evaluations on samples that training never saw."""
+"""Indices of random streams: for the samples of a run, and for evaluation samples that training never sees."""
 SAMPLES, FEW = 2048, 2
 """Default number of samples of a run, and number of samples that are drawn to estimate the size in memory."""
 MEMORY_SHARE = 16
-"""Ratio of the machine's memory to the maximum size of samples, since several copies exist while they are drawn."""
+"""Minimum ratio of the machine's memory to the size of samples, of which several copies exist while they are drawn."""
 MOST_PIXELS = 1 << 24
-"""Maximum number of values of an image that a task draws."""
+"""Maximum number of values, three per pixel, of an image that a task draws."""
 TASK_FIELDS = frozenset(field.name for field in dataclasses.fields(TaskConfig))
 
 
@@ -59,9 +59,9 @@ def setting(
     Args:
         default: Default value of the setting.
         about: Meaning of the setting, in one sentence without its full stop.
-        least: The smallest whole number.
-        most: The largest whole number.
-        among: The allowed words of a text.
+        least: Minimum of an integer setting.
+        most: Maximum of an integer setting.
+        among: Allowed values of a text setting.
 
     Returns:
         A field of a dataclass.
@@ -79,9 +79,9 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
         4
 
     Args:
-        channels: Bits of a cell, C.
-        kernels: Perception kernels, K.
-        hidden: Gates of each layer of the update network except the last.
+        channels: Number of bits per cell, C.
+        kernels: Number of perception kernels, K.
+        hidden: Number of gates of each layer of the update network except the last.
         others: Further fields of `[model]`, such as `periodic=True`.
 
     Returns:
@@ -125,7 +125,7 @@ class Task(Section):
         raise NotImplementedError
 
     def fields(self) -> Mapping[str, Any]:
-        """Return the task's defaults of configuration fields, by section, as `Config.with_` takes them.
+        """Return the task's default configuration fields, by section, in the form that `Config.with_` takes.
 
         Grid, steps and loss follow from the samples. `model` may be a result of `circuit`, as it is by default.
         """
@@ -147,12 +147,12 @@ class Task(Section):
 
 
 class OwnTask:
-    """Named task, which reports exceptions in the task's code as errors of one sentence."""
+    """Custom task with its name; exceptions in the task's code become a FaultyTaskError of one sentence."""
 
     def __init__(self, name: str, cls: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Make a task of the class `cls` with `settings`, and with those fields of [task] in `task` that are settings.
+        """Make a task of the class `cls` from `settings`; fields of [task] in `task` that are settings override these.
 
-        Raises ConfigError for settings that the task does not accept, FaultyTaskError if `cls` is not a task.
+        Raises ConfigError for settings that the task does not accept, or FaultyTaskError if `cls` is not a task.
         """
         self.name = name
         # A class without its own @dataclass would silently ignore its settings.
@@ -175,7 +175,7 @@ class OwnTask:
         return (inspect.getdoc(type(self.task)) or "").partition("\n")[0].rstrip(".")
 
     def config(self, count: Any = None) -> Config:
-        """Return the configuration of a run on `count` samples. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Return the configuration of a run on `count` samples. Raises ConfigError, FaultyTaskError or LimitError."""
         with self._guarded("could not say which fields suit it"):
             suits = {key: dataclasses.asdict(value) if isinstance(value, Section) else dict(value)
                      for key, value in self.task.fields().items()}  # fmt: skip
@@ -198,7 +198,7 @@ class OwnTask:
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """Draw `count` samples, equal for equal arguments. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Draw `count` samples, equal for equal arguments. Raises ConfigError, FaultyTaskError or LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
@@ -219,7 +219,7 @@ class OwnTask:
         return samples
 
     def evaluated(self, states: Bits, samples: Dataset) -> dict[str, float]:
-        """Return the metrics that the task computes for a circuit. Raises FaultyTaskError."""
+        """Return the metrics that the task computes from a circuit's states. Raises FaultyTaskError."""
         with self._guarded("failed in `judge`"):
             numbers = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
         for name, value in numbers.items():
@@ -228,7 +228,7 @@ class OwnTask:
         return numbers
 
     def drawings(self, film: Bits, samples: Dataset) -> dict[str, npt.NDArray[np.uint8]]:
-        """Return the images that the task draws, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
+        """Return the images that the task draws, by name, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
         with self._guarded("failed in `pictures`"):
             images: dict[Any, Any] = dict(self.task.pictures(film, samples))
         for name, image in images.items():
@@ -262,5 +262,5 @@ def _samples(task: Task, count: int, stream: int, seed: int) -> Any:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of another library's error as one line, with which a sentence can end."""
+    """Return the message of an error from another library as one line without a full stop, to end a sentence."""
     return " ".join(str(error).split()).rstrip(".")[:300]

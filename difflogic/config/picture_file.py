@@ -4,8 +4,8 @@ A cell has one bit (2 colours), one bit each for red, green and blue (8), or two
 channels 0, 1 and 2, the low bits in 3, 4 and 5. Lanczos resampling scales a large image down and keeps its proportions,
 as in the authors' notebook. Transparent pixels are off; if an image has any, all opaque pixels are on. A drawing that
 is dark on light is inverted in lightness, so that its ink is on and keeps its hue. Pattern files of cellular automata
-are images too: state 1 of two is white, and the bits of more states are bits of colours. `page/picture.js` follows the
-same rules.
+are images too: of two states, state 1 is white; with more states, the bits of a state are the bits of a colour.
+`page/picture.js` follows the same rules.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 CHANNELS = dict(zip(COLORS, (1, 3, 6), strict=True))
 """Number of channels for each number of colours."""
 THRESHOLD = 0.26
-"""Brightness above which a cell is on, and share of opacity above which it is opaque. The paper's lizard is on if red,
-green or blue is above it."""
+"""Brightness above which a cell is on, and opacity above which a pixel is opaque, from 0 to 1. The paper's lizard is on
+where red, green or blue is above it."""
 LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
 """Thresholds between the four levels of a channel in images of 64 colours."""
 MAX_SIDE = 128
@@ -42,30 +42,30 @@ USUAL_SIZE = (24, 24)
 MAX_PIXELS = 4096 * 4096
 """Maximum number of pixels of a file, which is checked before the file is decoded."""
 FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
-"""Accepted formats, all of pixels: other formats may contain programs, or need other programs to read them."""
+"""Accepted bitmap formats; files in other formats may contain programs, or need external programs to read them."""
 
 
 class Picture(NamedTuple):
-    """Image that was converted to cells."""
+    """Image converted to the bits of cells."""
 
     bits: Bits
     """Bits of the cells, `[H, W, channels]`."""
     notices: tuple[str, ...] = ()
-    """Sentences about each change or loss when the image was read."""
+    """Sentences for the user about changes and lost details."""
 
 
 def load(
     path: Path, colors: int | None = None, size: tuple[int, int] | None = None, threshold: float | None = None,
     invert: bool | None = None, channels: int = max(CHANNELS.values()),
 ) -> Picture:  # fmt: skip
-    """Read an image file. Raises DataError if it has no fitting, still content.
+    """Convert an image file to cells. Raises DataError if it is unreadable, animated, too large or dark everywhere.
 
     Args:
         path: The file.
-        colors: 2, 8 or 64; None: the least number that represents the image exactly, or else 8.
+        colors: Number of colours, 2, 8 or 64; None: the minimum that represents the image exactly, otherwise 8.
         size: Width and height to which the image is scaled down; None: USUAL_SIZE if a side is above MAX_SIDE.
         threshold: Brightness above which a cell is on; None: THRESHOLD.
-        invert: Whether the lightness is inverted; None: if the image is dark on light.
+        invert: Whether to invert the lightness; None: only if the image is dark on light.
         channels: Maximum number of channels that the default of `colors` may need.
     """
     if threshold is not None and colors == COLORS[-1]:
@@ -122,14 +122,14 @@ def _opaque(pixels: Bits) -> npt.NDArray[np.bool_]:
 
 
 def _own_colors(pixels: Bits, channels: int) -> int:
-    """Return the number of colours for an image: 64 if 64 but not 8 are exact, else 8; less if `channels` is small."""
+    """Return the number of colours for an image: 64 if only 64 are exact, otherwise 8; fewer if `channels` is small."""
     rgb = pixels[_opaque(pixels)][:, :3]
     most = 8 if (rgb % 85).any() or not (rgb % 255).any() else 64
     return max(number for number in COLORS if CHANNELS[number] <= channels and number <= most)
 
 
 def _drawn(path: Path, most: int) -> Image.Image:
-    """Return a pattern as an image with the least number of colours that can represent its states."""
+    """Return a pattern file as an image, in the minimum number of colours for its states. Raises DataError."""
     from PIL import Image
 
     states = patterns.read(path, max(CHANNELS.values())).states
@@ -145,7 +145,7 @@ def _drawn(path: Path, most: int) -> Image.Image:
 
 
 def saved(source: Any) -> Path:
-    """Save a Pillow image or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a file, and return its path.
+    """Save a Pillow image or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a temporary file; return its path.
 
     In an array without a value above 1, the value 1 is full brightness. The file is deleted when this process ends.
     Raises DataError.
@@ -171,7 +171,7 @@ def saved(source: Any) -> Path:
 
 
 def is_dark_on_light(bits: Bits) -> bool:
-    """Return whether an image has a white border and a few cells that are not white, like ink on paper."""
+    """Return whether an image is white at its border and in most cells, but not all, like ink on paper."""
     white = np.asarray(bits.all(axis=-1))
     around = np.concatenate([white[0], white[-1], white[:, 0], white[:, -1]])
     # A drawing may touch the border, and ink is less than half of it, unlike a dark image on black.
@@ -205,7 +205,7 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
                     raise DataError(f"{path} is animated: expected a still image, save one of its frames as PNG.")
                 return _rgba(ImageOps.exif_transpose(image))
     except OSError as error:
-        # Errors of the operating system have a text, Pillow's do not.
+        # Errors of the operating system have `strerror`, Pillow's errors do not.
         if error.strerror:
             raise DataError(f"Cannot read the image {path}: {error.strerror}.") from error
         raise _unreadable(path) from error
@@ -231,7 +231,7 @@ def _rgba(image: Image.Image) -> Image.Image:
 
     if image.mode == "F":
         raise ValueError("pixels without a known white")
-    # Pillow would clip 16 bits a pixel at 255.
+    # Pillow would clip 16-bit values at 255.
     if image.mode.startswith("I"):
         image = Image.fromarray((np.asarray(image, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
     return image.convert("RGBA")

@@ -2,9 +2,9 @@
 
     [logic]        an actor of logic gates                [evaluation]  when and how the actor is tested
     [automaton]    an automaton of gates                  [mlp]         a dense actor, the baseline
-    [environment]  of agents: its name, and its copies    [ppo]         proximal policy optimisation
-    [critic]       the dense network that values states   [sac]         soft actor-critic
-    [table]        of a classifier: rows with labels
+    [environment]  an agent's environment and its copies  [ppo]         proximal policy optimisation
+    [critic]       a dense network, values of states      [sac]         soft actor-critic
+    [table]        a classifier's labelled rows
 
 The parameters of the algorithms have the names and meanings of Stable-Baselines3.
 """
@@ -163,12 +163,12 @@ class TableConfig(Section, path="table."):
 
     @property
     def pass_rows(self) -> int:
-        """Number of rows in a pass over the training rows, up to rounding."""
+        """Number of training rows, up to rounding; a pass visits each of them once."""
         return max(1, round((self.rows - self.test) * (1 - self.held_out) * (1 - self.validation)))
 
     @property
     def final_rows(self) -> str:
-        """Description of the rows that are evaluated at the end."""
+        """Description of the rows of the final evaluation, such as "held out"."""
         return "of the test set" if self.test else "held out" if self.held_out else "learned"
 
 
@@ -231,7 +231,7 @@ class IntervalConfig(Section, path="evaluation."):
 
 @section
 class EvaluationConfig(IntervalConfig):
-    """`[evaluation]` of an agent: episodes of unseen seeds, with the most probable actions of the discrete circuit."""
+    """`[evaluation]` of an agent: episodes with unseen seeds and the most probable actions of the discrete circuit."""
 
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
@@ -267,7 +267,7 @@ class PolicyConfig(Document):
         )
 
     def require_episodes(self) -> AgentConfig:
-        """Return the configuration of agents. Raises ConfigError for a classifier."""
+        """Return this configuration if it is an agent's. Raises ConfigError for a classifier."""
         if not isinstance(self, AgentConfig):
             # A classifier is measured by its accuracy on held-out rows at the end.
             raise ConfigError("A classifier has no episodes to be shown, and no return that solves it.")
@@ -283,7 +283,7 @@ class PolicyConfig(Document):
 
     @property
     def gates(self) -> LogicConfig:
-        """Section that configures the actor's gates."""
+        """Section `automaton` or `logic`, which configures the actor's gates."""
         return self.automaton if self.policy == "automaton" else self.logic
 
     @property
@@ -348,7 +348,7 @@ class PolicyConfig(Document):
 
 @section
 class AgentConfig(PolicyConfig):
-    """Training of an agent: environment, actor, algorithm, budget, name and seed."""
+    """Configuration for training an agent: environment, actor, algorithm, budget, name and seed."""
 
     environment: EnvironmentConfig = field("Environment of the agent", kw_only=True)
     kind, unit = POLICY, "step"
@@ -361,7 +361,7 @@ class AgentConfig(PolicyConfig):
 
 @section
 class ClassifierConfig(PolicyConfig):
-    """Training of a classifier: table, actor, budget, name and seed."""
+    """Configuration for training a classifier: table, actor, budget, name and seed."""
 
     table: TableConfig = field("The rows that it learns", kw_only=True)
 

@@ -82,7 +82,7 @@ PERCEIVE = (9, 8, 4, 2)
 
 
 def checkerboard(small: bool = False) -> Config:
-    """Return a preset: 16x16 checkerboard of 2x2 squares from noise in 20 steps; 3040 gates, or 1496 if `small`."""
+    """Return the preset of a 16x16 checkerboard from noise in 20 steps, with 3040 gates, or 1496 if `small`."""
     # Wide layers mix the 264 inputs, narrow ones reduce them to the 8 bits of the new cell.
     hidden = (*(256,) * (4 if small else 10), 128, 64, 32, 16, *(() if small else (8,)))
     return Config(
@@ -94,7 +94,7 @@ def checkerboard(small: bool = False) -> Config:
 
 
 def checkerboard_async() -> Config:
-    """Return a preset: 14x14 checkerboard in 50 asynchronous steps, which update a cell with probability 0.6."""
+    """Return the preset of a 14x14 checkerboard in 50 steps that each update a cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
         model=layered(8, 16, PERCEIVE, (*(256,) * 14, 128, 64, 32, 16, 8)),
@@ -104,7 +104,7 @@ def checkerboard_async() -> Config:
 
 
 def game_of_life() -> Config:
-    """Return a preset: Conway's rule from its 512 neighbourhoods, which are the boards of a 3x3 torus; one step."""
+    """Return the preset of one step of Conway's rule, from its 512 neighbourhoods, the boards of a 3x3 torus."""
     return Config(
         name="game-of-life",
         model=layered(1, 16, (*PERCEIVE, 1), (*(128,) * 17, 64, 32, 16, 8, 4, 2), periodic=True),
@@ -114,7 +114,7 @@ def game_of_life() -> Config:
 
 
 def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
-    """Return a preset: 20x20 image from one cell on a torus in 12 steps; `picture` is in the form of `text_picture`."""
+    """Return the preset of a 20x20 image, in the form of `text_picture`, from one cell on a torus in 12 steps."""
     return Config(
         name="lizard",
         model=layered(128, 4, (*PERCEIVE, 1), (*(512,) * 8, 256), periodic=True),
@@ -125,7 +125,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
 
 
 def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
-    """Return a preset: 16x16 letter in eight colours from the border in 15 steps; `picture` as for `lizard`."""
+    """Return the preset of a 16x16 image in eight colours, as for `lizard`, from the border in 15 steps."""
     return Config(
         name="colored-g",
         model=layered(64, 4, PERCEIVE, (*(512,) * 8, 256, 128)),
@@ -138,7 +138,7 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
 
 
 def checkerboard_healing() -> Config:
-    """Return a preset: small checkerboard with 36 steps, and an 8x8 square set to 0 after 20 steps."""
+    """Return the preset of a small checkerboard in 36 steps, with an 8x8 square set to 0 after 20 steps."""
     return checkerboard(small=True).with_(
         name="checkerboard-healing",
         model={"wiring_per_kernel": True},
@@ -151,7 +151,7 @@ def checkerboard_healing() -> Config:
 
 
 def _heart(name: str, steps: int, **task: Any) -> Config:
-    """Return a preset: heart of 552 gates, with the wiring and training of the recipe `robust`."""
+    """Return a preset of a heart with 552 gates, and with the wiring and training of the recipe `robust`."""
     return Config(
         name=name,
         model=layered(16, 4, PERCEIVE, (128, 128, 128, 64, 32), wiring_per_kernel=True),
@@ -164,17 +164,17 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
 
 
 def heart_persistent() -> Config:
-    """Return a preset: 10x10 heart, stable after step 12 since epochs begin from last states of earlier epochs."""
+    """Return the preset of a 10x10 heart, stable after step 12 since epochs begin from earlier last states."""
     return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
 def heart_steady() -> Config:
-    """Return a preset: 10x10 heart, stable since the loss compares it after steps 12, 15 and 18."""
+    """Return the preset of a 10x10 heart, stable since the loss compares it after steps 12, 15 and 18."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 
 def image() -> Config:
-    """Return a preset: heart, stable by a clock and a latch; its 1048 gates suit images of up to 24x24 cells."""
+    """Return the preset of a heart, stable by a clock and a latch; its 1048 gates suit images up to 24x24 cells."""
     model = layered(32, 4, PERCEIVE, (256, 256, 256, 128, 64))
     task = TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=12, stays=True)
     return Config("image", model, task, TrainConfig(epochs=2000, batch=1))
@@ -187,8 +187,8 @@ SAMPLED_CELLS = 4096
 def model_of_samples(samples: Dataset) -> ModelConfig:
     """Return the default shape of a circuit for samples.
 
-    For one channel, it is the shape of the game of life. For several, perception only copies the cells of the patch,
-    twice, since it reads each channel separately; a network of twice the width combines the channels.
+    For one channel, it is that of the preset game-of-life. For several, perception only copies the cells of the patch,
+    twice, since it reads each channel separately; an update network of twice the width combines the channels.
     """
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
     kernels, perceive, wide, deep = (16, (*PERCEIVE, 1), 128, 17) if channels == 1 else (2, PERCEIVE[:2], 256, 8)
@@ -214,7 +214,7 @@ def of_samples(samples: Dataset) -> Config:
 
 @dataclass(frozen=True)
 class Preset:
-    """Preset: a function that makes its configuration, and a description."""
+    """Preset of automata: a function that makes its configuration, and a description."""
 
     make: Callable[[], Config]
     about: str
@@ -232,11 +232,11 @@ PRESETS = {
     "heart-steady": Preset(heart_steady, "an image that stays, by several losses"),
     "image": Preset(image, "your image: it stays, and returns after damage"),
 }
-"""Presets of automata by the names that `difflogic train` takes."""
+"""Mapping from names, which `difflogic train` takes, to presets of automata."""
 
 
 def get(name: str) -> Config:
-    """Return the preset of this name, or the configuration of a task in Python. Raises ConfigError, FaultyTaskError."""
+    """Return the configuration of the preset or task in Python `name`. Raises ConfigError or FaultyTaskError."""
     if registered.is_task(name):
         return registered.find(name).config()
     if name in agent_presets.PRESETS:

@@ -29,12 +29,12 @@ HARDENED = 0.8
 """Final share of hardened gates without a search."""
 SEARCHED = 0.4
 """Final share of hardened gates before a search. Without hardening, long training separates the hard from the soft
-circuit; with 0.6, some images are hardly learned."""
+circuit; with a share of 0.6, some images are hardly learned."""
 LARGE = 2000
 """Number of target values above which an image needs more training; the lizard has 400."""
 CELLS = 1152
-"""Number of cells in a train step of a rule other than Life (128 boards of 3x3). A step with few of the 512
-neighbourhoods unlearns the others."""
+"""Number of cells in a training step for a rule other than Life: 128 boards of 3x3 cells. With few of the 512
+neighbourhoods in a step, a circuit unlearns the other ones."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Recipe:
     """Changes of a configuration, with epochs as shares of all epochs of a run."""
 
     hardened: tuple[float, float] | None = None
-    """Begin and end of the growth of hardening, to HARDENED or SEARCHED; None for no hardening."""
+    """Begin and end of the epochs in which hardening grows to HARDENED or SEARCHED; None for no hardening."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     grids: tuple[tuple[float, int, int], ...] = ()
     """Last epoch (as a share), side and CA steps of each smaller grid."""
@@ -83,7 +83,7 @@ class Recipe:
 
 
 def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[str, dict[str, Any]]:
-    """Return the fields of `sections` that have the paper's values in `config`, or that have no default."""
+    """Return those fields of `sections` whose value in `config` is the paper's, or that have no default."""
     usual_fields: dict[str, dict[str, Any]] = {}
     for name, fields in sections.items():
         # The paper uses another learning rate for images.
@@ -109,9 +109,9 @@ def is_other_rule(task: TaskConfig) -> bool:
 
 
 def _steps_of_picture(config: Config) -> int:
-    """Return the steps for an image of a preset, in proportion to its size; 0 if the configuration sets its own.
+    """Return the CA steps for a preset's image, in proportion to its size, or 0 if the configuration sets steps.
 
-    A signal moves one cell a step: the lizard's 20x20 cells have 12 steps, so that 40x30 cells have 24.
+    A signal moves one cell per step: the lizard's 20x20 cells have 12 steps, so that 40x30 cells have 24.
     """
     if config.task.target != "picture" or config.name not in presets.PRESETS:
         return 0
@@ -148,7 +148,7 @@ _BORDERED = Recipe(
 )
 _LARGE = dataclasses.replace(_GROWN, hardened=(0.01, 0.06), searched=0.12)
 _UNSEARCHED = Recipe((0.12, 0.68))
-"""Recipe of images that cannot be searched: with damage, a sample pool or fixed channels."""
+"""Recipe for images without a search: those with damage, a sample pool or fixed channels."""
 
 
 def robust(config: Config) -> Recipe:
@@ -167,12 +167,12 @@ def robust(config: Config) -> Recipe:
 
 
 def usual(config: Config) -> str:
-    """Return the default recipe: `paper` for a configuration with its own hardening or search, else `robust`."""
+    """Return the default recipe: `paper` if the configuration sets hardening or a search, otherwise `robust`."""
     return "paper" if config.hardening.share or config.search.begin else "robust"
 
 
 def applied(name: str, config: Config) -> Config:
-    """Apply the recipe `name` to `config`, which must have the run's epochs. Raises ConfigError for an unknown name."""
+    """Return `config`, which must have the run's epochs, changed by the recipe `name`. Raises ConfigError."""
     if name not in RECIPES:
         raise ConfigError(f"There is no recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":

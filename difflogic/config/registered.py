@@ -6,7 +6,7 @@
     [project.entry-points."difflogic.tasks"]
     maze = "my_package.tasks:Maze"
 
-registers the class `Maze` as the task `my-package:maze`. Only entry points are imported, never text of a user or file.
+registers the class `Maze` as the task `my-package:maze`. Only entry points are imported, no names from users or files.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def is_task(name: str) -> bool:
-    """Return whether a name belongs to a task in Python: it has a colon, unlike names of presets."""
+    """Return whether `name` is that of a task in Python: it contains a colon, unlike names of presets."""
     return ":" in name
 
 
@@ -37,9 +37,9 @@ def names() -> list[str]:
 
 
 def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task `name` with `settings`, and with those fields of [task] in `task` that are its settings.
+    """Return the task `name` with `settings`; fields of [task] in `task` that are settings override these.
 
-    Raises ConfigError if the task is not installed or has no such setting, FaultyTaskError if its code fails.
+    Raises ConfigError if the task is not installed or lacks a setting, or FaultyTaskError if its code fails.
     """
     installed = _installed()
     distribution, _, own = name.rpartition(":")
@@ -60,10 +60,10 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
 
 
 def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
-    """Return the configuration of a task, and the fields of a request without the task's settings.
+    """Return the configuration of a task, and a request's `fields` without the task's settings.
 
-    `source` is the task's name or a configuration with that name. Draws the samples, unless a configuration has their
-    hash and nothing changes. Raises ConfigError, DataError, FaultyTaskError, LimitError.
+    `source` is the task's name or a configuration with that name. Samples are drawn unless the configuration contains
+    their hash and no setting changes. Raises ConfigError, DataError, FaultyTaskError or LimitError.
     """
     if "plugin" in fields:
         raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
@@ -89,7 +89,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
 
 
 def given(task: Task) -> OwnTask:
-    """Wrap a task object under the name that a distribution registers for its class, or else the name of the class."""
+    """Wrap a task object, named as a distribution registers its class, or by the class name if none does."""
     cls = type(task)
     value = f"{cls.__module__}:{cls.__qualname__}"
     name = next((known for known, entry in _installed().items() if entry.value == value), cls.__name__)
@@ -97,7 +97,7 @@ def given(task: Task) -> OwnTask:
 
 
 def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """Return the task that a configuration names. Raises what `find` raises, ConfigError without a distribution."""
+    """Return the task that `plugin` names. Raises the errors of `find`, and ConfigError for an unregistered task."""
     if not is_task(plugin.name):
         raise ConfigError(
             f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "

@@ -38,7 +38,7 @@ class Option:
     """Meaning of the option, in one sentence without its full stop."""
     limits: Limits | None
     group: str
-    """Part of a request to which the option belongs."""
+    """Name of the group to which the option belongs, such as `target`."""
     metavar: str | None = None
     """Name of the option's value in the help of a command."""
     usual: str | None = None
@@ -48,7 +48,7 @@ class Option:
     of_agents: bool = True
     """True if the option applies to agents too."""
     of_trials: bool = False
-    """True if the option is the same for all trials of a sweep, so that the sweep's file may set it."""
+    """True if all trials of a sweep share the option, which the sweep's file may set."""
     is_file: bool = False
     """True if the option is a file, which a command reads on its machine and a form uploads."""
     is_local: bool = False
@@ -60,7 +60,7 @@ class Option:
     implies: str | None = None
     """Name of a flag that this option sets."""
     excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Names of options that contradict this option, with the reasons."""
+    """Mapping from options that contradict this option to the reasons."""
     name: str = ""
     kind: Any = None
     """Type of the option; `int` if it is declared as `int | None`."""
@@ -78,12 +78,12 @@ class Option:
         return f"{self.about}{f' [{self.usual_words}]' if self.usual_words else ''}."
 
     def is_in(self, request: Any) -> bool:
-        """Return whether a request sets the option to another value than its default."""
+        """Return whether a request sets the option to a value other than the default."""
         return bool(getattr(request, self.name) != self.default)
 
 
 def option(about: str, limits: Limits | None = None, *, default: Any = None, **more: Any) -> Any:
-    """Declare a field of a request; the arguments are fields of `Option`."""
+    """Declare a field of a request; the arguments, `more` included, are fields of `Option`."""
     declared = Option(about, limits, **more)
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": declared})
 
@@ -92,7 +92,7 @@ _target, _sweep = partial(option, group="target", of_agents=False), partial(opti
 
 
 def options(cls: type) -> list[Option]:
-    """Return the options that a class of requests declares, in order."""
+    """Return the options that a class of requests declares, in the order of declaration."""
     return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
 
 
@@ -115,7 +115,7 @@ class Request(Section):
         return f"`{name}`"
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if an option is beyond its limits, UsageError if options contradict each other."""
+        """Set implied flags. Raises ConfigError for a value out of range, or UsageError for contradictory options."""
         declared = {option.name: option for option in options(type(self))}
         for name, option in declared.items():
             if (value := getattr(self, name)) is not None:
@@ -136,7 +136,7 @@ class Request(Section):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make a request from the result of `to_dict`. Raises ConfigError, UsageError."""
+        """Make a request from the result of `to_dict`. Raises ConfigError or UsageError."""
         request: Self = build(cls, data)
         return request
 
@@ -172,7 +172,7 @@ TRAIN_FIELDS = ("epochs", "batch", "eval_interval")
 
 
 def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
-    """Raise UsageError, with the nearest expected name, for an unknown argument."""
+    """Raise UsageError, which suggests the most similar of the `expected` names, for an unknown name."""
     expected = list(expected)
     for name in names:
         if name not in expected:
@@ -180,7 +180,7 @@ def check_names(names: Iterable[str], expected: Iterable[str]) -> None:
 
 
 JOB_ID = "[a-z2-7]{16}"
-"""Regular expression of job ids."""
+"""Regular expression for job identifiers."""
 _OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
 _ONE_RUN = "they are for a single run, and this makes several attempts"
 
@@ -285,7 +285,7 @@ class TrainRequest(Request):
 
     @classmethod
     def of(cls, **arguments: Any) -> Self:
-        """Return the request for a Python function's arguments, ignoring None. Raises UsageError, ConfigError."""
+        """Return the request for a Python function's arguments, ignoring None. Raises UsageError or ConfigError."""
         check_names(arguments, [*(field.name for field in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
         arguments = {name: value for name, value in arguments.items() if value is not None}
         if (test := arguments.pop("test", None)) is not None:
@@ -299,14 +299,14 @@ class TrainRequest(Request):
         return cls(**arguments)
 
     def check_kind(self, of_agents: bool) -> None:
-        """Raise UsageError if agents are trained and the request sets an option that is only for automata."""
+        """Raise UsageError if `of_agents` is true and the request sets an option that is only for automata."""
         for option in options(type(self)) if of_agents else []:
             if not option.of_agents and option.is_in(self):
                 raise UsageError(f"`{option.name}` is for automata, and this trains agents: drop it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a request from JSON data, in which limits and sizes are texts. Raises ConfigError, UsageError."""
+        """Make a request from JSON data, in which limits and sizes are texts. Raises ConfigError or UsageError."""
         expected = [option.name for option in options(cls) if not option.is_file and not option.is_local]
         for name in data:
             if name not in expected:
@@ -327,13 +327,13 @@ class TrainRequest(Request):
         return replace(request, config=any_config(config))
 
     def configured(self, config: Document) -> Self:
-        """Return the request with this configuration in place of its preset, its target and their options."""
+        """Return the request with `config` in place of its preset, its target and their options."""
         defaults = {option.name: option.default for option in options(type(self)) if option.group in ("what", "target")}
         return replace(self, **defaults | {"config": config})
 
     @property
     def resumable(self) -> Self:
-        """Request to save with a run, without values that a resumed run reads from its folder or receives again."""
+        """Request as a run stores it: without values that a resumed run reads from its folder or receives again."""
         # A time limit begins again when a run is resumed; a limit of epochs counts all epochs since the beginning.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
         request = self.configured(self.whole)
@@ -341,19 +341,19 @@ class TrainRequest(Request):
 
     @property
     def whole(self) -> Config | PolicyConfig:
-        """Configuration of the request, which `configured` sets. Raises UsageError before that."""
+        """Configuration of the request, which `configured` sets. Raises UsageError if there is none."""
         if self.config is None:
             raise UsageError("This request has no configuration yet: config.customise.configure makes it.")
         return cast("Config | PolicyConfig", self.config)
 
     @property
     def solved_models(self) -> int:
-        """Number of solved models that ends the training, or 0 for none; by default 1 if there are restarts."""
+        """Number of solved models at which training stops, or 0 for never; by default 1 if there are restarts."""
         # A run without restarts continues to its last epoch, in which more gates may converge.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the total number of attempts, or None if there is no limit, as for repairs of version 0.1.0."""
+        """Return the maximum number of attempts, or None if there is none or `attempt`, from 0.1.0, exceeds it."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

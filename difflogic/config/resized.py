@@ -1,4 +1,4 @@
-"""Configurations of an experiment on a grid of another size."""
+"""Configuration of an experiment on a grid of another size."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from difflogic.errors import ConfigError
 
 
 def resized(config: Config, height: int, width: int) -> Config:
-    """Return the same experiment on another grid, without damage, faults and growth.
+    """Return the configuration for a grid of another size, without damage, faults and growth.
 
     Images are padded with 0 on all sides, and random initial states replace all boards. Raises ConfigError for a grid
     below 3x3, or smaller than an image.
@@ -50,5 +50,5 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
 
 
 def knows_larger_grids(task: TaskConfig) -> bool:
-    """Return whether a larger grid has a target too: a checkerboard, or an image that grows from its middle."""
+    """Return whether the task has a target on larger grids: a checkerboard, or an image grown from its middle."""
     return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))

@@ -20,18 +20,18 @@ STREAM = 0x72657374
 
 
 def is_evaluated(epoch: int, interval: int) -> bool:
-    """Return whether the schedule evaluates an epoch: the first and multiples of `interval`. Callers add the last."""
+    """Return whether an epoch is evaluated: the first, and each multiple of `interval`. Callers add the last."""
     return epoch == 1 or epoch % interval == 0
 
 
 def next_stop(epoch: int, total: int, eval_interval: int) -> int:
-    """Return the first epoch after `epoch` that is evaluated."""
+    """Return the first epoch after `epoch` that is evaluated, at most `total`."""
     # At an interval of 50: from 0 to 1, from 1 to 50, from 50 to 100.
     return 1 if epoch == 0 else min(total, (epoch // eval_interval + 1) * eval_interval)
 
 
 def at_stage(config: Config, stage: int) -> Config:
-    """Return the configuration of one stage of growth, with the grid of this stage in [task]."""
+    """Return the configuration of one stage of growth, with the grid and CA steps of this stage in [task]."""
     # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
     height, width, steps = _grids(config)[stage]
     return config.with_(growth=GrowthConfig(), task={"height": height, "width": width, "steps": steps})
@@ -45,7 +45,7 @@ def _grids(config: Config) -> list[tuple[int, int, int]]:
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
-    """Return the last epoch before each stage and a description; losses of stages differ. Empty for one stage."""
+    """Return, for each of several stages, the last epoch before it and a description; losses of stages differ."""
     stages: list[tuple[int, str]] = []
     if config.growth.until:
         words = [f"{width}x{height}, {steps} steps" for height, width, steps in _grids(config)]
@@ -85,7 +85,7 @@ def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
 
 
 def _shares(config: Config) -> list[tuple[int, int, float]]:
-    """Return for each stage the epoch before it, its last epoch, and an epoch's cost relative to the task's grid."""
+    """Return, for each stage, the epoch before it, its last epoch, and its epochs' cost relative to the last stage."""
     sizes = [math.prod(grid) for grid in _grids(config)]
     ends = (0, *config.growth.until, max(MOST, config.train.epochs))
     return [(first, last, size / sizes[-1]) for (first, last), size in zip(pairwise(ends), sizes, strict=True)]

@@ -34,7 +34,7 @@ LARGEST = float(np.finfo(np.float32).max)
 _HASHED = 4096
 """Number of rows in each update of the hash."""
 LEAST_COUNTED = 8
-"""Minimum number of rows for the warning that a column counts the rows."""
+"""Minimum number of rows at which a column of consecutive numbers is reported as a row counter."""
 Numbers = npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 
@@ -74,7 +74,7 @@ class LabelledTable:
     def of(
         cls, x: npt.ArrayLike, labels: npt.ArrayLike, features: Sequence[str] | None = None, label: str = "label"
     ) -> LabelledTable:
-        """Make a table from numbers `[N, D]` and labels `[N]`. Raises DataError."""
+        """Make a table from numbers `[N, D]` in the columns `features`, and labels `[N]`. Raises DataError."""
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
             raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
@@ -143,7 +143,7 @@ class LabelledTable:
             raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
 
     def parts(self, shares: TableConfig) -> Parts:
-        """Split the rows into training, validation and held-out rows, with the same shares of each class."""
+        """Return the training, validation and held-out rows: the same shares of each class, and the test set."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
         others = len(self) - shares.test
         parts: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
@@ -156,11 +156,11 @@ class LabelledTable:
         return Parts(*(np.sort(np.concatenate(part)) for part in parts))
 
     def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
-        """Return at most `bits` thresholds for each feature: midpoints between values in `rows`, near quantiles."""
+        """Return at most `bits` thresholds for each feature: midpoints between values in `rows`, near the quantiles."""
         return [_thresholds(self.x[rows, column].astype(np.float64), bits) for column in range(self.x.shape[1])]
 
     def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
-        """Return columns by name, and labels as indices of `classes` or -1. Raises DataError for a missing column."""
+        """Return the columns `features`, and labels as indices of `classes` or -1. Raises DataError."""
         if missing := [name for name in features if name not in self.features]:
             raise DataError(
                 f"The table lacks the column {missing[0]}{hint(missing[0], self.features)}: expected "
@@ -170,7 +170,7 @@ class LabelledTable:
         return self.x[:, [self.features.index(name) for name in features]], places[self.y]
 
     def encode(self) -> bytes:
-        """Return the table as the content of an `.npz` file, which `of_run` reads."""
+        """Return the table as the contents of an `.npz` file, which `of_run` reads."""
         file = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": self.y, "label": np.array(self.label)}
         np.savez_compressed(file, features=np.array(self.features), classes=np.array(self.classes), **arrays)
@@ -188,7 +188,7 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
 
 
 def decoded(source: Path | IO[bytes]) -> LabelledTable:
-    """Return the table from a file with content from `encode`. Raises DataError for any other file."""
+    """Return the table in a file that `encode` made. Raises DataError for any other file."""
     arrays = array_files.read_arrays(source)
     try:
         features, classes = ([str(text) for text in arrays[name].tolist()] for name in ("features", "classes"))
@@ -202,7 +202,7 @@ def decoded(source: Path | IO[bytes]) -> LabelledTable:
 
 
 def load_table(path: Path | str, label: str = "label") -> LabelledTable:
-    """Read the table in a .csv with a row of names, an .npz of labels and features `[N, D]`, or an IDX file of images.
+    """Read a table: a .csv with a row of names, an .npz with labels and features `[N, D]`, or an IDX file of images.
 
         >>> np.savez(folder / "sizes.npz", lengths=[[1.0], [2.0]] * 3, kind=["a", "b"] * 3)
         >>> difflogic.load_table(folder / "sizes.npz", "kind").classes
@@ -340,7 +340,7 @@ def _text(label: Any) -> str:
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Return a sort key, which orders numbers by size before all texts, and the number, infinite for a text."""
+    """Return a sort key, which puts numbers before other texts: False and the number, or True and infinity."""
     try:
         return False, float(text)
     except ValueError:
@@ -348,7 +348,7 @@ def _as_number(text: str) -> tuple[bool, float]:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Return the identifier `_word` of each name. Raises DataError if two names have the same identifier."""
+    """Return the identifier that `_word` makes of each name. Raises DataError if two identifiers are equal."""
     words = {_word(name, stem): name for name in names}
     for name in names:
         if words[_word(name, stem)] != name:

@@ -9,13 +9,13 @@ from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 
 MIN_SIDE = 3
-"""Minimum side of a grid, since smaller neighbourhoods would contain a cell twice; a line has one row."""
+"""Minimum side of a grid, since neighbourhoods on smaller grids contain a cell twice; a line has one row."""
 MAX_SIDE = 2**16
 SIDE = between(MIN_SIDE, MAX_SIDE)
 
 
 def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
-    """Return whether a grid of this neighbourhood may have this size."""
+    """Return whether a grid with this neighbourhood may have this height and width."""
     return width >= MIN_SIDE and (height >= MIN_SIDE or (height == 1 and neighbourhood == "line"))
 
 
@@ -23,7 +23,7 @@ ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True a
 TARGETS = ("checkerboard", "picture", "rule", "data")
 STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
-"""Maximum number of cells of a grid for the initial states `boards`."""
+"""Maximum number of cells of a grid whose initial states are all boards."""
 _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
 """Pattern of a stuck cell: row, column and value."""
 
@@ -162,7 +162,7 @@ class TaskConfig(Section):
 
     @property
     def shortest_side(self) -> int:
-        """Shortest side of the grid; for a single row its width."""
+        """Length of the shorter side of the grid; for a single row its width."""
         return self.width if self.height == 1 else min(self.height, self.width)
 
     def on_side(self, side: int) -> tuple[int, int]:
@@ -176,7 +176,7 @@ class TaskConfig(Section):
 
     @property
     def stuck_listed(self) -> list[tuple[int, int, int]]:
-        """Row, column and value of the cells in `stuck_list`."""
+        """Row, column and value of each cell in `stuck_list`."""
         parts = (cell.replace("=", ",").split(",") for cell in self.stuck_list)
         return [(int(row), int(column), int(value)) for row, column, value in parts]
 
@@ -192,7 +192,7 @@ class TaskConfig(Section):
 
     @property
     def can_grow(self) -> bool:
-        """True if training can begin on smaller grids: boards and rules, random states, no damage, and one loss."""
+        """True if training can begin on smaller grids: a board or rule, random states, no damage or fault, one loss."""
         is_plain = not self.loss_steps and not self.disturbed
         return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 

@@ -14,7 +14,7 @@ from difflogic.config.fields import Section, field, require, require_ascending, 
 from difflogic.config.limits import BELOW_ONE, COUNT, MOST, NOT_NEGATIVE, SHARE, UP_TO_ONE, WHOLE, one_of
 
 HARDENING_EPOCHS = 1 << 16
-"""Exclusive limit of the number of epochs in which the share of hardened gates grows."""
+"""Exclusive maximum of the number of epochs in which the share of hardened gates grows."""
 
 
 @section
@@ -144,7 +144,7 @@ class SearchConfig(Section, path="search."):
 
 @section
 class PoolConfig(Section, path="pool."):
-    """`[pool]`: the sample pool, from which epochs begin and to which their last states return."""
+    """`[pool]`: the sample pool, from which epochs take initial states and which stores their last states."""
 
     size: int = field(
         "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "

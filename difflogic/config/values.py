@@ -19,7 +19,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Within:
-    """Limit of a training in seconds, in epochs of all attempts and models together, or both: the first one counts."""
+    """Limit of training in seconds, in epochs of all attempts and models, or both; training ends at the earlier one."""
 
     seconds: float | None = None
     epochs: int | None = None
@@ -28,7 +28,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str) -> Within:
-        """Parse `60s`, `5m`, `2h`, `2000 epochs`, or one of each as in `60s or 2000 epochs`. Raises UsageError."""
+        """Parse `60s`, `5m`, `2h`, `2000 epochs`, or both, as `60s or 2000 epochs`. Raises UsageError."""
         before, both, after = text.partition(" or ")
         if both:
             first, second = cls.parse(before), cls.parse(after)
@@ -79,8 +79,8 @@ class Size(NamedTuple):
 def coerced(name: str, kind: Any, value: Any) -> Any:
     """Convert the value that a Python user passes for the option `name`.
 
-    Text becomes a path, a number of seconds a limit, a tuple a size, a number a rule, and arrays become an image or
-    samples. Raises UsageError, DataError for other types.
+    Depending on the option, text becomes a path, seconds a limit, a tuple a size, a number the name of a rule, and
+    arrays an image or samples. Raises UsageError or DataError for other types.
     """
     if name == "data":
         return _samples(value)
