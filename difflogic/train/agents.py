@@ -48,7 +48,7 @@ class Agents(Session[Member, AgentRun]):
         self, request: TrainRequest, placement: Placement, config: PolicyConfig, members: Sequence[Member],
         observer: Observer, epoch: int = 0, elapsed_s: float = 0.0,
     ) -> None:  # fmt: skip
-        """Raise UsageError if `stop_when_solved` is more than the population, or agents cannot be solved."""
+        """Raise UsageError if `stop_when_solved` exceeds the population, or if there is no threshold for solutions."""
         super().__init__(request, placement, members, epoch, observer)
         self.config, self.seconds_before = config, elapsed_s
         self._size = members[0].agent.iteration_steps
@@ -64,7 +64,7 @@ class Agents(Session[Member, AgentRun]):
     def fresh(cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer) -> Agents:
         """Return the session of a new run. If `request.init_from` is a run, all agents start from its best agent.
 
-        Raises CheckpointError, ConfigError, FaultyEnvironmentError, DeviceError.
+        Raises CheckpointError, ConfigError, FaultyEnvironmentError or DeviceError.
         """
         population, device = request.population, _device(placement)
         if not 1 <= population <= MOST_MEMBERS or config.seed + population > 1 << 32:
@@ -86,7 +86,7 @@ class Agents(Session[Member, AgentRun]):
         cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer, folder: RunFolder,
         file: Path,
     ) -> Agents:  # fmt: skip
-        """Continue the run in `folder` from `file`; only `steps` may change. Raises CheckpointError, ConfigError."""
+        """Return a session that resumes `folder` from the checkpoint `file`. Raises CheckpointError or ConfigError."""
         saved, device, table = checkpoint.read_agents(file), _device(placement), tables.of_run(config, folder.path)
         if saved.config.with_epochs(config.epochs) != config:
             raise ConfigError(f"The run in {folder.path} has another configuration: only steps may change on resume.")
@@ -160,7 +160,7 @@ class Agents(Session[Member, AgentRun]):
             raise BrokenOffError
 
     def _accept(self, means: Sequence[float | None]) -> list[bool]:
-        """Return for each agent whether it also passes the final episodes; all False if too few agents can."""
+        """Return, for each agent, whether it also passes the final episodes; all False if too few `means` suffice."""
         least = self.config.evaluation.threshold
         good = [mean is not None and mean >= least for mean in means]
         if not 0 < self.stop_when_solved <= sum(good):
@@ -243,7 +243,7 @@ def _device(placement: Placement) -> Device:
 
 
 def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
-    """Return the arrays of a run's best agent. Raises CheckpointError, or ConfigError if `config` has another shape."""
+    """Return a run's best agent as arrays. Raises CheckpointError, or ConfigError if `config` has another shape."""
     saved = checkpoint.read_agents(chosen.run_folder(path))
     if (difference := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
         raise ConfigError(f"--init-from needs a run of agents of the same shape: {difference}.")
@@ -252,7 +252,7 @@ def best_arrays(path: Path, config: PolicyConfig) -> Arrays:
 
 
 def _rows(path: Path, members: int, iterations: int) -> list[list[PolicyRow]]:
-    """Return the metrics of each member up to the checkpoint. Raises CheckpointError if rows are missing."""
+    """Return the first `iterations` metrics rows of each member. Raises CheckpointError if rows are missing."""
     # Each iteration writes one line per member: with three members, line 7 is iteration 2 of member 1, all counted
     # from 0. Lines after the checkpoint belong to iterations that will be repeated.
     of_members: list[list[PolicyRow]] = [[] for _ in range(members)]

@@ -120,7 +120,7 @@ class Automata(Session[Replica, Run]):
             self.save()
 
     def _evaluate(self) -> list[Evaluation]:
-        """Evaluate every model, and store for each in `accepted` whether it is a solution."""
+        """Evaluate every model, and store in `accepted` for each model whether it is a solution."""
         self.observer.judging(self.epoch)
         evaluations = self.training.evaluate()
         self._download()
@@ -133,7 +133,7 @@ class Automata(Session[Replica, Run]):
         return evaluations
 
     def _accept(self, evaluations: Sequence[Evaluation]) -> list[bool]:
-        """Return for each model whether its evaluation makes it a solution."""
+        """Return, for each model, whether its evaluation makes it a solution."""
         return [self._rules.accept(*pair) for pair in zip(self.members, evaluations, strict=True)]
 
     def _solutions(self) -> list[Replica]:
@@ -182,7 +182,7 @@ class Automata(Session[Replica, Run]):
             )
 
     def _save_best(self) -> None:
-        """Save the best model so far: a solution, else the model with the fewest mismatches, the latest in a tie."""
+        """Save the best model so far: a solution, otherwise the one with the fewest mismatches, in a tie the latest."""
         solutions = self._solutions()
         candidates = solutions or self.members
         member = candidates[best_of(candidates)]
@@ -203,7 +203,7 @@ class Automata(Session[Replica, Run]):
             self.complete = self._run_passes(prune=False)
 
     def _run_passes(self, prune: bool = True) -> bool:
-        """Run the finishing passes on the best, else the last circuits, and return whether the task is solved."""
+        """Run the finishing passes on the best circuit, then on the last ones; return whether the task is solved."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
             return passes is not None

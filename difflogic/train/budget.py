@@ -12,7 +12,7 @@ from difflogic.train import stalled
 
 
 def check(request: TrainRequest) -> None:
-    """Raise UsageError if the budget is too small for useful attempts, or does not apply to agents."""
+    """Raise UsageError if the budget is too small for useful attempts, or the options do not apply to agents."""
     config, population, restarts, within = request.whole, request.population, request.restarts or 0, request.within
     if isinstance(config, PolicyConfig):
         config.require_episodes()
@@ -47,7 +47,7 @@ def _effort_of_first_look(config: Config) -> float:
 
 
 def notice(request: TrainRequest) -> str | None:
-    """Return a warning if the time limit is probably too short to detect progress of an attempt, else None."""
+    """Return a warning if the time limit is probably too short to detect progress of an attempt, or None."""
     config, within = request.whole, request.within
     if within is None or within.seconds is None or isinstance(config, PolicyConfig):
         return None

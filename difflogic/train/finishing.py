@@ -42,7 +42,7 @@ class Finishing:
     def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, list[str]] | None:
         """Return the finished model with lines for the summary, or None if the passes fail.
 
-        `seed` and `epoch` belong to the circuit. `prune` takes seconds, and removes about one gate in twenty.
+        `seed` and `epoch` are the circuit's. Pruning takes seconds, and removes about one gate in twenty.
         """
         task, target = self.config.task, job.fixed_target(self.config.task)
         before, repaired = self.repaired(circuit)
@@ -79,9 +79,9 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return a simpler task: identical channels of an image only once, no dark channels, no stability after T.
+    """Return a simpler configuration: each identical channel of an image only once, no dark ones, no stability.
 
-    The finishing passes add the rest. If they cannot, or an initial image fixes the channels, return `config`.
+    Finishing passes later add the rest. If they cannot, or an initial image fixes the channels, return `config`.
     """
     if not can_be_finished(config) or config.task.start == "picture":
         return config

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # half of its imports are for agents alone
 FRAME_S = 0.5
 """Minimum number of seconds between two updates of the display."""
 SHARE = 0.05
-"""Maximum share of the training time for drawing."""
+"""Maximum share of the training time that is spent on drawing."""
 
 
 def observer(engine: Engine) -> Observer:
@@ -32,7 +32,7 @@ def observer(engine: Engine) -> Observer:
 
 
 def in_html(images: Mapping[str, bytes], text: str) -> str:
-    """Return HTML that embeds `images` (content by file name) above a text."""
+    """Return HTML that embeds `images`, a mapping from file names to contents, above a text."""
     elements = [
         f'<img alt="{name}" style="display: block; max-width: 100%" '
         f'src="data:image/{name.rpartition(".")[2]};base64,{base64.b64encode(data).decode()}">'

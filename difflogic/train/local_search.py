@@ -1,4 +1,4 @@
-"""Local search over the hard circuit, as a model of an engine: see `difflogic.engine.search`.
+"""Local search over the hard circuit, in the form of an engine's model: see `difflogic.engine.search`.
 
 The result is the same for every engine, since the search computes with integers on the CPU. An epoch of search counts
 as an epoch, but does not change keys, moments or the number of optimiser steps. It has no soft loss, and its batch is
@@ -23,7 +23,7 @@ class LocalSearchModel:
     """Local search as a `difflogic.engine.api.Model`; `info` describes the engine of the training before it."""
 
     def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
-        """Raise CheckpointError if the costs of a state do not fit its job."""
+        """Raise CheckpointError if the search costs in a state do not have the shape and type for its job."""
         self.info = info
         # Training has chosen the wires; the search changes only functions of gates.
         pairs = zip(jobs, states, strict=True)
@@ -57,7 +57,7 @@ class LocalSearchModel:
 
 
 def _costs(job: Job, state: TrainState) -> Words:
-    """Return the costs of a search that continues from `state`, or initial costs."""
+    """Return the search costs in `state`, or initial costs if it has none. Raises CheckpointError."""
     fresh = search.fresh_costs(job.config, len(job.probes))
     costs = fresh if state.costs is None else state.costs
     if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code does not check costs

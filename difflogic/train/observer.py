@@ -79,7 +79,7 @@ class Standing:
 
     @property
     def soft_losses(self) -> tuple[float, float]:
-        """Lowest and median soft loss, without models that have none; NaN if all models lack a soft loss."""
+        """Minimum and median of the soft losses of the models that have one; NaN if no model has one."""
         # A search has no soft loss, but other models may still be in training.
         losses = [row.soft_loss for row in self.rows if not math.isnan(row.soft_loss)] or [math.nan]
         return min(losses), statistics.median(losses)
@@ -99,7 +99,7 @@ class Observer:
     """
 
     stop: Stop | None = None
-    """Object by which the observer ends the run after a save; None: only signals of `signals.watched` end it."""
+    """Stop request by which the observer ends the run after a save; None: only signals end it (`signals.watched`)."""
     log_interval: int = 10
     """Number of epochs between two calls of `logged`."""
 
@@ -120,7 +120,7 @@ class Observer:
         """Receive the models with their current states, which must not be changed."""
 
     def judging(self, epoch: int) -> None:
-        """Receive the epoch of an evaluation and save that are about to begin."""
+        """Receive the number of an epoch before it is evaluated and saved."""
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         """Receive the models after an evaluation, with their states at its epoch, which must not be changed."""
@@ -129,7 +129,7 @@ class Observer:
         """Receive an attempt of a run with restarts when it begins or continues (`running`), and when it ends."""
 
     def logged(self, row: Row, evaluated: Row | None) -> None:
-        """Receive the row of an epoch at a log interval, an evaluation or the end, and the last evaluated row."""
+        """Receive an epoch's row at each log interval, each evaluation and the end, and the last evaluated row."""
 
     def compared(self, standing: Standing) -> None:
         """Receive the metrics of a population; this method is called in place of `logged`."""
@@ -138,7 +138,7 @@ class Observer:
         """Receive the row of each agent after an iteration; after an evaluation the rows have scores."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
-        """Receive the engine that an engine benchmark in the first epochs chose for the later epochs."""
+        """Receive the engine that a benchmark in the first epochs chose for later epochs, and the reason."""
 
     def noticed(self, text: str) -> None:
         """Receive a notice for the user, in one sentence."""

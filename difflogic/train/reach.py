@@ -27,7 +27,7 @@ Classes = npt.NDArray[np.int64]
 
 @lru_cache(64)  # the form of a page requests it with each change
 def notice(config: Config) -> str | None:
-    """Return a warning if cells must be wrong in so few steps. Raises ConfigError if no number of steps suffices."""
+    """Return a warning if the target needs more steps, or None. Raises ConfigError if no number of steps suffices."""
     task = config.task
     target = _target(config)
     if target is None:
@@ -91,13 +91,13 @@ def _partitions(config: Config) -> Iterator[Classes]:
 
 
 def _kinds(cells: npt.NDArray[np.floating | np.uint8]) -> Classes:
-    """Return the number of each row of the bits `[N, n]`; distinct rows are numbered from 0."""
+    """Return a number for each row of the bits `[N, n]`, equal for equal rows; numbers count from 0."""
     kinds: Classes = np.unique(np.packbits(cells != 0, axis=1), axis=0, return_inverse=True)[1].astype(np.int64)
     return kinds.reshape(-1)
 
 
 def _numbered(classes: Iterable[Classes]) -> Classes:
-    """Return a number from 0 for each combination of up to three classes; classes count from -1."""
+    """Return a number for each cell's combination of up to three `classes`; numbers count from 0, classes from -1."""
     digits = list(classes)
     count = max(int(digit.max()) for digit in digits) + 2
     # Classes are digits of one number: with classes -1 to 3, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.

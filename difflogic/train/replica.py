@@ -46,7 +46,7 @@ class Replica:
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
     def evaluated(self, row: Row, result: Evaluation) -> Row:
-        """Return `row`, which has the epoch of `state`, with `result`; on scheduled epochs, update `best`."""
+        """Return `row`, of the epoch of `state`, with the evaluation `result`; on scheduled epochs, update `best`."""
         # The last epoch is evaluated even if it is not on the schedule. Then `best` does not change, so that a run that
         # continues from here equals a run that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
@@ -65,7 +65,7 @@ class Replica:
 
 
 def member_of(members: Sequence[Replica], state: ModelState) -> Replica:
-    """Return the model to which a saved state belongs."""
+    """Return the model that has the seed of a saved state."""
     return next(member for member in members if member.seed == state.config.seed)
 
 

@@ -3,8 +3,8 @@
 Attempts share the epochs of one run. In training until solved, each attempt may use all epochs, the attempts end with
 the first solution or at a limit of time or epochs, and a solution must pass the test of `difflogic.train.success`.
 
-Each attempt has a run folder, `attempt-1`, `attempt-2`, ...; `restarts.json` next to these folders has the results
-(`difflogic.runs.attempts`). Every command that takes a run folder also takes the folder of all attempts.
+Each attempt has a run folder, `attempt-1`, `attempt-2`, ...; `restarts.json` next to these folders contains the
+results (`difflogic.runs.attempts`). Every command that takes a run folder also takes the folder of all attempts.
 
     done = train(TrainRequest(config=config, restarts=3), Placement(engine), Path("runs/mine"))
     done.best.solved, done.interrupted
@@ -48,9 +48,9 @@ from difflogic.train.trainer import Trainer
 AnyConfig = Config | PolicyConfig
 
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
-"""Options of a request that concern several attempts, with their values for a single attempt."""
+"""Mapping from the options of a request for several attempts to their values for a single attempt."""
 RESERVE = 10.0
-"""Maximum number of seconds of a time limit that are reserved for the finishing passes; at most a tenth of it."""
+"""Maximum number of seconds that are reserved for the finishing passes; also at most a tenth of the time limit."""
 LOOK = 10
 """Maximum number of epochs between evaluations in training until solved, since only evaluations find solutions."""
 RESULTS = (
@@ -71,12 +71,12 @@ class Attempts:
     """Runs of the attempts, in order."""
 
     def __fspath__(self) -> str:
-        """Return the folder of all attempts, or for attempts in memory what the best `Run` returns."""
+        """Return the folder of all attempts, or for attempts in memory the folder of the best run."""
         return str(self.path or self.best.__fspath__())
 
     @property
     def best(self) -> Run | AgentRun:
-        """Best run: the solved run, else the run with the fewest mismatches, or for agents the highest score."""
+        """Best run: the solved run, otherwise the one with the fewest mismatches or, for agents, the highest score."""
         return self.runs[self.record.best]
 
     @property
@@ -97,7 +97,7 @@ class Attempts:
 
     @property
     def interrupted(self) -> signal.Signals | str | None:
-        """Signal or reason that interrupted the last attempt; None if it ended."""
+        """Signal or reason that interrupted the last attempt; None if it was not interrupted."""
         return self.runs[-1].interrupted
 
     @property
@@ -194,8 +194,8 @@ def resume(
 ) -> Attempts:
     """Continue the attempts in a folder, beginning with the interrupted attempt.
 
-    `within` is a new limit: time is counted from now, epochs from the first attempt on. Raises RunFolderError
-    if the folder has no attempts or is in use, UsageError if no attempts are left, and what `Trainer.run` raises.
+    `within` is a new limit: time is counted from now, epochs from the first attempt on. Raises RunFolderError if the
+    folder has no attempts or is in use, UsageError if no attempts are left, and the errors of `Trainer.run`.
     """
     with folders.locked(folder):
         files.check_links(folder)
@@ -228,7 +228,7 @@ class _Series:
     """Runs of the attempts that ended or were interrupted."""
 
     def train(self, out: Path | None = None) -> Attempts:
-        """Train the remaining attempts."""
+        """Train the remaining attempts, in the folder `out` or in memory, and return all attempts."""
         within, requested = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
             # Without a time limit, each run watches signals itself; with a time limit, all runs share a deadline.
@@ -267,7 +267,7 @@ class _Series:
         self.runs.append(run)
 
     def _next(self) -> Attempt:
-        """Return the interrupted attempt, or else a new attempt."""
+        """Return the interrupted attempt, or a new attempt if none was interrupted."""
         record, earlier = self.record, self.record.attempts
         if earlier and earlier[-1].is_open:
             return replace(earlier[-1], status="running")

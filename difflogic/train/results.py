@@ -31,7 +31,7 @@ def write(
 
 
 def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
-    """Return images by file name: a rollout of the best model on its first grid, and the curves of all models."""
+    """Return images by file name: a rollout of the best model from its first grid, and the curves of all models."""
     member, circuit = member_of(members, best), best.circuit
     # A circuit that finishing passes changed has a separate configuration.
     is_own = best.config.model != member.job.config.model
@@ -50,7 +50,7 @@ def images(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict
 
 
 def draw(folder: RunFolder, engine: Engine, own: OwnTask, best: ModelState) -> None:
-    """Write the images that a custom task draws of `best` to task-NAME.png. Raises FaultyTaskError, RunFolderError."""
+    """Write a custom task's images of `best` to files task-NAME.png. Raises FaultyTaskError or RunFolderError."""
     config, samples = best.config, own.drawn(DRAWN_SAMPLES, FRESH, best.config.seed)
     grids = jobs.begun(config, samples, prng.key_from_seed(config.seed))
     states = engine.rollout(best.circuit, grids, samples.steps[-1], "hard", jobs.probe_masks(config))

@@ -157,7 +157,7 @@ class AgentRun(EndedRun["Member"]):
     """Index of the best member."""
     elapsed_s: float
     baselines: dict[str, float] | None = None
-    """Mean returns of agents that do not learn, by name; None before the run has ended."""
+    """Mean returns of agents that do not learn, by agent name; None before the run has ended."""
 
     @property
     def best(self) -> Member:
@@ -166,7 +166,7 @@ class AgentRun(EndedRun["Member"]):
 
     @property
     def score(self) -> float | None:
-        """Mean return of the best member: on fresh episodes if the run has ended, else in its last evaluation."""
+        """Mean return of the best member: on fresh episodes if the run has ended, or in its last evaluation."""
         return None if self.best.score is None else self.best.score.mean
 
     @property
@@ -231,7 +231,7 @@ def _record(folder: Path) -> tuple[dict[str, Any], EngineInfo]:
 
 
 def load_agents(folder: Path) -> AgentRun:
-    """Read a run of agents or classifiers. Raises CheckpointError, RunFolderError."""
+    """Read a run of agents or classifiers. Raises CheckpointError or RunFolderError."""
     from difflogic.policies import results as outcomes
     from difflogic.policies.evaluate import Score
     from difflogic.policies.member import Member
@@ -260,5 +260,5 @@ def load_agents(folder: Path) -> AgentRun:
 
 
 def load_any(folder: Path) -> Run | AgentRun:
-    """Read a run of automata or agents. Raises CheckpointError, RunFolderError."""
+    """Read a run of automata or agents. Raises CheckpointError or RunFolderError."""
     return load_agents(folder) if manifest.is_policy(manifest.read(folder)) else load_run(folder)

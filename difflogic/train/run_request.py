@@ -85,7 +85,7 @@ def fit(
 
     Raises:
         UsageError: The options contradict each other.
-        ConfigError: A field is beyond its limits.
+        ConfigError: A field is out of range.
         DeviceError: The engine cannot run this training.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
@@ -107,7 +107,7 @@ def _place(engine: Engine | str) -> Placement:
 
 
 def whole(request: TrainRequest) -> TrainRequest:
-    """Return the request with its configuration of automata or agents. Raises what `configure` raises."""
+    """Return the request with its complete configuration. Raises the errors of `configure`."""
     if (environment := environments.of_preset(request.preset)) is not None:
         request = replace(request, preset=None, config=environment)
     if (agents := agent_presets.configure(request)) is not None:
@@ -222,7 +222,7 @@ def is_in(folder: Path) -> bool:
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
     """Return the request with a number of restarts, and a notice if its recipe restarts but this run cannot.
 
-    Such a recipe restarts as often as is useful, unless the request sets a number. `config` belongs to the request.
+    Such a recipe restarts as often as is useful, unless the request sets a number. `config` is the request's.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None
@@ -249,8 +249,8 @@ def run_request(
 ) -> Trained:
     """Train a request with a configuration in the new folder `out`, or continue the run in the folder `resume`.
 
-    The command `train`, `fit`, workers and trials of sweeps all call this function. Raises what `Trainer.run`,
-    `restarts.train` and `restarts.resume` raise.
+    The command `train`, `fit`, workers and trials of sweeps all call this function. Raises the errors of `Trainer.run`,
+    `restarts.train` and `restarts.resume`.
     """
     # Attempts continue with the request in their folder, of which only the limit may change.
     if resume is not None and records.is_in(resume):

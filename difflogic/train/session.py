@@ -1,7 +1,7 @@
 """Training session: the part of a run that one process trains.
 
 The loop of training, evaluation, metrics and checkpoints is the same for automata and agents. The subclasses `Automata`
-and `Agents` define an epoch, an evaluation, and the content of a checkpoint.
+and `Agents` define an epoch, an evaluation, and the contents of a checkpoint.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class BrokenOffError(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules that end a run of automata before its last epoch, applied at each evaluation, and its finishing passes."""
+    """Rules that can end a run of automata early, applied at each evaluation, and final changes of its circuits."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
     """Success test of a model: by default, no cell may be wrong on evaluation grids."""
     give_up: Callable[[Sequence[Replica]], str | None] | None = None
     """Early stopping: function that returns a reason to stop the models, or None."""
     finish: Callable[[Circuit], Circuit] | None = None
-    """Final change of the circuits that end the run as solutions, without change of their hard function."""
+    """Final change of the solved circuits at the end, which must preserve their hard functions; None for no change."""
     passes: Finishing | None = None
     """Finishing passes, which try to make the best model a solution at the end of the run."""
 
@@ -65,7 +65,7 @@ class Session(ABC, Generic[M, R]):
     def __init__(
         self, request: TrainRequest, placement: Placement, members: Sequence[M], epoch: int, observer: Observer
     ) -> None:
-        """Raise UsageError if the request requires more solved models than it has."""
+        """Raise UsageError if the request requires more solved models than there are `members`."""
         self.stop_when_solved = request.solved_models
         if not 0 <= self.stop_when_solved <= max(1, len(members)):
             raise UsageError(
@@ -113,7 +113,7 @@ class Session(ABC, Generic[M, R]):
 
     @abstractmethod
     def report(self, evaluate: bool = False, leaving: bool = False) -> None:
-        """Write and report the rows since the last call; if `evaluate`, evaluate and save. Raises BrokenOffError."""
+        """Write and report new rows; if `evaluate`, evaluate and save; `leaving`: at an exit. Raises BrokenOffError."""
 
     @abstractmethod
     def state(self) -> Checkpoint[Any]:
@@ -131,7 +131,7 @@ class Session(ABC, Generic[M, R]):
         """Prepare the first epoch of this process. Raises BrokenOffError."""
 
     def reason_to_stop(self) -> str | None:
-        """Return the reason to stop early after this evaluation, or None; the same in a resumed run."""
+        """Return the reason to stop early after this evaluation, or None. A resumed run gives the same reason."""
 
     def finish(self) -> None:
         """Run the final evaluation or the finishing passes after the last epoch. Raises BrokenOffError."""
@@ -141,13 +141,13 @@ class Session(ABC, Generic[M, R]):
         return [[] for _ in self.members]
 
     def contents(self) -> Mapping[str, bytes]:
-        """Return the contents of further files for a new run folder, by name."""
+        """Return the contents of further files for a new run folder, by file name."""
         return {}
 
     # the loop ----------------------------------------------------------------------------------------
 
     def write_to(self, folder: RunFolder, record: dict[str, Any]) -> Session[M, R]:
-        """Set the folder for metrics and checkpoints, and its manifest `record`."""
+        """Set the folder for metrics and checkpoints, and its manifest `record`; return the session."""
         self.folder, self.record = folder, record
         return self
 
@@ -171,7 +171,7 @@ class Session(ABC, Generic[M, R]):
         return self.seconds_before + self.seconds_here
 
     def train(self, stop: Stop) -> None:
-        """Train until the last epoch, enough solutions, early stopping, or `stop`."""
+        """Train until the last epoch, enough solutions, early stopping, or a request by `stop`."""
         path = None if self.folder is None else self.folder.path
         self.observer.began(
             Beginning(
@@ -224,7 +224,7 @@ class Session(ABC, Generic[M, R]):
             self.save()
 
     def append(self, rows: Sequence[Sequence[MetricsLine]]) -> None:
-        """Write all rows since the last call."""
+        """Write `rows`, all rows since the last call, to the folder."""
         self._reported = self.epoch
         if self.folder is not None:
             self.folder.append(rows)

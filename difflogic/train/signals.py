@@ -12,7 +12,7 @@ from typing import Any
 OVER = "the limit of"
 """First words of the reason to stop if a run reached its time limit."""
 INSISTENT = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the process if received twice. The system may repeat others, such as SIGXCPU every second."""
+"""Signals that end the process if received twice. The system may repeat other signals: SIGXCPU every second."""
 WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 """Names of the signals that stop a run. Some systems lack the last four."""
 
@@ -20,7 +20,7 @@ WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 def watched() -> list[signal.Signals]:
     """Return the signals that stop a run: those in `WATCHED` that exist on this system and are not ignored.
 
-    Scripts of a shell start background jobs with SIGINT ignored, and nohup starts commands with SIGHUP ignored.
+    Shell scripts start background jobs with SIGINT ignored, and nohup starts commands with SIGHUP ignored.
     """
     numbers = [signal.Signals[name] for name in WATCHED if name in signal.Signals.__members__]
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

@@ -48,7 +48,7 @@ class Stage:
         return not self.smaller and not self.searches
 
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
-        """Return an engine model that trains this stage from `states`. Raises DeviceError, CheckpointError."""
+        """Return an engine model that trains this stage from `states`. Raises DeviceError or CheckpointError."""
         if self.searches:
             return LocalSearchModel(self.jobs, states, engine.info)
         return engine.open(self.smaller or self.jobs, states, max_memory, self._reserved(engine))
@@ -143,7 +143,7 @@ class Training:
         return self._model.info
 
     def ask_race(self) -> Decision | None:
-        """Return the result of the engine benchmark once, after its end, else None. Call this before each `advance`."""
+        """Return the engine benchmark's result once, after its end; otherwise None. Call it before each `advance`."""
         # This may switch the engine for the next trial.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
         if decision is not None:
@@ -207,7 +207,7 @@ class Training:
             waiting += metrics
 
     def _switch(self, engine: Engine) -> EngineInfo:
-        """Copy the exact states to another engine and use it. If that engine raises an error, nothing changes."""
+        """Copy the exact states to another engine and use it. If that engine raises an error, keep the current one."""
         self._collect()
         # The memory limit applies to the device of the first engine.
         limit = self._placement.max_memory if engine is self._placement.engine else None

@@ -1,7 +1,7 @@
 """Early stopping: an attempt without progress ends while there is still time for another attempt.
 
-One rule applies to every kind of training. Progress is a fall of the soft loss of a cell, or of the mismatches of a
-cell, to `PROGRESS` times its former minimum. From epoch `first_look` on, an attempt ends if the epochs since its last
+One rule applies to every kind of training. Progress is a fall of the soft loss per cell, or of the mismatches per
+cell, to `PROGRESS` times the former minimum. From epoch `first_look` on, an attempt ends if the epochs since its last
 progress cost as much as all epochs before, or if its soft loss never fell to `HOPELESS` times the initial loss.
 """
 
@@ -28,7 +28,7 @@ MEAN_OF = 10
 def first_look(config: Config, epochs: int) -> int:
     """Return the epoch before which no attempt is stopped early; with growth, the last epoch on the first grid.
 
-    A search that begins early is tested after as many epochs as were trained before the search.
+    A search that begins early is first tested after as many epochs as were trained before it.
     """
     begin = config.search.begin
     if config.growth.until:
@@ -37,7 +37,7 @@ def first_look(config: Config, epochs: int) -> int:
 
 
 def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | None:
-    """Return the reason to stop an attempt early, as the continuation of a sentence; None if it continues.
+    """Return the reason to stop an attempt early, as a clause of a sentence, or None to continue.
 
     Args:
         rows: Metrics of the attempt's epochs.
@@ -94,7 +94,7 @@ def _mean_losses(rows: Sequence[Row], config: Config) -> npt.NDArray[np.float64]
 
 
 def _cells(rows: Sequence[Row], config: Config) -> npt.NDArray[np.int64]:
-    """Return for each row the number of cells of the grid on which its epoch trained."""
+    """Return, for each row, the number of cells of the grid on which its epoch trained."""
     until = config.growth.until
     sizes = np.array([schedule.cells(config, end + 1) for end in (0, *until)])
     return sizes[np.searchsorted(until, [row.epoch for row in rows])]

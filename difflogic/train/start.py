@@ -105,10 +105,10 @@ def _with_logits(expected: Circuit, source: Circuit, path: Path | None) -> Circu
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, named: Path) -> Start:
-    """Return the start of a resumed run from its checkpoint `file`; `named` is the path from the user.
+    """Return the start of a resumed run from its checkpoint `file`; `named` is the path that the user gave.
 
     `config` is the configuration of the run, with the first seed. Raises CheckpointError for an unusable file,
-    ConfigError if `config` belongs to another run, UsageError if the run is already past `config.train.epochs`.
+    ConfigError if `config` differs in more than epochs, or UsageError if the run is past `config.train.epochs`.
     """
     saved = checkpoint.read(file)
     epochs, first = config.train.epochs, saved.members[0].config

@@ -34,7 +34,7 @@ STARTS = 64
 FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 """`fold_in` data of the fresh initial states ("fres") and of their fire masks ("frms")."""
 TIMES = 4
-"""Factor of the CA steps of training after which a board must still be right."""
+"""Multiple of the CA steps of training after which a board must still be right."""
 LARGE = 64
 """Side of the largest grid on which a board must be right."""
 SCALES = (1, 2, 4)
@@ -123,7 +123,7 @@ class SuccessTest:
         return False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
-        """Return whether to choose a circuit, by its evaluation grids only."""
+        """Return whether a circuit is a candidate, by its evaluation grids `probes` and their variants only."""
         config = self._config
         if not self.is_promising(evaluation):
             return False
@@ -142,7 +142,7 @@ class SuccessTest:
         return self.is_right(self._board(circuit, views, [tiled(views, *size) for size in self._larger]))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
-        """Return the mismatches on fresh initial states, or on evaluation grids for other tasks."""
+        """Return mismatches by kind: on fresh random initial states, or on evaluation grids for other states."""
         config = self._config
         if config.task.start != "random" or not config.task.is_fixed:
             return {"wrong": evaluation.hard_loss}
@@ -216,9 +216,9 @@ class SuccessTest:
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
-    """Return by size whether a circuit is right on grids of 2 and 4 times the sides; boards have one further size.
+    """Return whether a circuit is right on grids of 2 and 4 times the sides, and for boards one more size, by size.
 
-    None means not proved. Empty if the task has only one size, or if cells fire at random from one initial state.
+    None means undecided. Empty if the task has only one size, or if cells fire at random from one initial state.
     """
     task = config.task
     if not knows_larger_grids(task) or (config.train.asynchronous and not job.is_of_every_start(config)):
@@ -253,7 +253,7 @@ def turned(probes: Bits) -> Bits:
 def tiled(probes: Bits, high: int, wide: int) -> Bits:
     """Join grids side by side to larger grids of `high` x `wide` cells, without the grids that are left over.
 
-    If there are too few grids to fill one larger grid, grids are repeated. A result is at least as large as a grid.
+    If there are too few grids to fill one larger grid, grids are repeated. A result has at least the size of a grid.
     """
     height, width = probes.shape[1:3]
     down, across = max(1, high // height), max(1, wide // width)

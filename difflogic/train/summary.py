@@ -299,7 +299,7 @@ def _lower_bound(best: Member) -> float:
 
 
 def _changes(run: Run, restarted: bool) -> list[str]:
-    """Return lines with options to change for training from the beginning."""
+    """Return lines that suggest changed options for a new training."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed")

@@ -154,11 +154,11 @@ class WandB(Tracker):
 
 
 TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
-"""Trackers by the word before the colon of `--track`, which is also the extra with the packages."""
+"""Mapping from the words before the colon of `--track`, which are also the names of extras, to trackers."""
 
 
 def opened(place: str) -> Tracker:
-    """Open `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError, MissingPackagesError."""
+    """Open `tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError or MissingPackagesError."""
     kind, _, where = place.partition(":")
     if kind not in TRACKERS or not where:
         raise UsageError(f"A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")
@@ -196,7 +196,7 @@ class Tracking(Observer):
         self._log(best.steps, {key: value for key, value in vars(best).items() if key not in UNTRACKED})
 
     def close(self) -> None:
-        """Save the files of the last run's folder in the trackers, and end the run there."""
+        """Save the files in the last run's folder in the trackers, and end the run in each tracker."""
         if self._begun is None:
             return
         folder, self._begun = self._begun.path, None
@@ -220,7 +220,7 @@ class Tracking(Observer):
 
 @contextmanager
 def tracked(*places: str, warn: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
-    """Yield an observer for values of `--track`; `warn` reports failures. Raises UsageError, MissingPackagesError."""
+    """Yield an observer for values of `--track`; `warn` reports failures. Raises UsageError or MissingPackagesError."""
     tracking = Tracking({place: opened(place) for place in places}, warn)
     try:
         yield tracking

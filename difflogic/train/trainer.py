@@ -94,7 +94,7 @@ class Trainer(Generic[R]):
         rules: Rules | None = None,
         **fields: Any,
     ) -> R:
-        """Train until the run has a total number of epochs.
+        """Train until the run has `epochs` epochs in total.
 
         Args:
             epochs: The total number of epochs, or of environment steps for agents, including those before `resume`.
