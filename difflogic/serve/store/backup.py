@@ -1,7 +1,7 @@
 """Write a live store into one tar file, without blocking submissions and trainings.
 
     store.sqlite3        the database at the start of the backup: running jobs are queued, workers and sessions removed
-    jobs/<id>/...        each job's files, checkpoints first: the metrics have all rows up to the checkpoint
+    jobs/<id>/...        each job's files, checkpoints first: the metrics reach at least to the checkpoint
 
 Unpack the backup into an empty folder to restore the store. Tokens are not part of a backup.
 """
@@ -31,9 +31,9 @@ LEFT_OUT = (".lock", "frame.json", job_file.NAME)
 
 
 def back_up(store: Store, out: Output) -> int:
-    """Write the backup to `out`, compressed if it ends in `.gz`, and return the number of jobs.
+    """Write the backup to `out`, compressed if `out` ends in `.gz`, and return the number of jobs.
 
-    Other users cannot read the file, since it contains the jobs of all owners. Raises UsageError and DifflogicError.
+    Other users cannot read the file, since it contains the jobs of all owners. Raises UsageError or DifflogicError.
     """
     try:
         with out.open(private=True) as file:
@@ -50,7 +50,7 @@ def back_up(store: Store, out: Output) -> int:
 
 
 def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
-    """Return the database without workers and sessions, and the record of each job."""
+    """Return the content of the database, without workers and sessions, and each job's record, by job id."""
     # The copy is in memory: a killed process leaves no copy on the disk.
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         with store.database.reading() as connection:
@@ -61,7 +61,7 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
         copy.execute("DELETE FROM sessions")
         for row in copy.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
             change(copy, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
-        # The records on the disk may be newer: next to them, the store would refuse the copy as an old database.
+        # The records on the disk may be newer: together with them, the store would refuse the copy as an old database.
         rows = copy.execute("SELECT * FROM jobs ORDER BY number").fetchall()
         return copy.serialize(), {row["id"]: job_file.encoded(copy, row) for row in rows}
 
@@ -74,7 +74,7 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             continue
         with file:
             status = os.fstat(file.fileno())
-            # A tar archive has the size before the content. Lines that are added to the file meanwhile are left out.
+            # A tar archive states the size before the content. Lines that are added to the file meanwhile are left out.
             source: IO[bytes] = file
             size = status.st_size
             if path.name in SHRINKS:
@@ -90,7 +90,7 @@ def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a job, checkpoints first: later the metrics have all rows up to the checkpoint."""
+    """Yield a job's files, checkpoints first, so that metrics copied afterwards reach at least to the checkpoint."""
     paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     kept = [path for path in paths if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
     yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))

@@ -1,4 +1,4 @@
-"""Choose the next job of a worker, and list the engines that workers offer."""
+"""Choose the next job of a worker, and list the engines that the workers offer."""
 
 import json
 import sqlite3
@@ -9,42 +9,42 @@ from typing import Any
 from difflogic.serve.store.records import engines_of
 
 GRACE_S = 10.0
-"""Seconds from the end of a lease until other workers may take the job; until then the supervisor ends the old one."""
+"""Seconds after the end of a lease before other workers may take the job; the supervisor kills the old one before."""
 # Workers without a job mark themselves as seen every 5 s, and workers with a job at every heartbeat: a worker that is
 # not seen for a minute has ended, even if the machine is busy.
 ALIVE_S = 60.0
-"""Seconds since a worker was last seen after which other devices may take the jobs of its device."""
+"""Seconds after which a worker without a sign of life counts as gone, and other devices may take its device's jobs."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
-"""Seconds before the second try, the third, and so on; the last value is used for all later tries."""
+"""Delays in seconds before a job's second try, third try, and so on; the last value applies to all later tries."""
 SWEEPS = "sweeps"
-"""Device name of workers that run sweeps; the trials of a sweep are separate jobs."""
+"""Device name of the workers that run sweeps; the trials of a sweep are separate jobs."""
 READY = "(not_before <= ? OR not_before > ?)"
-"""SQL condition that a job's back-off is over; `ready_at` returns its parameters."""
+"""SQL condition that a job's back-off is over; `ready_at` returns the condition's parameters."""
 TRAINS = "kind IN ('train', 'sweep')"
-"""SQL condition that a job needs a device; a sweep starts once there is a device for its trials."""
+"""SQL condition that a job needs a worker with a device; a sweep starts once such a worker exists for its trials."""
 QUEUED = "jobs INDEXED BY queue WHERE status = 'queued'"
-"""SQL source of waiting jobs; the index avoids reading the rows, which have several kilobytes each."""
+"""SQL table and condition for queued jobs; the index avoids reading the rows, which have several kilobytes each."""
 OTHER_KINDS = "jobs INDEXED BY other_kinds WHERE status = 'queued' AND kind != 'train'"
-"""SQL source of waiting jobs other than trainings; the index skips thousands of waiting trainings."""
+"""SQL table and condition for queued jobs other than trainings; the index skips thousands of queued trainings."""
 NAMES = "SELECT value FROM json_each(?)"
-"""SQL query for the names in a JSON list, which is one parameter for a list of any length."""
+"""SQL query for the names in a JSON list, which is a single parameter for a list of any length."""
 PARENT = "SELECT 1 FROM jobs AS sweep WHERE sweep.id = jobs.parent AND sweep.status != 'running'"
-"""SQL query that returns a row if a trial's sweep does not run; the trial is not trained then."""
+"""SQL query that returns a row if the sweep of a trial is not running; the trial is not trained then."""
 
 
 @dataclass(frozen=True)
 class NextJob:
-    """Choice of a worker's next job at the time `now`.
+    """Selection of a worker's next job at the time `now`.
 
-    A training stays on the device on which it started, so that its engine does not change. Another device may only
-    take the training if no worker of the first device was seen within ALIVE_S.
+    A training stays on the device on which it started, so that its engine does not change. Another device may take the
+    training only if no worker of the first device was seen within ALIVE_S.
     """
 
     device: str
     engines: list[str]
     now: float
     only: str | None = None
-    """JSON list with the ids of the trainings that may be chosen; None for all."""
+    """JSON list with the ids of the trainings that may be selected; None for all."""
 
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         trainings = (
@@ -58,7 +58,7 @@ class NextJob:
             kind = f"{OTHER_KINDS} AND kind = 'sweep' AND engine IN ({NAMES})"
             values = [json.dumps(sorted(offered(connection, self.now)))]
         # Among jobs of the same priority, the owner who was served longest ago, or never, is next, with the oldest job:
-        # a thousand jobs of one owner do not delay the job of another. A job in back-off is skipped.
+        # a thousand jobs of one owner do not delay the job of another owner. A job in back-off is skipped.
         turn = "(SELECT turn FROM turns WHERE turns.owner = jobs.owner AND trains = ?)"
         first = f"SELECT number FROM {kind} AND {READY} ORDER BY priority DESC, {turn}, number LIMIT 1"
         row: sqlite3.Row | None = connection.execute(
@@ -67,7 +67,7 @@ class NextJob:
         return row
 
     def took(self, connection: sqlite3.Connection, owner: str) -> None:
-        """Record that a job of `owner` was taken."""
+        """Record that a worker has taken a job of `owner`, who is then served after the other owners."""
         connection.execute(
             "INSERT OR REPLACE INTO turns SELECT ?, ?, coalesce(max(turn), 0) + 1 FROM turns",
             (owner, bool(self.engines)),
@@ -82,18 +82,18 @@ class NextJob:
 
 
 def ready_at(now: float) -> tuple[float, float]:
-    """Return the parameters of READY. A back-off longer than the maximum was set by another clock, and is over."""
+    """Return the parameters of READY. A back-off longer than the maximum was set by another clock, and has ended."""
     return now, now + BACK_OFF_S[-1]
 
 
 def offered(connection: sqlite3.Connection, now: float) -> set[str]:
-    """Return the engines of the workers that were seen within ALIVE_S."""
+    """Return the engines of all workers that were seen within ALIVE_S."""
     rows = connection.execute("SELECT engines FROM workers WHERE seen > ?", (now - ALIVE_S,))
     return {engine for row in rows for engine in engines_of(row)}
 
 
 def missing(engine: str, engines: Collection[str]) -> str | None:
-    """Return a sentence about `engine` if it is not among the offered `engines`, or else None."""
+    """Return a sentence that no worker offers `engine`, or None if `engine` is among the offered `engines`."""
     if engine in engines:
         return None
     if not engines:

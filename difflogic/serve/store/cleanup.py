@@ -1,7 +1,7 @@
 """Delete jobs that ended long ago, and the oldest jobs if the files of all jobs exceed a quota.
 
-The age of a job is the time for which the store was served since the job ended, because the system's clock may be
-wrong. The store counts this time once a minute, and leaves out minutes in which the system's clock was set.
+The age of a job is the time for which the store was served since the job ended, because the system clock may be wrong.
+The store counts this time once a minute, and leaves out minutes in which the system clock was set.
 """
 
 import logging
@@ -19,29 +19,29 @@ from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
 COUNT_S = 60.0
-"""Seconds between two counts of the time for which the store is served."""
+"""Seconds between two counts of the time for which the store has been served."""
 GAP_S = 180.0
-"""Maximum seconds between two counts; longer times are left out: the store was closed, or the machine suspended."""
+"""Maximum seconds between two counts; a longer interval is left out: the store was closed, or the machine suspended."""
 SET_S = 60.0
-"""Maximum difference of system time and uptime since the last count, in seconds; if larger, the clock was set."""
+"""Maximum seconds by which system clock and uptime may diverge between two counts; if exceeded, the clock was set."""
 COLLECT = 10
-"""Number of counts between two collections."""
+"""Number of counts per collection of old jobs."""
 QUOTA_DAYS = 1.0
-"""Minimum days since the end of a job before the quota may delete the job."""
+"""Minimum number of days after a job's end before the quota may delete the job."""
 OVER = (
     "SELECT id, status, (SELECT counted FROM clock) - over_at AS over_s, "
     # An end before the job's submission, or before the store's creation, is the time of a wrong clock.
     "ended >= created AND ended >= (SELECT made FROM clock) AS is_sound FROM jobs "
     "WHERE status IN ('done', 'failed', 'cancelled') AND over_at IS NOT NULL "
-    # A post-processing job that waits has to read the circuit of its source.
+    # A queued post-processing job has to read the circuit of its source.
     "AND id NOT IN (SELECT source FROM jobs WHERE source IS NOT NULL AND ended IS NULL) ORDER BY over_at, number"
 )
-"""SQL query for jobs that are over and that no other job needs, the oldest first."""
+"""SQL query for jobs that are over and that no unfinished job needs, the oldest first."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """Job that `collect` has deleted, or would delete without `dry`."""
+    """Job that `collect` has deleted, or with `dry` would delete."""
 
     name: str
     """Id of the job."""
@@ -51,13 +51,13 @@ class Removed:
 
 @dataclass(frozen=True)
 class Collected:
-    """Result of `collect`."""
+    """Deleted jobs and remaining bytes after `collect`."""
 
     removed: list[Removed]
     bytes_left: int
-    """Number of bytes of all jobs that stay."""
+    """Total size of the remaining jobs in bytes."""
     served_days: float
-    """Days for which the store has been served."""
+    """Number of days for which the store has been served."""
 
 
 def count(store: Store) -> bool:
@@ -80,10 +80,10 @@ def collect(
     dry: bool = False,
     only: Collection[str] | None = None,
 ) -> Collected:
-    """Delete jobs that have been over for `keep_days`, then the oldest ones until all jobs have at most `quota` bytes.
+    """Delete jobs that ended at least `keep_days` ago, then the oldest jobs until all jobs take at most `quota` bytes.
 
-    The quota deletes no job that ended within the last QUOTA_DAYS. Waiting, running and paused jobs stay, and so do the
-    sources of waiting jobs. `dry` deletes nothing; only the jobs in `only` may be deleted. Raises StoreError.
+    The quota deletes no job that ended within the last QUOTA_DAYS. Queued, running and paused jobs are retained, as are
+    the sources of queued jobs. `dry` deletes nothing; only jobs in `only` may be deleted. Raises StoreError.
     """
     try:
         sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
@@ -105,7 +105,7 @@ def collect(
 
 
 def size_of_job(store: Store, job: str) -> int:
-    """Return the bytes of a job's files, or 0 without any. Raises OSError."""
+    """Return the total size of a job's files in bytes, or 0 if there are none. Raises OSError."""
     try:
         return size_of(store.job_folder(job).path)
     except FileNotFoundError:  # a file was deleted meanwhile
@@ -113,7 +113,7 @@ def size_of_job(store: Store, job: str) -> int:
 
 
 def _deleted(store: Store, job: str) -> bool:
-    """Delete a job, or return False if it is in use or was deleted meanwhile."""
+    """Delete a job; return False if the job is in use or was deleted meanwhile."""
     try:
         store.delete(job, only_over=True)
     except (ConflictError, UnknownJobError):
@@ -123,14 +123,14 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Run a thread within the context that counts the time of serving and collects by `keep_days` and `quota`.
+    """Run a thread within the context that counts the time of serving, and deletes jobs as `collect` does.
 
-    Each collection logs the jobs that the next one deletes. Without `keep_days` and `quota` nothing is deleted.
+    Each collection logs the jobs that the next one will delete. Without `keep_days` and `quota` nothing is deleted.
     """
     over = threading.Event()
 
     def run() -> None:
-        # A separate store, since the connection to SQLite belongs to the thread that opened it.
+        # The thread opens its own store, since a connection to SQLite belongs to the thread that opened it.
         store = Store.existing(folder)
         announced: set[str] = set()
         counted = 0
@@ -157,7 +157,7 @@ def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> It
 
 
 def _collect(store: Store, keep_days: float | None, quota: int | None, announced: Collection[str]) -> set[str]:
-    """Delete the announced jobs, announce the next jobs in the log, and return their ids."""
+    """Delete the announced jobs, log which jobs the next collection will delete, and return the ids of these."""
     for job in collect(store, keep_days, quota, only=announced).removed:
         log_event("removed", **vars(job))
     following = collect(store, keep_days, quota, dry=True).removed

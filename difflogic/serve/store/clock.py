@@ -1,7 +1,7 @@
-"""Measure back-offs and leases by a clock that cannot be set back.
+"""Measure back-offs and leases with a clock that cannot be set back.
 
-The first process that opens the store after a start of the machine stores the time of that start. All processes add the
-machine's uptime to this time: they agree, and a change of the system's clock does not change a back-off or lease.
+The first process that opens the store after a start of the machine stores the time of that start. All processes add
+the machine's uptime to this time: they agree, and a change of the system clock affects no back-off or lease.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str | None:
-    """Return the id of the machine's current boot, or None if the system has no such id."""
+    """Return the identifier of the machine's current boot, or None if the system has no such identifier."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -21,12 +21,12 @@ def boot_id() -> str | None:
 
 
 def up_s() -> float:
-    """Return the seconds since the system's start, including sleep."""
+    """Return the seconds since the system's start, including time in suspension."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def begun(connection: sqlite3.Connection) -> Callable[[], float]:
-    """Return a store's clock, in seconds since 1970; without a boot id the system's clock. Raises sqlite3.Error."""
+    """Return the store's clock, in seconds since 1970; without a boot id, the system clock. Raises sqlite3.Error."""
     boot = boot_id()
     if boot is None:
         return time.time

@@ -15,32 +15,32 @@ from difflogic.serve.store.jobs import DiskFullError, StoreLostError
 from difflogic.system import files
 
 APPLICATION = int.from_bytes(b"dflg", "big")
-"""Application id in the file, by which another program's database is recognized."""
+"""Application id in the database's header, which distinguishes the store from another program's database."""
 
 BUSY_MS = 10_000
 """Maximum milliseconds for which a writer waits for another writer; a transaction takes a few milliseconds."""
 CACHE_KIB = 512
-"""Size of the cache of a connection in KiB; each thread of a server has one connection."""
+"""Cache size of each connection in KiB; every thread of a server has one connection."""
 NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
 
 _COLUMNS = (
     "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2"
 )
-"""Query for the columns of all tables."""
+"""SQL query for the columns of all tables."""
 
 
 class Database:
-    """Database file that many threads and processes share. Methods raise StoreError for disk errors.
+    """SQLite database that many threads and processes share. Methods raise StoreError for disk errors.
 
     Each use first checks that `path` is still the opened file, and raises StoreLostError if not: SQLite would continue
     in a deleted file, and committed changes would be lost when the process ends.
     """
 
     def __init__(self, path: Path, durable: bool = True, beat: Callable[[], None] = lambda: None) -> None:
-        """Set up the database: commits survive a power cut if `durable`, and each use calls `beat`."""
+        """Set up the database: if `durable`, commits survive a power cut; each use of the database calls `beat`."""
         self.path = path
         self.rescue: Callable[[sqlite3.Connection], None] | None = None
-        """Function that is called once if the file is lost, with a connection to its content."""
+        """Function that is called once if the file is lost, with a connection that can still read the lost database."""
         self._durable = durable
         self._beat = beat
         self._inode: int | None = None
@@ -49,7 +49,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for single read statements."""
+        """Yield a connection for read statements outside a transaction."""
         self._check()
         with sqlite_errors(self.path, "read"):
             yield self._connection()
@@ -62,13 +62,13 @@ class Database:
         return next(iter(self.rows(query, *values)), None)
 
     def write(self, statement: str, *values: Any) -> int:
-        """Execute one statement in a transaction, and return the number of changed rows."""
+        """Execute one statement in a transaction and return the number of changed rows."""
         with self.writing() as connection:
             return connection.execute(statement, values).rowcount
 
     @contextmanager
     def writing(self, durable: bool | None = None) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction, which is committed at the end, or rolled back after an exception."""
+        """Yield a connection in a transaction that is committed at the end, or rolled back after an exception."""
         self._check()
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
@@ -101,7 +101,7 @@ class Database:
         return connection
 
     def _check(self) -> None:
-        """Check the file with stat, without opening it: closing a descriptor would release SQLite's locks."""
+        """Raise StoreLostError if the file was replaced; uses `stat`, since closing a file releases SQLite's locks."""
         try:
             status = self.path.stat()
         except OSError:
@@ -112,7 +112,7 @@ class Database:
         self._beat()
 
     def _check_log(self) -> None:
-        """Check that the write-ahead log is the same file as before; it exists as long as a connection uses it."""
+        """Raise StoreLostError if the write-ahead log was replaced; the log exists as long as a connection uses it."""
         try:
             inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
         except OSError:
@@ -133,7 +133,7 @@ class Database:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Return a new connection to an existing file, in autocommit mode. Raises sqlite3.Error."""
+    """Return a new connection in autocommit mode to an existing database. Raises sqlite3.Error."""
     connection = sqlite3.connect(_uri(path), uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
@@ -148,17 +148,17 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _uri(path: Path) -> str:
-    """Return a URI by which SQLite opens an existing file but never creates one."""
+    """Return a URI that makes SQLite open an existing file without ever creating one."""
     return f"{path.absolute().as_uri()}?mode=rw"
 
 
 def create(path: Path) -> None:
-    """Create an empty file that other users cannot read; SQLite gives its logs the same mode. Raises OSError."""
+    """Create an empty file that other users cannot read; SQLite gives its log files the same mode. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def is_empty(path: Path) -> bool:
-    """Return whether a file has no table. Raises StoreError for other files, also another program's database."""
+    """Return whether a database is missing or has no table. Raises StoreError for another program's file."""
     if not path.exists() or path.stat().st_size == 0:
         return True
     # The check comes before any write: another program's file stays unchanged.
@@ -171,14 +171,14 @@ def is_empty(path: Path) -> bool:
 
 
 def check(path: Path) -> None:
-    """Raise StoreError if the file is damaged."""
+    """Raise StoreError if the database is damaged."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise sqlite3.DatabaseError("database disk image is malformed")
 
 
 def migrate(path: Path) -> None:
-    """Migrate the file to the newest version, after copying the old one. Raises StoreError for a newer version."""
+    """Migrate a database to the newest version, after copying the old one. Raises StoreError for a newer version."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         version, newest = version_of(connection), newest_version()
         if version > newest:
@@ -196,7 +196,7 @@ def migrate(path: Path) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, to: int) -> None:
-    """Run the migrations up to the version `to`. Raises sqlite3.Error."""
+    """Run the migrations up to version `to`. Raises sqlite3.Error."""
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
@@ -209,21 +209,21 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:
-    """Copy the database into a new file without blocking writers. Raises sqlite3.Error, OSError."""
+    """Copy the database into a new file without blocking writers. Raises sqlite3.Error or OSError."""
     path.unlink(missing_ok=True)
     create(path)
     with closing(sqlite3.connect(path)) as target:
-        # The copy is made in one step, under one read transaction, and so is consistent.
+        # The copy is made in one step under one read transaction, and is therefore consistent.
         connection.backup(target)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the number of the last migration of a database; 0 for a new file."""
+    """Return the version of a database, the number of its last migration; 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def newest_version() -> int:
-    """Return the version of databases that this difflogic writes."""
+    """Return the version of the databases that this difflogic writes."""
     return len(_scripts())
 
 
@@ -236,7 +236,7 @@ def _scripts() -> list[str]:
 
 @contextmanager
 def sqlite_errors(path: Path, action: str) -> Iterator[None]:
-    """Turn SQLite's errors into StoreErrors of one sentence."""
+    """Turn SQLite errors within the context into StoreErrors; `action` is a participle for the message, as "read"."""
     try:
         yield
     except sqlite3.Error as error:
@@ -250,7 +250,7 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
 
 
 def rebuild_advice(folder: Path) -> str:
-    """Return advice about a database that cannot be used."""
+    """Return advice for the user, for messages about a database that cannot be used."""
     return (
         f"restore the right one, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
         "database again from the folders of the jobs, and keeps this one in lost+found."

@@ -1,4 +1,4 @@
-"""Find, move and protect the files of a store. Every path of a job is made from a validated id."""
+"""Find, move and protect the files of a store. Every path of a job is derived from a validated id."""
 
 import os
 import shutil
@@ -18,11 +18,11 @@ LOGS = ("-wal", "-shm", "-journal")
 JOBS = "jobs"
 WORKERS = "workers"
 SWEEP_PAGE = "sweep.html"
-"""Name of the page with the table and drawing of a sweep, in the folder `JobFolder.files`."""
+"""Name of the page with a sweep's table and drawing, in the folder `JobFolder.files`."""
 LOST = "lost+found"
-"""Folder for files without a record. No command deletes anything in it."""
+"""Name of the folder for files without a record, in which no command deletes anything."""
 DELETED = "deleted"
-"""Folder to which a job's folder is moved before its files are deleted; after a crash some files may remain."""
+"""Name of the folder to which a job's folder is moved before its files are deleted; a crash may leave files in it."""
 FOLDERS = {JOBS, WORKERS, LOST, DELETED}
 OURS = FOLDERS | {"token", "machine.json"}
 """Names of the store's files and folders, except for the database files, whose names begin with `store.`."""
@@ -34,16 +34,16 @@ class JobFolder:
 
     path: Path
     attempt: int = 0
-    """Attempt whose files are shown, for a training with restarts; otherwise 0."""
+    """Number of the attempt to which the paths refer, for a training with restarts; otherwise 0."""
     is_sweep: bool = False
 
     @property
     def whole(self) -> Path:
-        """Folder of the complete training: a run folder, or the parent of all attempts' or trials' run folders."""
+        """Folder of the complete training: a run folder, or the parent of the run folders of all attempts or trials."""
         return self.path / "run"
 
     def keep(self, contents: Iterable[tuple[str, str | bytes]]) -> None:
-        """Write `contents`, pairs of a file name and its content, into `files`. Raises OSError."""
+        """Write files, given as pairs of name and content, to the folder `files`. Raises OSError."""
         self.files.mkdir(parents=True, exist_ok=True)
         for name, content in contents:
             write_atomically(self.files / name, content if isinstance(content, bytes) else content.encode())
@@ -57,17 +57,17 @@ class JobFolder:
 
     @property
     def log(self) -> Path:
-        """File with the newest part of the log of the job's workers."""
+        """Log file with the newest output of the job's workers."""
         return self.path / "log.txt"
 
     @property
     def frame(self) -> Path:
-        """File with the latest state frame: see `difflogic.serve.worker.observer`."""
+        """File with the latest state frame (see `difflogic.serve.worker.observer`)."""
         return self._beside / "frame.json"
 
     @property
     def gates(self) -> Path:
-        """File with the history of gates: see `difflogic.serve.worker.observer`."""
+        """File with the history of gates (see `difflogic.serve.worker.observer`)."""
         return self._beside / "gates.jsonl"
 
     @property
@@ -77,20 +77,20 @@ class JobFolder:
 
     @property
     def files(self) -> Path:
-        """Folder of drawings, pages and post-processing results."""
+        """Folder of drawings, pages and results of post-processing."""
         return self.path / "files"
 
 
 def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) -> JobFolder:
     """Return the folder of a job. Raises UnknownJobError if `job` is not a valid id."""
-    # Ids come from clients and become a part of a path: only 16 characters of the alphabet are allowed.
+    # Ids come from clients and become part of a path: only 16 characters of the alphabet are allowed.
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
     return JobFolder(store / JOBS / job, attempt, is_sweep)
 
 
 def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
-    """Move `path` to lost+found, under its name or `name`, with a suffix if the name exists. Raises OSError."""
+    """Move `path` to lost+found, under its name or `name`, with a number if that exists there. Raises OSError."""
     lost = store / LOST
     lost.mkdir(mode=0o700, exist_ok=True)
     names = (lost / f"{name or path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))
@@ -98,9 +98,9 @@ def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
 
 
 def throw_away(store: Path, job: str) -> None:
-    """Move the folder of a job, if it exists, to DELETED, within the deleting transaction. Raises OSError."""
-    # Deleting takes a while. If the process ends meanwhile, the rest is in DELETED: a folder in JOBS is never deleted
-    # because its row is missing.
+    """Move a job's folder, if it exists, to DELETED, within the transaction that deletes the job. Raises OSError."""
+    # Deleting takes a while. If the process ends meanwhile, the remaining files are in DELETED: a folder in JOBS is
+    # never deleted because its row is missing.
     (store / DELETED).mkdir(mode=0o700, exist_ok=True)
     place = store / DELETED / job
     if os.path.lexists(place):
@@ -116,13 +116,13 @@ def take_back(store: Path, job: str) -> None:
 
 
 def empty(store: Path, job: str) -> None:
-    """Delete the files of a job that are in DELETED. Raises OSError."""
+    """Delete a job's files from DELETED. Raises OSError."""
     with suppress(FileNotFoundError):
         shutil.rmtree(store / DELETED / job)
 
 
 def check_kinds(store: Path) -> None:
-    """Raise StoreError if a path of the store has another type than expected, such as a link in place of a file."""
+    """Raise StoreError if one of the store's paths has an unexpected type, such as a link instead of a file."""
     for path in sorted(store.iterdir()) if store.is_dir() else ():
         # The token may be a symbolic link to a secret.
         if not _is_ours(path) or path.name == "token":
@@ -142,23 +142,23 @@ def _is_ours(path: Path) -> bool:
 
 
 def make_private(store: Path) -> None:
-    """Remove other users' access to the store: folders get the mode 0700, files 0600. Raises OSError."""
+    """Remove other users' access to the store: folders get mode 0700, files 0600. Raises OSError."""
     if os.name != "posix":
         return
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = [path for path in store.iterdir() if _is_ours(path)]
-    # A folder that also has other files, such as a home, keeps its mode; only the store's files become private.
+    # A folder that also contains other files, such as a home, keeps its mode; only the store's files become private.
     if len(ours) == len(list(store.iterdir())):
         _close(store)
     for path in ours:
-        # The content of a folder that is private already is not checked, as there may be many files.
+        # A folder that is already private is not searched, as it may contain many files.
         if _close(path) and path.is_dir():
             for inner in path.rglob("*"):
                 _close(inner)
 
 
 def _close(path: Path) -> bool:
-    """Remove other users' access to a file or folder, and return False if they had none."""
+    """Remove other users' access to a file or folder; return False if they had none."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:  # such as SQLite's journal in another process that creates the store

@@ -1,4 +1,4 @@
-"""Read the folders of jobs, and rename folders that were moved or exchanged."""
+"""Read the folders of jobs, and rename folders that were moved or swapped."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from difflogic.serve.store.files import DELETED, JOBS, LOST, JobFolder, put_asid
 from difflogic.serve.store.job_file import JobFile, RecordError
 
 MOVING = ".moving"
-"""Suffix of a folder's temporary name, which it has until its final name is free."""
+"""Suffix of a folder's temporary name, which the folder has until its final name is free."""
 
 
 @dataclass
 class Folders:
-    """Content of the folder of jobs."""
+    """Records and paths in the folder of jobs."""
 
     store: Path
     by_job: dict[str, tuple[JobFile, Path]] = field(default_factory=dict)
-    """Records and their folders, by id; if there are copies, the folder that is named after the id is preferred."""
+    """Record and folder of each job, by job id; of several copies, the folder that is named after the id."""
     others: list[Path] = field(default_factory=list)
-    """Paths without a record or with an invalid record, and copies of jobs."""
+    """Paths without a valid record, and additional copies of jobs."""
     odd: dict[str, str] = field(default_factory=dict)
-    """Errors of invalid records, by folder name."""
+    """Error message of each invalid record, by folder name."""
 
     @classmethod
     def of(cls, store: Path) -> Folders:
-        """Read the records of all folders. Raises OSError."""
+        """Read the records in all folders of jobs. Raises OSError."""
         folders = cls(store)
         for path in sorted((store / JOBS).iterdir()):
             try:
@@ -51,14 +51,14 @@ class Folders:
         return folders
 
     def leave_out(self, job: str, why: str) -> None:
-        """Treat the record of a job as invalid."""
+        """Treat the record of `job` as invalid, for the reason `why`."""
         _, path = self.by_job.pop(job)
         self.others.append(path)
         self.odd[path.name] = why
 
     def put_in_place(self, jobs: Collection[str]) -> tuple[list[str], list[Path]]:
-        """Rename the folders of `jobs` to the ids; return the renamed jobs, and paths put aside to free the names."""
-        # The folders get temporary names first: two folders may have each other's name.
+        """Rename the folders of `jobs` to the ids; return the renamed jobs, and paths put aside to free their names."""
+        # The folders get temporary names first, since two folders may have each other's name.
         moving = {}
         for job, (_, path) in self.by_job.items():
             if job in jobs and path.name != job:
@@ -85,16 +85,16 @@ def back_in_place(store: Path, job: str) -> bool:
 
 
 def runs_in_place(store: Path, configs: Mapping[str, str]) -> list[str]:
-    """Move runs that are in the folders of other jobs to the jobs with the configurations in their manifests.
+    """Move each misplaced run to the job whose configuration matches the run's manifest.
 
-    `configs` has the configuration of each job as JSON, by job id. Returns the ids of the jobs that got a run.
+    `configs` maps job ids to configurations in JSON. Returns the ids of the jobs that have received a run.
     """
     strangers: dict[str, str] = {}
     for job, config in configs.items():
         actual = _trained_in(JobFolder(store / JOBS / job).whole)
         if actual is not None and actual != json.loads(config):
             strangers[job] = json.dumps(actual, sort_keys=True)
-    # A run is only moved to a job that also has a wrong run: versions of difflogic may write the same
+    # A run is moved only to a job that also has a wrong run, since versions of difflogic may write the same
     # configuration differently. Jobs with the same configuration may exchange runs.
     owners = defaultdict(list)
     for job in strangers if len(strangers) > 1 else ():
@@ -118,7 +118,7 @@ def _on_its_way(store: Path, job: str) -> Path:
 
 
 def _trained_in(run: Path) -> object:
-    """Return the configuration of a run or of its attempts, or None if it cannot be read."""
+    """Return the configuration in a run's manifest or in the files of its attempts, or None if it cannot be read."""
     for path in (run / manifest.NAME, run / attempts.NAME, run / "attempt-1" / manifest.NAME):
         try:
             return json.loads(job_file.content(path) or "{}")["config"]

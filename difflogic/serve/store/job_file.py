@@ -1,9 +1,9 @@
-"""Write each job's record, `job.json`, to its folder, from which a lost database can be rebuilt.
+"""Write each job's record to `job.json` in the job's folder, so that a lost database can be rebuilt.
 
     {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
-`job` has the columns of the row without the columns OF_A_LEASE, which are not valid when the record is read; `key` is
-the idempotency key of the job's request. A change is written in three steps, and is valid from the second step:
+`job` has the row's columns except OF_A_LEASE, whose values are no longer valid when the record is read; `key` is the
+idempotency key of the job's request. A change is written in three steps, and is valid from the second step:
 
     job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> it becomes job.json
 
@@ -36,13 +36,13 @@ from difflogic.system import files
 NAME = "job.json"
 FORM = 1
 MOST = 1 << 53
-"""Upper bound of the absolute values in a record: JSON readers represent smaller integers exactly."""
+"""Exclusive maximum of absolute values in a record: JSON readers represent smaller integers exactly."""
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {"version", "over_at", "recorded", "worker", "lease_until", "phase", "progress_per_s", "watched_until",
               "waits_for", "checksum"}  # fmt: skip
-"""Columns that a record leaves out: they are only valid under a lease, or can be computed again."""
+"""Columns that a record leaves out, since they are valid only under a lease or can be computed again."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class JobFile:
     """Content of a job's record."""
 
     version: int
-    """Version of the store after this change of the job."""
+    """Version of the store after the recorded change of the job."""
     schema: int
-    """Version of the database schema with the columns in `job`."""
+    """Version of the database schema that has the columns in `job`."""
     job: dict[str, Any]
-    """Columns of the job and their values, as in the database."""
+    """Mapping from the job's columns to their values, as in the database."""
     key: dict[str, Any] | None
 
     @property
@@ -63,11 +63,11 @@ class JobFile:
 
 
 class RecordError(ValueError):
-    """Error for an invalid record, with the reason."""
+    """Error that says why a record is invalid."""
 
 
 def read(folder: Path) -> JobFile | None:
-    """Return the record in a job's folder, or None if there is no file. Raises RecordError, OSError."""
+    """Return the record in a job's folder, or None if there is none. Raises RecordError or OSError."""
     text = content(folder / NAME)
     if text is None:
         return None
@@ -85,7 +85,7 @@ def read(folder: Path) -> JobFile | None:
 
 
 def content(path: Path) -> bytes | None:
-    """Return the content of a regular file, or None if it is missing. Raises RecordError, OSError."""
+    """Return the content of a regular file, or None if the file is missing. Raises RecordError or OSError."""
     try:
         # A pipe would block, and a link may lead anywhere.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -110,7 +110,7 @@ def _finite(text: str) -> float:
 
 
 def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
-    """Raise ValueError, TypeError or KeyError for values that no job has."""
+    """Raise ValueError, TypeError or KeyError for values that no job can have."""
     unrecorded = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
     try:
         _model().model_validate(columns | columns["asked"] | unrecorded)
@@ -148,7 +148,7 @@ def _model() -> type[BaseModel]:
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
-    """Return the content of `job.json` for a row of the table `jobs`."""
+    """Return the record of a row of the table `jobs`, the content of `job.json`."""
     query = "SELECT key, request, created FROM idempotency WHERE job = ?"
     key = connection.execute(query, (row["id"],)).fetchone()
     data = {
@@ -162,13 +162,13 @@ def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
 
 
 def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
-    """Return whether a row has other values than the recorded columns."""
+    """Return whether a row differs from the recorded columns."""
     names = set(row.keys()) - OF_A_LEASE
     return any(_readable(name, recorded.get(name)) != _readable(name, row[name]) for name in names)
 
 
 def _readable(name: str, value: Any) -> Any:
-    """Return a column's value for the file, with JSON parsed, which is easier to read; invalid JSON stays a text."""
+    """Return a column's value for the file, with parsed JSON for better legibility; invalid JSON remains text."""
     if name not in JSON_COLUMNS or value is None:
         return value
     try:
@@ -184,14 +184,14 @@ def stored(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Record in a temporary file, until the database has committed the change."""
+    """Record in a temporary file whose change the database has not yet committed."""
 
     job: str
     version: int
     path: Path
 
     def publish(self, flush: bool = True) -> None:
-        """Flush the temporary file to the disk, and rename it to `job.json`. Raises OSError."""
+        """Flush the temporary file to the disk unless `flush` is False, and rename it to `job.json`. Raises OSError."""
         if flush:
             descriptor = os.open(self.path, os.O_RDWR)
             try:
@@ -209,7 +209,7 @@ class Prepared:
 
 
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
-    """Write the record of a row to a temporary file in the job's folder, without a flush. Raises OSError."""
+    """Write the record of a row to an unflushed temporary file in the job's folder. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
     # The name is unique: two processes may write the same version of the same job.
     path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
@@ -228,5 +228,5 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether `path` is a temporary file of a record, left by a process that has ended."""
+    """Return whether `path` is a record's temporary file that a process left when it ended."""
     return path.name.startswith(f"{NAME}.") and path.suffix == files.TEMPORARY

@@ -2,7 +2,7 @@
 
     queued -> running -> done | failed | cancelled | paused
 
-Users resume a paused job, and retry a failed or cancelled job: the job is queued again, and continues from its
+Users may resume a paused job, and retry a failed or cancelled job: the job is queued again, and continues from its
 checkpoint.
 """
 
@@ -26,24 +26,24 @@ Sort = Literal["newest", "name", "priority", "wrong", "gates"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ON_DEVICES: tuple[Kind, ...] = ("train", "sweep")
-"""Kinds of jobs for workers with devices; others are post-processing jobs."""
+"""Kinds of jobs for workers with devices; all other kinds are post-processing."""
 SORTS: tuple[Sort, ...] = get_args(Sort)
 STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
-"""Statuses of jobs that are over."""
+"""Statuses of a job that is over."""
 STATUS_AFTER: dict[Wanted | None, Status] = {
     "cancel": "cancelled",
     "pause": "paused",
     None: "queued",
     "requeue": "queued",
 }
-"""Status of a job after its worker has stopped, for each request to stop."""
+"""Mapping from a request to stop, or None, to the job's status after its worker has stopped."""
 PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(JOB_ID)
-"""Pattern of a complete id, which is a part of every path of a job."""
+"""Pattern of a complete job id, which is part of every path of the job."""
 TAG = re.compile(rf"[^ ,{HIDDEN}]([^,{HIDDEN}]{{0,38}}[^ ,{HIDDEN}])?")
-"""Pattern of a tag: up to 40 characters without commas, which separate typed tags."""
+"""Pattern of a tag: up to 40 characters without commas, since a comma separates tags in an input field."""
 TAGS = Limits(
     "at most 10 tags of up to 40 characters without commas",
     lambda tags: len(tags) <= 10 and all(tag.isprintable() and TAG.fullmatch(tag) for tag in tags),
@@ -51,36 +51,36 @@ TAGS = Limits(
 )
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
 ASKED = ("config", "request", "options")
-"""Fields of a job's request that are stored in one JSON column, since no query uses them."""
+"""Fields from a job's request that are stored in one JSON column, since no query uses them."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 class UnknownJobError(StoreError):
-    """Error for a job that does not exist, or belongs to another owner."""
+    """Error for a job that does not exist, or that belongs to another owner."""
 
 
 class ConflictError(StoreError):
-    """Error for an action that the job's state or an earlier request forbids."""
+    """Error for an action that the job's state, or an earlier request, does not allow."""
 
 
 class QueueFullError(ConflictError):
-    """Error for too many waiting jobs of one owner."""
+    """Error for an owner with too many queued jobs."""
 
 
 class LeaseLostError(StoreError):
-    """Error for a worker that has lost the lease of a job, and must no longer write to the job's files."""
+    """Error for a worker that has lost its lease on a job, and must not write to the job's files any more."""
 
 
 class UnavailableError(StoreError):
-    """Error for a store that cannot be used at the moment; its message names no path, as clients may read it."""
+    """Error for a store that is temporarily unusable; the message contains no path, since clients may see it."""
 
 
 class DiskFullError(UnavailableError):
-    """Error for a full disk of the store."""
+    """Error for a store whose disk is full."""
 
 
 class StoreLostError(UnavailableError, LeaseLostError):
-    """Error for a database that was removed or replaced while it was open: all leases are lost."""
+    """Error for a database that was removed or replaced while open: all leases are lost."""
 
 
 @section
@@ -113,7 +113,7 @@ def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def goal_of(config: Mapping[str, Any] | None) -> int:
-    """Return the number of epochs of a configuration; for agents, of environment steps; for a sweep, of trials."""
+    """Return the number of epochs in a configuration; for agents, of environment steps; for a sweep, of trials."""
     if config is None:
         return 0
     if "over" in config:
@@ -128,87 +128,87 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Specification of a job, from which a new job or a clone is made."""
+    """Specification from which a new job or a clone is made."""
 
     kind: Kind
     name: str
     config: dict[str, Any] | None = None
-    """Configuration of the automata or agents to train, as `to_dict()` returns it; for a sweep, its specification with
+    """Configuration of the automata or agents to train, as `to_dict()` returns it; for a sweep, its specification, with
     the base configuration of its trials as `config`; None for post-processing."""
     engine: str = "auto"
-    """Engine that the request names, or `auto`."""
+    """Engine named in the request, or `auto`."""
     request: dict[str, Any] = field(default_factory=dict)
-    """Options of the population and the end of training that differ from their defaults."""
+    """Options of the population and of the end of training that differ from their defaults."""
     priority: int = 0
     source: str | None = None
-    """Id of the job whose circuit is post-processed, or with which a training begins."""
+    """Id of the job whose circuit is post-processed, or whose run initializes the training."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of post-processing, such as `{"formats": ["c"]}`; or of a training: `decide`, base64 samples `data`."""
+    """Options of post-processing, such as `{"formats": ["c"]}`, or of a training: `decide`, base64 samples `data`."""
     tags: list[str] = field(default_factory=list)
-    """Tags by which the owner finds the job."""
+    """Tags with which the owner finds the job."""
     parent: str | None = None
-    """Id of a trial's sweep; a trial is only trained while its sweep runs, and is not listed."""
+    """Id of the sweep to which a trial belongs; a trial is trained only while its sweep runs, and is not listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord(JobSpec):
-    """Row of the table `jobs`; the API returns the same fields as JSON."""
+    """Row of the table `jobs`; the API returns its fields as JSON."""
 
     number: int
-    """Consecutive number of the submission, by which lists are sorted."""
+    """Consecutive number of the job, in order of submission; lists are sorted by it."""
     id: str
     owner: str
     status: Status
     wanted: Wanted | None
-    """Request to stop the running job; None without a request."""
+    """Pending request to stop the running job; None if there is none."""
     created: str
-    """Time of the submission, ISO 8601 in UTC, as are `started` and `ended`."""
+    """Time of submission in UTC, in ISO 8601 format, as are `started` and `ended`."""
     started: str | None
-    """Time when a worker first took the job."""
+    """Time at which a worker first took the job."""
     ended: str | None
     lost_tries: int
-    """Number of times that the job's worker was lost, by a crash or a hang."""
+    """Number of times that the job has lost its worker through a crash or hang."""
     reason: str | None
-    """Sentence that says why the job failed, or was queued again."""
+    """Sentence that explains why the job failed or was queued again."""
     waits_for: str | None
-    """Sentence that says why no present worker takes the job."""
+    """Sentence that explains why no current worker takes the job."""
     attempt: int
-    """Number of the current attempt, counted from 1, or of the best attempt after the training; 0 without attempts.
+    """Number of the current attempt, from 1, or of the best attempt once the training is over; 0 without restarts.
     Rows, epochs, files and results are those of this attempt."""
     result: dict[str, Any] | None
     """Summary of a post-processing job (see `difflogic.serve.worker.follow_ups`), of the attempts of a training with
     restarts, or of a sweep (see `difflogic.serve.worker.sweeps`)."""
     device: str | None
-    """Device of the job's present or last worker: `cpu`, `gpu:0`; an `auto` job stays on this device."""
+    """Device of the job's current or last worker, such as `cpu` or `gpu:0`; an `auto` job stays on this device."""
     progress: int
     """Number of completed epochs; for agents, of environment steps; for a sweep, of trials."""
     goal: int
     """Total number of epochs, steps or trials; with restarts, the number for the current attempt."""
     soft_loss: float | None
-    """Soft loss of the last row, the lowest one in a population; None if there is no row or the loss is not finite."""
+    """Soft loss in the last row, the lowest in a population; None if there is no row or the loss is not finite."""
     hard_loss: int | None
-    """Mismatches at the last evaluation, the fewest in a population; for a job that is done, of its best circuit."""
+    """Mismatches at the last evaluation, the fewest in a population; for a completed job, those of its best circuit."""
     solved: int
     """Models without a mismatch at the last evaluation; with `until_solved`, 1 if the circuit passed the test."""
     score: float | None
-    """Mean return of the best agent's last evaluation."""
+    """Mean return of the best agent at the last evaluation."""
     compared: int | None
-    """Number of values that an evaluation compares, of which `hard_loss` are wrong; None before an evaluation."""
+    """Number of values compared in an evaluation, of which `hard_loss` are wrong; None before the first evaluation."""
     active_gates: int | None
-    """Gates per cell of the best model at the last evaluation: two-input gates, without dead gates and wires."""
+    """Two-input gates per cell of the best model at the last evaluation, without dead gates and wires."""
     phase: str | None
-    """Phase of a running job: see `difflogic.serve.worker.lease`."""
+    """Phase of a running job (see `difflogic.serve.worker.lease`)."""
     progress_per_s: float | None
     trained_s: float
-    """Seconds of training over all tries, without the time in the queue; a time limit applies to these seconds."""
+    """Seconds of training over all tries, without time in the queue; the job's time limit applies to these seconds."""
     saved_progress: int
-    """Progress at the newest checkpoint."""
+    """Value of `progress` at the newest checkpoint."""
     version: int
-    """Version of the store after the last change of the job."""
+    """Version of the store after the job's last change."""
 
     @cached_property
     def asked(self) -> TrainRequest:
-        """Options of the job's request."""
+        """Parsed `request`: options of the population and of the end of training."""
         return TrainRequest.from_dict(self.request)
 
     @property
@@ -221,5 +221,5 @@ class JobRecord(JobSpec):
         return {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"options": options}
 
     def spec(self) -> JobSpec:
-        """Return the specification for a clone of the job."""
+        """Return a specification from which a clone of the job is made."""
         return replace(JobSpec(**{entry.name: getattr(self, entry.name) for entry in fields(JobSpec)}), parent=None)

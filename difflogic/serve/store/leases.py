@@ -37,8 +37,8 @@ from difflogic.serve.store.records import FULL, Records, as_stored, change, engi
 from difflogic.serve.store.spare import sooner_here
 
 MAX_TRIES = 5
-"""Number of leases lost in a row without a new checkpoint after which a job fails."""
-# Columns that a heartbeat may set: their names become a part of SQL.
+"""Number of consecutively lost leases without a new checkpoint after which a job fails."""
+# Columns that a heartbeat may set. The names become part of SQL, so no other names are allowed.
 PROGRESS = frozenset((
     "phase", "attempt", "progress", "goal", "soft_loss", "hard_loss", "solved", "active_gates", "progress_per_s",
     "saved_progress", "result", "trained_s", "compared", "score",
@@ -47,11 +47,11 @@ PROGRESS = frozenset((
 
 @dataclass(frozen=True)
 class HeartbeatReply:
-    """Reply to a worker's heartbeat."""
+    """Store's reply to a worker's heartbeat."""
 
     wanted: Wanted | None
     watched: bool
-    """True if a web page shows the job, and needs state frames."""
+    """True if a web page shows the job and needs state frames."""
 
 
 @dataclass(frozen=True)
@@ -60,31 +60,31 @@ class Worker:
 
     name: str
     device: str
-    """Device of the worker: `cpu`, `gpu:0`."""
+    """Device of the worker, such as `cpu` or `gpu:0`."""
     description: str
-    """Name of the device's model, such as a GPU's."""
+    """Model name of the device, such as that of a GPU."""
     pid: int
     host: str
     started: str
     seen: float
-    """Time when the worker was last seen, in seconds since 1970."""
+    """Time at which the worker was last seen, in seconds since 1970."""
     job: str | None
     memory: int | None
-    """Memory of the process in bytes."""
+    """Memory in use by the worker's process, in bytes."""
     progress_per_s: float | None
     engines: tuple[str, ...]
-    """Engines that the worker offers to trainings; empty for post-processing workers."""
+    """Engines on which the worker trains; empty for post-processing workers."""
 
 
 class Leases(Records):
-    """Methods of a Store for workers and their supervisors."""
+    """Methods of the Store that workers and supervisors use."""
 
     # workers ------------------------------------------------------------------------------------------
 
     def register_worker(
         self, name: str, device: str, description: str, pid: int, engines: Collection[str] = (), host: str | None = None
     ) -> None:
-        """Add a worker that is ready and holds its Presence lock; `host` is its machine, by default this one."""
+        """Add a worker that is ready and holds its Presence lock; `host` is its machine's name, by default this one."""
         self.database.write(
             "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -92,11 +92,11 @@ class Leases(Records):
         )
 
     def describe_worker(self, name: str, description: str) -> None:
-        """Store the name of the model of a worker's device, once the worker has opened it."""
+        """Store `description`, the model name of a worker's device, once the worker has opened the device."""
         self.database.write("UPDATE workers SET description = ? WHERE name = ?", description, name)
 
     def mark_seen(self, name: str, memory: int | None = None) -> None:
-        """Mark a worker without a job as alive; a worker with a job sends heartbeats instead."""
+        """Mark a worker without a job as alive, and store its `memory`; a worker with a job sends heartbeats."""
         self.database.write("UPDATE workers SET seen = ?, memory = ? WHERE name = ?", self.clock(), memory, name)
 
     def workers(self) -> list[Worker]:
@@ -105,17 +105,17 @@ class Leases(Records):
         return [Worker(**{name: row[name] for name in names} | {"engines": engines_of(row)}) for row in rows]
 
     def unregister_worker(self, name: str) -> None:
-        """Remove a worker that ends normally and has no job."""
+        """Remove a worker that ends normally and without a job."""
         self.database.write("DELETE FROM workers WHERE name = ?", name)
 
     # leases -------------------------------------------------------------------------------------------
 
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
-        """Lease the next job to a worker, and return the job and the lease's number, or None if no job waits.
+        """Lease the next job to a worker; return the job and the lease's number, or None if no job is queued.
 
-        Jobs are chosen by priority, then by turns of owners, then by age. With `engines`, trainings that request one of
-        them are chosen, otherwise other jobs. A training stays on its device while the device has a worker. An idle
-        processor takes an `auto` job that waits for a GPU if the processor finishes the job sooner.
+        Jobs are chosen by priority, then by the owners' turns, then by age. With `engines`, trainings that request one
+        of them are chosen, otherwise other kinds of jobs. A training stays on its device while the device has a worker.
+        An idle processor takes an `auto` job that is queued for a GPU if the processor finishes the job sooner.
         """
         # The read and the claim use the same time.
         selection = NextJob(device, list(engines), self.clock())
@@ -157,16 +157,16 @@ class Leases(Records):
             return job, lease
 
     def awaits(self, device: str) -> bool:
-        """Return whether a job waits for a worker without a device."""
+        """Return whether a job is queued for `device`, the device name of workers that need no device."""
         with self.database.reading() as connection:
             return NextJob(device, [], self.clock()).next(connection) is not None
 
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
     ) -> HeartbeatReply:
-        """Prolong a lease to `lease_s` from now, and store progress in columns that PROGRESS lists.
+        """Extend a lease to `lease_s` seconds from now, and store the columns in `progress`, which PROGRESS must list.
 
-        Raises LeaseLostError if another worker has the job, StoreError for other columns.
+        `memory` is that of the process in bytes. Raises LeaseLostError for a lost lease, StoreError for other columns.
         """
         columns = _columns(progress)
         with self.database.writing() as connection:
@@ -193,7 +193,7 @@ class Leases(Records):
             return HeartbeatReply(wanted, row["watched_until"] > now)
 
     def prolong(self, job: str, lease: int, lease_s: float) -> None:
-        """Prolong a lease to `lease_s` from now, from any thread. Raises LeaseLostError."""
+        """Extend a lease to `lease_s` seconds from now, from any thread. Raises LeaseLostError."""
         with self.database.writing() as connection:
             row, now = self._leased(connection, job, lease), self.clock()
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
@@ -201,7 +201,7 @@ class Leases(Records):
 
     @contextmanager
     def held(self, job: str, lease: int) -> Iterator[None]:
-        """Prevent the loss of a job's lease within the context, so that files can be written. Raises LeaseLostError."""
+        """Keep a job's lease from being lost within the context, to write its files safely. Raises LeaseLostError."""
         with self.database.writing() as connection:
             self._leased(connection, job, lease)
             yield
@@ -209,7 +209,7 @@ class Leases(Records):
     def finish(
         self, job: str, lease: int, status: Literal["done", "failed"], reason: str | None = None, **progress: Any
     ) -> JobRecord:
-        """End a job as `done` or `failed`. Raises what `heartbeat` raises."""
+        """End a job with status `done` or `failed`, and store its last `progress`. Raises what `heartbeat` raises."""
         columns = _columns(progress)
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
@@ -219,7 +219,7 @@ class Leases(Records):
             return change(connection, job, **columns | UNLEASED, ended=ended, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
-        """Return a job to the queue, or end it with the requested status. Raises what `heartbeat` raises."""
+        """Queue a job again, or end it with the status requested by its user. Raises what `heartbeat` raises."""
         columns = _columns(progress)
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
@@ -229,21 +229,21 @@ class Leases(Records):
             return change(connection, job, **columns | UNLEASED, status=status, reason=None, ended=ended)
 
     def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
-        """Return a job to the queue after a failed try, which counts as a lost lease. Raises LeaseLostError."""
+        """Queue a job again after a failed try, which counts as a lost lease. Raises LeaseLostError."""
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             return self._requeue(connection, row, reason)
 
     def overdue_job(self, worker: str) -> JobRecord | None:
-        """Return the job of a worker if its lease has ended, or else None."""
+        """Return a worker's job if its lease has ended, otherwise None."""
         # GRACE_S is not added: the supervisor can end its worker before another worker gets the job.
         query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
         row = self.database.row(query, worker, self.clock())
         return None if row is None else job_of(row)
 
     def expire_worker(self, worker: str, reason: str) -> list[JobRecord]:
-        """Remove a worker that has ended, and return its jobs, which are queued again or have failed."""
+        """Remove a worker that has ended; return its jobs, which are queued again or have stopped."""
         with self._recorded() as connection:
             query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ?"
             rows = connection.execute(query, (worker,)).fetchall()
@@ -251,7 +251,7 @@ class Leases(Records):
             return [self._requeue(connection, row, reason) for row in rows]
 
     def expire_dead_workers(self) -> list[JobRecord]:
-        """Expire all workers whose process has ended, including those of other supervisors. Raises OSError."""
+        """Expire all workers whose processes have ended, including workers of other supervisors. Raises OSError."""
         query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
         names = [row["name"] for row in self.database.rows(query)]
         # This is outside of a transaction, as a file system may be slow; a worker locks its file before it registers.
@@ -261,12 +261,12 @@ class Leases(Records):
     # what workers offer -----------------------------------------------------------------------------------
 
     def offered_engines(self) -> set[str]:
-        """Return the engines of the workers that were seen within ALIVE_S."""
+        """Return the engines of all workers that were seen within ALIVE_S."""
         with self.database.reading() as connection:
             return offered(connection, self.clock())
 
     def explain_waiting(self, engines: Collection[str]) -> None:
-        """Store why waiting jobs are not taken: the disk is full, or a training needs an engine not in `engines`."""
+        """Store why queued jobs are not taken: the disk is full, or a training needs an engine not in `engines`."""
         full = self.is_full()
         query = (
             f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM {QUEUED} "
@@ -301,9 +301,9 @@ class Leases(Records):
         )
 
     def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> JobRecord:
-        """Queue a job again with back-off after its lease was lost, or let it fail after MAX_TRIES.
+        """Queue a job again with back-off after a lost lease, or let it fail after MAX_TRIES without a new checkpoint.
 
-        The lease number grows here too, so that late writes of the old worker fail even before the next claim.
+        The lease number grows here too, so that late writes by the old worker fail even before the next claim.
         """
         # With a new checkpoint since the last loss, the count of vain tries begins again.
         tries = 1 if row["saved_progress"] > row["tried_progress"] else row["vain_tries"] + 1
@@ -320,7 +320,7 @@ class Leases(Records):
 
 
 def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `progress` as columns. Raises StoreError for a name that is not in PROGRESS: names become SQL."""
+    """Return `progress` as columns. Raises StoreError for a name that is not in PROGRESS, since names become SQL."""
     others = sorted(set(progress) - PROGRESS)
     if others:
         raise StoreError(f"A worker may report {', '.join(sorted(PROGRESS))}, not {', '.join(others)}.")
@@ -328,4 +328,4 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
 
 
 UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "progress_per_s": None}
-"""Values of columns for a job without a worker."""
+"""Column values of a job without a worker."""

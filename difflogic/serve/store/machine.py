@@ -1,7 +1,7 @@
-"""Let only one machine use a store: two machines would damage the database.
+"""Let only one machine use a store, because two machines would damage the database.
 
 `machine.json` names the machine, and the file's modification time is the last heartbeat. Every process that has opened
-the store sends a heartbeat every BEAT_S seconds. Another machine may take the store GONE_S seconds after the last one.
+the store sends a heartbeat every BEAT_S seconds. Another machine may take over GONE_S seconds after the last heartbeat.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True)
 class Machine:
-    """Identity of a machine between two starts."""
+    """Identity of a machine, unchanged until the machine restarts."""
 
     name: str
     id: str
-    """Id of the installed system (`/etc/machine-id`); containers of one image have the same id."""
+    """Identifier of the installed system (`/etc/machine-id`), which all containers of one image share."""
     boot: str | None
 
     def is_same(self, other: Machine) -> bool:
-        """Return whether `other` is this machine: both have the same boot id, or the same name and id."""
+        """Return whether `other` is this machine: the boot identifiers match, or both name and `id` match."""
         # Containers of one machine have distinct names, but share the kernel, and file locks work between them.
         if self.boot is not None and self.boot == other.boot:
             return True
@@ -53,10 +53,10 @@ def here() -> Machine:
 
 
 class Occupancy:
-    """Claim of this machine to a store, while one of its processes has opened the store."""
+    """Claim of this machine to a store, valid while one of its processes has opened the store."""
 
     def __init__(self, folder: Path) -> None:
-        """Claim the store. Raises StoreError if another machine uses it."""
+        """Claim the store in `folder`. Raises StoreError if another machine uses the store."""
         self._path, self._here = folder / NAME, here()
         self._beaten = -BEAT_S
         self._checked: tuple[int, int] | None = None
@@ -74,7 +74,7 @@ class Occupancy:
         self.beat()
 
     def beat(self) -> None:
-        """Send a heartbeat of this machine. Raises StoreLostError if another machine has taken the store."""
+        """Send this machine's heartbeat. Raises StoreLostError if another machine has taken over the store."""
         try:
             status = self._path.stat()
             if (status.st_ino, status.st_mtime_ns) != self._checked:
@@ -101,7 +101,7 @@ class Occupancy:
             raise StoreError(f"Cannot mark the store as in use: {error}.") from error
 
     def _other(self) -> Machine | None:
-        """Return another machine that claims the store, or None."""
+        """Return the other machine that claims the store, or None if there is none."""
         machine = self._claimed()
         return None if machine is None or machine.is_same(self._here) else machine
 
@@ -111,7 +111,7 @@ class Occupancy:
         return None
 
     def _age(self) -> float:
-        """Return the seconds since the last heartbeat, by the clock of the file system."""
+        """Return the seconds since the last heartbeat, measured by the clock of the file system."""
         # The clocks of two machines differ; the times of two files on one file system come from the same clock.
         mark = self._path.with_name(f"{NAME}.now")
         try:

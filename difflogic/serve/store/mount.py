@@ -1,7 +1,7 @@
-"""Check the mount of a store's folder, which must be on a disk that only this machine uses.
+"""Check that a store's folder is on a disk that only this machine uses.
 
-SQLite's readers and writers share memory that is mapped from a file. Two machines cannot share this memory, and
-damage the database within half a minute. An overlay, the temporary layer of a container, is deleted with its container.
+SQLite's readers and writers share memory mapped from a file. Two machines cannot share this memory, and damage the
+database within half a minute. An overlay, the temporary layer of a container, is deleted together with the container.
 """
 
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 from difflogic.errors import StoreError
 
 ALLOW = "DIFFLOGIC_ANY_MOUNT"
-"""Environment variable that allows any mount, in this process and its child processes."""
+"""Environment variable that allows any mount, for this process and its child processes."""
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|auristorfs|ceph|lustre|gpfs|glusterfs|beegfs|orangefs|pvfs2|ocfs2|gfs2|coda|ncpfs|ncp|"
     r"panfs|wekafs|acfs|virtiofs|vboxsf|vmhgfs|prl_fs|fuse(\..*)?"
 )
-"""Types of file systems that another machine may have mounted too, such as FUSE; `fuseblk` is a disk."""
+"""Types of file systems that another machine may also have mounted, including FUSE but not `fuseblk`, a disk."""
 OVERLAY = re.compile(r"overlay|overlayfs|aufs|unionfs")
 
 
 def kind_of(folder: Path) -> str | None:
-    """Return the type of a folder's file system, such as `ext4`, or None if the system does not report it."""
+    """Return the type of the file system of `folder`, such as `ext4`, or None if the system does not report it."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -39,7 +39,7 @@ def kind_of(folder: Path) -> str | None:
 
 
 def refuse_shared(folder: Path) -> None:
-    """Raise StoreError if a folder is on a network or overlay mount, unless the variable ALLOW is set."""
+    """Raise StoreError if `folder` is on a network or overlay mount, unless the variable ALLOW is set."""
     kind = kind_of(folder)
     if kind is None or os.environ.get(ALLOW):
         return

@@ -1,6 +1,6 @@
-"""Detect workers that have ended: a worker holds a lock on a file, which the system releases when the process ends.
+"""Detect workers that have ended: a worker holds a file lock, which the system releases when the process ends.
 
-For a worker on another machine, the StoreActor on this machine holds the lock while Ray reports the worker as alive.
+For a worker on another machine, the StoreActor on this machine holds the lock as long as Ray reports it as alive.
 """
 
 import re
@@ -17,7 +17,7 @@ NAME = re.compile(r"[a-z0-9-]{1,80}")
 # A lock is safer than a process id: an id is soon used by another process, means nothing on another machine, and cannot
 # be tested from inside a container. The system releases a lock if its holder ends, crashes or is killed.
 class Presence:
-    """Lock of a worker, held until `close`. Raises OSError."""
+    """File lock that shows that a worker is alive, held until `close`. Raises OSError."""
 
     def __init__(self, store: Path, name: str) -> None:
         self._path = path_of(store, name)
@@ -31,7 +31,7 @@ class Presence:
 
 
 def is_gone(store: Path, name: str) -> bool:
-    """Return whether a worker has ended. Raises OSError."""
+    """Return whether the process of the worker `name` has ended. Raises OSError."""
     path = path_of(store, name)
     lock = filelock.FileLock(path)
     try:
@@ -47,7 +47,7 @@ def is_gone(store: Path, name: str) -> bool:
 
 
 def path_of(store: Path, name: str) -> Path:
-    """Return the path of a worker's lock file. Raises StoreError for an invalid name."""
+    """Return the path of the lock file of the worker `name`. Raises StoreError for an invalid name."""
     # Another program may have changed the name in the table of workers to a path.
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name must have at most 80 characters from a-z, 0-9 and -, got {name!r}.")

@@ -1,10 +1,10 @@
-"""Find the positions of waiting jobs by simulating the order in which workers will take them.
+"""Compute the positions of queued jobs by simulating the order in which workers will take them.
 
-An example with one worker, where ann was served last:
+Example with one worker, after ann was served last:
 
-    waits   owner   is taken   because
+    queued  owner   is taken   because
     a1      ann     2nd        ann was served after ben
-    a2      ann     3rd        no other owner has a waiting job
+    a2      ann     3rd        no other owner has a queued job
     b1      ben     1st        ben was served longest ago
 """
 
@@ -25,21 +25,21 @@ WAITING = (
 
 @dataclass(frozen=True)
 class Turn:
-    """Position of a job in the queue."""
+    """Position of a queued job."""
 
     id: str
     owner: str
     position: int | None
-    """Position, from 1, among the jobs that wait for the same workers; None if no present worker takes the job."""
+    """Position, from 1, among the jobs queued for the same workers; None if no current worker can take the job."""
 
 
 Lane = tuple[str, tuple[str, ...]]
-"""Device and engines of a worker."""
+"""Worker in the simulation, as its device and its engines."""
 
 
 @dataclass
 class _Queue:
-    """Jobs of one owner that the same workers take, in the order of the queue."""
+    """One owner's jobs that the same workers can take, in order of the queue."""
 
     owner: str
     lanes: frozenset[int]
@@ -48,7 +48,7 @@ class _Queue:
 
 
 def turns_of(store: Records) -> dict[str, Turn]:
-    """Return the turns of all waiting jobs by job id, in the order in which workers will take the jobs."""
+    """Return the turn of each queued job by job id, in the order in which workers will take the jobs."""
     with store.database.reading() as connection:
         waiting = connection.execute(WAITING).fetchall()
         if not waiting:
@@ -62,7 +62,7 @@ def turns_of(store: Records) -> dict[str, Turn]:
 
 
 def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]:
-    """Group the jobs into queues: only the first job of a queue can be next."""
+    """Group jobs into queues, of which only the first job can be next."""
     devices = {device for device, _ in lanes}
 
     @cache

@@ -1,4 +1,4 @@
-"""Read and change rows of the store's tables, for jobs and leases."""
+"""Read and change rows of the store's tables, as a basis for the modules on jobs and leases."""
 
 import errno
 import hashlib
@@ -24,7 +24,7 @@ from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, Un
 
 COLUMNS = ("asked", *(field.name for field in fields(JobRecord) if field.name not in ASKED))
 LISTED = ", ".join((*COLUMNS, "NULL AS data"))
-"""Columns for lists of jobs, without the samples, which may be longer than all other columns together."""
+"""Columns in lists of jobs, without the samples, which may be longer than all other columns together."""
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
     "name": "lower(name), -number",
@@ -32,39 +32,39 @@ ORDERS: dict[Sort, str] = {
     "wrong": "coalesce(hard_loss, 9e18), -number",
     "gates": "coalesce(active_gates, 9e18), -number",
 }
-"""SQL terms for sorting lists of jobs; of equal jobs the newest is first, and jobs without a value are last."""
+"""SQL terms that sort lists of jobs: of equal jobs the newest comes first, and jobs without a value come last."""
 UNSIGNED = ("lease_until", "watched_until", "checksum")
-"""Columns that a row's checksum does not cover: times that are often prolonged, and the checksum itself."""
+"""Columns that a row's checksum does not cover: times that are often extended, and the checksum itself."""
 MIN_FREE_BYTES = 16 << 20
-"""Minimum free bytes on the store's disk for accepting or starting a job."""
+"""Minimum number of free bytes on the store's disk for accepting or starting a job."""
 FULL = (
     f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is accepted or started."
 )
 
 
 class Records:
-    """Folder and database of a store."""
+    """Access to a store's folder and database; base class of the Store."""
 
     def __init__(self, folder: Path, database: Database, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database
         self.clock = clock
-        """Clock in seconds since 1970 that cannot be set back, for durations."""
+        """Clock for durations, in seconds since 1970, that cannot be set back."""
         self.wall_clock: Callable[[], float] = time.time
-        """Clock of the system, for dates."""
+        """System clock, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job; for a record, of its attempt. Raises UnknownJobError for an invalid id."""
+        """Return the folder of a job; for a JobRecord, with its attempt. Raises UnknownJobError for an invalid id."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
 
     def close(self) -> None:
-        """Close this thread's connection."""
+        """Close the database connection of the calling thread."""
         self.database.close()
 
     def is_full(self) -> bool:
-        """Return whether the disk has too little space to accept or start a job."""
+        """Return whether the store's disk has too little space to accept or start a job."""
         try:
             return shutil.disk_usage(self.folder).free < MIN_FREE_BYTES
         except OSError:  # the folder is gone, which the next use of the database reports
@@ -72,7 +72,7 @@ class Records:
 
     @contextmanager
     def _recorded(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection in a transaction, and write the records of changed jobs: see `job_file`."""
+        """Yield a connection in a transaction, and write the records of all changed jobs (see `job_file`)."""
         prepared: list[Prepared] = []
         try:
             with self.database.writing(durable=True) as connection:
@@ -114,7 +114,7 @@ class Records:
 
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
-    """Return the row of a job. Raises UnknownJobError if `owner` (None: any owner) has no such job."""
+    """Return the row of `job`. Raises UnknownJobError if there is no such job, or if it belongs to another owner."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
     # Another owner's job is reported like a job that does not exist, so that clients cannot test ids.
     if row is None or owner not in (None, row["owner"]):
@@ -134,8 +134,8 @@ def listed(
     before: int | None = None,
     sort: Sort = "newest",
 ) -> list[sqlite3.Row]:
-    """Return the rows of jobs that pass the filters, as `Store.jobs` describes them."""
-    # A page continues after a certain job, not after a number of jobs, so that new jobs do not shift pages.
+    """Return the rows of jobs that pass the filters (see `Store.jobs`)."""
+    # A page continues after a certain job, not after a number of jobs, so that new jobs do not shift it.
     place = ORDERS[sort]
     follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
     filters = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
@@ -152,7 +152,7 @@ def listed(
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job in a new version with a record. Must be called within `_recorded`."""
+    """Set columns of a job, with a new version and a new record. Must be called within `_recorded`."""
     version = tick(connection)
     if "ended" in values:
         counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
@@ -161,7 +161,7 @@ def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job in a new version without a record, for values that can be computed again."""
+    """Set columns of a job, with a new version but no record, for values that can be computed again."""
     return _set(connection, job, values | {"version": tick(connection)})
 
 
@@ -184,12 +184,12 @@ def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
 
 
 def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
-    """Write the checksum of a row of the table `jobs`."""
+    """Compute and store the checksum of a row of the table `jobs`."""
     connection.execute("UPDATE jobs SET checksum = ? WHERE number = ?", (checksum(row), row["number"]))
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return the number of a row's cells and their checksum; later schemas append columns after the first `width`."""
+    """Return `width` and the checksum of a row's first `width` columns (default: all); newer schemas append columns."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
@@ -202,12 +202,12 @@ def is_intact(row: sqlite3.Row) -> bool:
 
 
 def tick(connection: sqlite3.Connection) -> int:
-    """Return the version for the next change."""
+    """Increment the store's version and return it."""
     return int(connection.execute("UPDATE clock SET version = version + 1 RETURNING version").fetchone()[0])
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job's fields as columns of the table `jobs`: ASKED, without samples, in one column; JSON as text."""
+    """Return a job's fields as columns of the table `jobs`: ASKED in one column, samples in another, JSON as text."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         options = dict(asked["options"])
@@ -216,7 +216,7 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_of(row: sqlite3.Row) -> JobRecord:
-    """Return a row of the table `jobs` as a JobRecord."""
+    """Return the JobRecord for a row of the table `jobs`."""
     values = {name: row[name] for name in COLUMNS}
     values |= {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
     request = values.pop("asked")
@@ -226,5 +226,5 @@ def job_of(row: sqlite3.Row) -> JobRecord:
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
-    """Return the engines in a row of the table `workers`."""
+    """Return the engines listed in a row of the table `workers`."""
     return tuple(row["engines"].split(",")) if row["engines"] else ()

@@ -4,10 +4,10 @@
     a copy of an older database     refused: the folders have newer records
     an old or missing record        written from the database: a process ended between commit and record
     a renamed folder                renamed to the id of its job; misplaced runs are moved too (`folders`)
-    a folder without a record       moved to lost+found, and back when a database has its job
+    a folder without a record       moved to lost+found, and back once a database has its job
 
-Only the rest of an unfinished deletion is deleted. Each record is read separately, so that an invalid record does not
-prevent the others from being read.
+Only the remains of an unfinished deletion are deleted. Each record is read separately, so that an invalid record does
+not prevent the others from being read.
 """
 
 import logging
@@ -34,11 +34,11 @@ from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
-"""Number added to the versions of records in a rebuilt store: its versions are later than all that clients know."""
+"""Number added to the version of each record in a rebuilt store, so that its versions exceed all that clients know."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
-"""Columns in which the row of a running job differs from a row that is rebuilt from the job's record."""
+"""Columns in which a running job's row may differ from its record, since heartbeats do not write the record."""
 MOST_NAMED = 5
-"""Maximum number of names in one line of the log."""
+"""Maximum number of names in a line of the log."""
 
 
 def has_folders(store: Path) -> bool:
@@ -47,7 +47,7 @@ def has_folders(store: Path) -> bool:
 
 
 def provide(store: Path, rebuild: bool) -> None:
-    """Check, create or rebuild the database, under the lock for opening the store. Raises StoreError, OSError."""
+    """Check, create or rebuild the database; the caller holds the store's lock. Raises StoreError or OSError."""
     path = store / STORE
     if rebuild or (not path.exists() and has_folders(store)):
         _rebuild(store)
@@ -65,7 +65,7 @@ def provide(store: Path, rebuild: bool) -> None:
 
 
 def _rebuild(store: Path) -> None:
-    """Rebuild the database from the records in the folders, and move an existing database to lost+found."""
+    """Rebuild the database from the records in the folders; an existing database is moved to lost+found."""
     on_disk = Folders.of(store)
     records = sorted((record for record, _ in on_disk.by_job.values()), key=lambda record: record.version)
     if newer := [record for record in records if record.schema > database.newest_version()]:
@@ -82,7 +82,7 @@ def _rebuild(store: Path) -> None:
         _replay(connection, records, on_disk)
         connection.execute("UPDATE clock SET made = coalesce((SELECT min(created) FROM jobs), made)")
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
-        # Without a write-ahead log the database is a single file, which can be renamed.
+        # Without a write-ahead log, the database is a single file that can be renamed.
         connection.execute("PRAGMA journal_mode = DELETE")
     # If the process ends before this line, the store is unchanged; after it, the next process rebuilds.
     is_replaced = path.exists()
@@ -98,8 +98,8 @@ def _rebuild(store: Path) -> None:
 
 
 def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], on_disk: Folders) -> None:
-    """Fill an empty database with the rows of records."""
-    # A record has the columns of its schema: it is inserted into a database with this schema, which is then migrated.
+    """Insert rows for `records` into an empty database; records that do not fit count as invalid in `on_disk`."""
+    # A record has the columns of its schema: it is inserted into a database with that schema, which is then migrated.
     for version in sorted({record.schema for record in records} | {database.newest_version()}):
         database.upgrade(connection, version)
         _insert(connection, [record for record in records if record.schema == version], on_disk)
@@ -138,7 +138,7 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, names: set[str]
 
 
 def _give_numbers(records: list[JobFile]) -> None:
-    """Make the numbers of jobs unique: the second job with a number gets the next number after all others."""
+    """Make job numbers unique: a later job with a used number gets the number after the highest one."""
     last, taken = max((record.job["number"] for record in records), default=0), set()
     for record in records:
         if record.job["number"] in taken:
@@ -147,17 +147,17 @@ def _give_numbers(records: list[JobFile]) -> None:
 
 
 def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes of a running job that lost its worker: it is queued, or gets the requested status."""
+    """Return the changes to a job that has lost its worker: a running job is queued, or gets the requested status."""
     if columns["status"] != "running":
         return {}
     status = STATUS_AFTER[columns["wanted"]]
     ended = datetime.now(UTC).isoformat(timespec="seconds") if status == "cancelled" else None
-    # The lease number grows: late writes of the old worker are refused.
+    # The lease number grows, so that late writes of the old worker are refused.
     return {"status": status, "wanted": None, "lease": columns["lease"] + 1, "ended": ended}
 
 
 def _set_aside_logs(store: Path) -> None:
-    """Put the logs of a missing database aside; SQLite would apply them to the next database, or delete them."""
+    """Move the log files of a missing database to lost+found; SQLite would apply them to the next, or delete them."""
     for ending in LOGS:
         log = store / f"{STORE}{ending}"
         if log.exists():
@@ -175,7 +175,7 @@ def _log_rebuilt(store: Path, statuses: Counter[str], strange: str, is_replaced:
 
 
 def _named(paths: Sequence[Path], on_disk: Folders) -> str:
-    """Return the names of files and folders as text, with the errors of their records."""
+    """Return the names of `paths` as text for the log, with the errors of their records."""
     odd = on_disk.odd
     texts = (f"{path.name} ({odd[path.name]})" if path.name in odd else path.name for path in paths)
     names = ["".join(letter if letter.isprintable() else "?" for letter in text)[:200] for text in texts]
@@ -186,14 +186,14 @@ def _named(paths: Sequence[Path], on_disk: Folders) -> str:
 
 
 def reconcile(store: Path, connection: sqlite3.Connection) -> None:
-    """Repair differences between database and folders, within a transaction, so that no job is submitted meanwhile.
+    """Repair differences between database and folders, in a transaction, so that no job is submitted meanwhile.
 
     Raises OSError, and StoreError without any change if the database is older than the folders.
     """
     on_disk = Folders.of(store)
     _repair(store, connection, on_disk)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
-    # A job without a row was deleted, and its folder restored by a user, if the record is no newer than the database.
+    # A job without a row was deleted, and its folder restored by a user, if its record is not newer than the database.
     newest = connection.execute("SELECT version FROM clock").fetchone()[0]
     ahead = [job for job, (file, _) in on_disk.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
@@ -204,7 +204,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     back = [job for job in rows.keys() - on_disk.by_job.keys() if folders.back_in_place(store, job)]
     _finish_deletions(store)
     strangers = [path for job, (_, path) in on_disk.by_job.items() if job not in rows]
-    # A folder that has a job's name belongs to this job, even with an invalid record.
+    # A folder named after a job belongs to this job, even if the record is invalid.
     others = [path for path in on_disk.others if not (path.name in rows and path.is_dir())]
     strangers += [path for path in others if not _is_left_of_a_submission(path)]
     for path in strangers:
@@ -229,9 +229,9 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
 
 
 def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> None:
-    """Replace rows with a wrong checksum by the records in the folders, and sign rows without a checksum.
+    """Replace rows that have a wrong checksum with the records in the folders, and sign rows without a checksum.
 
-    Raises StoreError for a damaged row without a record.
+    Raises StoreError for a damaged row that has no record.
     """
     if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         connection.execute("REINDEX")  # a cell and its copy in an index differ
@@ -264,7 +264,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether a row without a checksum, of an older store, differs from its record or has no record version."""
+    """Return whether an old row, without a checksum, differs from its record or lacks the record's version."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
     # Heartbeats only change a job's row, not its record.
@@ -274,7 +274,7 @@ def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] 
 
 
 def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, Any]]:
-    """Return the columns of records after migration to the newest version, by job id."""
+    """Return the columns of each record, migrated to the newest schema, by job id."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         _replay(connection, records, on_disk)
@@ -282,7 +282,7 @@ def _rows_of(records: list[JobFile], on_disk: Folders) -> dict[str, dict[str, An
 
 
 def _finish_deletions(store: Path) -> None:
-    """Delete the files that unfinished deletions have left."""
+    """Delete the files that remain of unfinished deletions."""
     for path in (store / DELETED).iterdir() if (store / DELETED).is_dir() else ():
         if (store / JOBS / path.name).exists():  # its job exists, with another folder
             put_aside(store, path)
@@ -291,7 +291,7 @@ def _finish_deletions(store: Path) -> None:
 
 
 def _is_left_of_a_submission(path: Path) -> bool:
-    """Remove the folder of a job whose submission was not committed; return False for any other path."""
+    """Remove the folder of a job whose submission was not committed, and return True; return False for other paths."""
     if not ID.fullmatch(path.name) or not path.is_dir() or not all(map(job_file.is_leftover, path.iterdir())):
         return False
     for leftover in path.iterdir():
@@ -301,7 +301,7 @@ def _is_left_of_a_submission(path: Path) -> bool:
 
 
 def _write_records(store: Path, connection: sqlite3.Connection, on_disk: Folders, rows: dict[str, int]) -> None:
-    """Write missing and outdated records, and remove temporary files of records."""
+    """Write missing or outdated records to the folders, and remove temporary files of records."""
     count = 0
     for job, recorded in rows.items():
         file, path = on_disk.by_job.get(job, (None, None))[0], store / JOBS / job
@@ -320,7 +320,7 @@ def _write_records(store: Path, connection: sqlite3.Connection, on_disk: Folders
 
 
 def rescue(store: Path, connection: sqlite3.Connection) -> None:
-    """Write the records of all jobs that an open connection still reads from a removed database."""
+    """Write the records of all jobs that an open connection can still read from a removed database."""
     written = 0
     try:
         for row in connection.execute("SELECT * FROM jobs").fetchall():

@@ -275,7 +275,7 @@ class Store(Leases):
             return change(connection, job, status=AT_ONCE[action], ended=ended, waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for any other job."""
+        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for jobs in another state."""
         with self._recorded() as connection:
             row = find(connection, job, owner)
             # The worker has not stopped yet, and continues if the request to pause is withdrawn.
