@@ -1,4 +1,4 @@
-"""Find the devices that get a worker: `auto` means all hardware GPUs and the processor."""
+"""Find the devices that get a worker; `auto` stands for all hardware GPUs and the processor."""
 
 import json
 import re
@@ -13,9 +13,9 @@ DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
 GPU = "gpu"
 NONE = "none"
-"""Value of `--workers` for no workers: jobs wait until the store is served with workers."""
+"""Value of `--workers` for no workers: jobs stay queued until the store is served with workers."""
 FOLLOW_UPS = "follow-ups"
-"""Device name of post-processing workers, which build, simplify, prove, export and evaluate."""
+"""Device name of workers for post-processing, which build, simplify, prove, export and evaluate."""
 PATIENCE_S = 20.0
 """Maximum seconds for listing the GPUs."""
 
@@ -34,9 +34,9 @@ def parse(text: str) -> list[str]:
 
 
 def gpus() -> dict[str, str | None]:
-    """Return the name of each software GPU, and None for hardware, by `gpu:INDEX`. Raises DeviceError if listing fails.
+    """Return a mapping from `gpu:INDEX` to the name of a software GPU, None for a hardware GPU. Raises DeviceError.
 
-    A child process lists the GPUs, because drivers may crash.
+    A child process lists the GPUs, because their drivers may crash.
     """
     command = python_command("-m", "difflogic.serve.worker.devices")
     try:
@@ -47,9 +47,9 @@ def gpus() -> dict[str, str | None]:
 
 
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the devices that get a training worker, and a warning if listing GPUs fails or a GPU is software.
+    """Return the devices that get a training worker, and a warning if GPUs cannot be listed or a GPU is software.
 
-    `devices` is what `parse` returns, or `["gpu"]` for all hardware GPUs.
+    `devices` is the result of `parse`, or `["gpu"]` for all hardware GPUs.
     """
     listed: dict[str, str | None] = {}
     warning = None
@@ -68,9 +68,9 @@ def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
-    """Return the engines whose jobs a device's worker takes; `others` are the devices of the machine's workers.
+    """Return the engines that the worker of a device offers; `others` are the devices of all workers of the machine.
 
-    If there is a GPU, the processor does not offer `auto`, and only takes `auto` jobs in `store.spare.sooner_here`.
+    With a GPU, the processor does not offer `auto`, and takes only those `auto` jobs that `sooner_here` returns.
     """
     if device != "cpu":
         return ["auto", "gpu", device]
@@ -78,7 +78,7 @@ def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
 
 
 def main() -> None:
-    """Print what `gpus` returns, as JSON."""
+    """Print the result of `gpus` as JSON, computed in this process."""
     from difflogic.devices.open import gpu_adapters
 
     json.dump({f"gpu:{gpu.index}": gpu.name if gpu.software else None for gpu in gpu_adapters()}, sys.stdout)

@@ -1,9 +1,9 @@
-"""Run a post-processing job or a sweep in a separate process, which can be ended at any time.
+"""Run a post-processing job or a sweep in a separate process, which can be killed at any time.
 
     python -m difflogic.serve.worker.follow_up_process STORE JOB
 
 A solver holds Python's global interpreter lock for minutes: a thread of the same process could neither send heartbeats
-nor end the solver. The worker sends the heartbeats, as long as the process uses processor time.
+nor stop the solver. The worker sends the heartbeats as long as the process uses processor time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ COMMAND = python_command("-m", "difflogic.serve.worker.follow_up_process")
 
 
 class FollowUpProcess:
-    """Child process for a post-processing job or a sweep; leaving the context kills it. It writes to the job's log."""
+    """Child process for a post-processing job or a sweep; prints to the job's log; killed when the context is left."""
 
     def __init__(self, store: Path, job: str) -> None:
         """Start the process. Raises OSError."""
-        # The answer goes to a file: a pipe that is not read would block a process with a long answer.
+        # The outcome is written to a file: a full pipe that is not read would block the process.
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  it is closed with the context
         # In a separate process group, one signal ends the process and its child processes.
         self._process = subprocess.Popen(
@@ -62,7 +62,7 @@ class FollowUpProcess:
         return self._process.pid
 
     def is_over(self, seconds: float) -> bool:
-        """Wait at most `seconds` for the end of the process, and return whether it has ended."""
+        """Wait at most `seconds` for the process to end, and return whether it has ended."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -79,11 +79,11 @@ class FollowUpProcess:
 
     @property
     def stalled_s(self) -> float:
-        """Seconds for which the process has used no processor time; about 0 if the system does not report it."""
+        """Seconds since the process last used processor time; about 0 if the system does not report this time."""
         return time.monotonic() - self._advanced
 
     def progress(self) -> dict[str, Any]:
-        """Return the columns of the job that the process reported last, or an empty dictionary."""
+        """Return the job's columns in the process's last report, or an empty dictionary before the first report."""
         reports = [line for line in self._lines() if "status" not in line]
         return reports[-1] if reports else {}
 
@@ -93,7 +93,7 @@ class FollowUpProcess:
         return [json.loads(line) for line in complete.splitlines()]
 
     def outcome(self) -> dict[str, Any] | str:
-        """Return `status`, `reason` and `result`, or the beginning of a sentence about why the process failed."""
+        """Return `status`, `reason` and `result`, or the beginning of a sentence on why the process failed."""
         status = self._process.returncode
         return how_it_ended(status, "its process") if status else self._lines()[-1]
 
@@ -113,9 +113,9 @@ def processor_time(process: int) -> float | None:
 
 
 def _end_with_worker() -> None:
-    """End this process once its worker has ended and no solver holds the global interpreter lock.
+    """Kill this process once its worker has ended and no solver holds the global interpreter lock.
 
-    The next try may have begun meanwhile. This is safe: both tries write the same bytes, each file atomically.
+    The next try may have begun by then. This is safe: both tries write the same bytes, and each file atomically.
     """
     while os.read(0, 1):
         pass
@@ -136,7 +136,7 @@ def _result(store: Store, job: JobRecord, report: Callable[[dict[str, Any]], Non
 
 
 def main() -> None:
-    """Run the post-processing job or sweep JOB of STORE, and write its outcome to standard output, as JSON."""
+    """Run the post-processing job or sweep JOB of STORE, and write its outcome to standard output as JSON."""
     folder, job = sys.argv[1:]
     threading.Thread(target=_end_with_worker, daemon=True).start()
     # Only the outcome goes to the original output: what libraries print goes to the log.

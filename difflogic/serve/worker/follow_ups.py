@@ -1,6 +1,6 @@
-"""Run post-processing jobs: simplify, build, prove, export and evaluate, by `difflogic.actions`.
+"""Run post-processing jobs (simplify, build, prove, export and evaluate) with `difflogic.actions`.
 
-A job stores files in the folder `files/` of its job folder, and numbers and short texts in `result`:
+A job writes its files to the folder `files/` in its job folder, and numbers and short texts to its `result`:
 
     simplify  options {"from_start": false, "size": null, "task": false}
               circuit.json or controller.json, simplify.json, circuit.svg, live.html  {"gates": {}, "equal": true, ...}
@@ -33,7 +33,7 @@ Result = dict[str, Any]
 
 
 def follow(store: Store, job: JobRecord) -> Result:
-    """Run a post-processing job and return its result. Raises UnknownJobError, OSError, and the actions' errors."""
+    """Run a post-processing job and return its result. Raises UnknownJobError, OSError, or an error of the action."""
     if job.source is None:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     source = store.job(job.source, job.owner)
@@ -48,7 +48,7 @@ def follow(store: Store, job: JobRecord) -> Result:
 
 
 def _circuit_of(source: JobFolder) -> Path:
-    """Return a job's simplified circuit file, or its run folder. Raises CheckpointError if there is neither."""
+    """Return a job's simplified circuit file, otherwise its run folder. Raises CheckpointError if neither exists."""
     for simplified in (source.files / name for name in (CIRCUIT, function_json.NAME, function_json.FUNCTION)):
         if simplified.exists():
             return simplified

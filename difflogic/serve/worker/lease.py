@@ -1,9 +1,9 @@
-"""Prolong a worker's lease on its job with heartbeats, each by the time limit of the present phase.
+"""Extend a worker's lease on its job with heartbeats, each time by the time limit of the current phase.
 
 A thread that compiles sends no heartbeats, just like a thread that hangs. The first time in a phase may therefore take
-`first` seconds. Meanwhile another thread prolongs the lease by `stopped` seconds at a time, so that the lease of a
-stopped process ends. After the first time the phase is warm: its limit is 20 times the longest of the last 20 waits
-for a heartbeat, and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
+`first` seconds. Meanwhile another thread extends the lease by `stopped` seconds at a time, so that the lease of a
+stopped process ends. After the first time the phase is warm: its limit is 20 times the longest of the last 20
+intervals between heartbeats, and at least 12 s. For example, epochs of 0.3 s are due within 12 s, of 3 s within 60 s.
 """
 
 import os
@@ -25,29 +25,29 @@ Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "f
 """Phase of a job. starting: load an engine; compiling: until the first epochs are done; evaluating: evaluate and save;
 drawing: draw the first state frame; finishing: draw the images of the results; working: post-processing."""
 HEARTBEAT_S = 0.2
-"""Minimum seconds between two writes to the store while only the epoch changes; an epoch may take 1 ms."""
+"""Minimum seconds between two heartbeats sent to the store while only the epoch changes; an epoch may take 1 ms."""
 BEATS = 6
-"""Number of times that the lease is prolonged within its duration: all but one may fail."""
+"""Number of times that the lease is extended within its duration: all but one may fail."""
 RECENT = 20
 """Number of recent heartbeats that determine the time limit of a warm phase."""
 COLD_FACTOR = 1.5
-"""Time limit until RECENT heartbeats were sent, as a multiple of the longest wait so far, which includes compiling."""
+"""Time limit before RECENT heartbeats were sent, as a multiple of the longest wait so far, which includes compiling."""
 EXIT_LEASE_LOST = 3
-"""Exit status of a worker that lost its lease."""
+"""Exit status of a worker that has lost its lease."""
 
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Time limits between a worker's heartbeats. The first time in a phase is longest, since code is compiled."""
+    """Time limits of a worker, in seconds. The first time in a phase has the longest limit, since code is compiled."""
 
     first: float = 300.0
     """Maximum seconds for starting, compiling, the first evaluation and frame, and the images of the results."""
     stopped: float = 30.0
-    """Maximum seconds in which no thread prolongs the lease, such as while a library is loaded from a slow disk."""
+    """Maximum seconds in which no thread extends the lease, such as while a library is loaded from a slow disk."""
     heartbeat: float = 12.0
-    """Lower bound, in seconds, of the time limit between two heartbeats of a warm phase."""
+    """Minimum time limit, in seconds, between two heartbeats of a warm phase."""
     factor: float = 20.0
-    """Time limit of a warm phase as a multiple of its slowest recent heartbeat, if that exceeds `heartbeat`."""
+    """Time limit of a warm phase as a multiple of its slowest recent heartbeat, if the product exceeds `heartbeat`."""
     follow_up: float = 3600.0
     """Maximum seconds for a complete post-processing job, which has no checkpoints."""
     stalled: float = 120.0
@@ -55,11 +55,11 @@ class WorkerLimits:
     idle: float = 60.0
     """Seconds without a job after which a post-processing worker ends."""
     stop: float = 60.0
-    """Maximum seconds to save and end after a request to stop."""
+    """Maximum seconds for saving and ending after a request to stop."""
 
 
 class Lease:
-    """Lease on a job. The training thread sends the heartbeats: if this thread hangs, the lease ends."""
+    """Lease on a job. The training thread sends the heartbeats, so that the lease ends if this thread hangs."""
 
     def __init__(self, store: Store, job: JobRecord, number: int, limits: WorkerLimits) -> None:
         self.store, self.job, self.number, self.limits = store, job, number, limits
@@ -67,14 +67,14 @@ class Lease:
         self.watched = False
         self.phase: Phase = "starting"
         self.progress: dict[str, Any] = {}
-        """Columns of the job that the next heartbeat writes, or `finish` if no heartbeat follows."""
+        """New values of the job's columns, which the next heartbeat stores, or `finish` if no heartbeat follows."""
         self._warm: dict[Phase, deque[float]] = {}
         """Seconds between the last heartbeats of each warm phase."""
         self._coldest = 0.0
         self._alive = self._reported = time.monotonic()
 
     def enter(self, phase: Phase, warm: bool = False) -> None:
-        """Begin a phase; `warm` means that nothing has to be compiled in it."""
+        """Begin a phase; it is `warm` if nothing has to be compiled in it."""
         self._measure()
         # The time until now belongs to the old phase: it is measured before the new phase begins.
         self.phase = phase
@@ -83,14 +83,14 @@ class Lease:
         self._heartbeat(phase=phase)
 
     def warm(self) -> None:
-        """Mark the current phase as warm: from now on its time limit depends on the measured heartbeats."""
+        """Mark the current phase as warm: from now on, its time limit depends on the measured heartbeats."""
         self._warm.setdefault(self.phase, deque(maxlen=RECENT))
 
     def is_warm(self, phase: Phase) -> bool:
         return phase in self._warm
 
     def alive(self, **progress: Any) -> None:
-        """Record a heartbeat, and send it to the store unless one was sent within the last HEARTBEAT_S."""
+        """Record a heartbeat with `progress`; send it to the store unless one was sent within the last HEARTBEAT_S."""
         self._measure()
         self.progress |= progress
         # An epoch may take a millisecond: `progress` collects the changes since the last heartbeat.
@@ -98,13 +98,13 @@ class Lease:
             self._heartbeat()
 
     def report(self, **progress: Any) -> None:
-        """Record a heartbeat, and send it to the store immediately."""
+        """Record a heartbeat with `progress`, and send it to the store immediately."""
         self._measure()
         self._heartbeat(**progress)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Run a thread within the context that prolongs the lease while the current phase is not warm."""
+        """Run a thread within the context that extends the lease while the current phase is not warm."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep, args=(over,), name="lease", daemon=True)
         thread.start()
@@ -127,7 +127,7 @@ class Lease:
         self.store.close()
 
     def _heartbeat(self, **progress: Any) -> None:
-        """Send a heartbeat. If the lease is lost, end the process, which must not disturb the job's next worker."""
+        """Send a heartbeat. End the process if the lease is lost, so that it does not disturb the job's next worker."""
         self._reported = time.monotonic()
         self.progress |= progress
         try:

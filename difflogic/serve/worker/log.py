@@ -1,4 +1,4 @@
-"""Write a job's log: all output of the worker process to standard output and error."""
+"""Write a job's log: everything that the worker process prints to standard output and standard error."""
 
 import os
 import signal
@@ -12,19 +12,19 @@ from difflogic.system.files import PLAIN, append, tail
 from difflogic.system.words import visible
 
 MOST_BYTES = 1 << 20
-"""Maximum size of a log in bytes: the older half of a larger log is removed."""
+"""Maximum size of a log in bytes; the older half of a larger log is removed."""
 STREAMS = (1, 2)
 
 
 def say(text: str) -> None:
-    """Write a line with the time to the log."""
+    """Write `text` to the log, as a line with the time."""
     sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {visible(text)}\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """Append the output of this process and its drivers to a file; after an exception, the traceback too."""
+    """Append all output of this process to a file within the context; after an exception, until the process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
     # The descriptors are redirected, not `sys.stdout`: drivers and compiled code write to 1 and 2 directly.
@@ -36,7 +36,7 @@ def logged_to(path: Path) -> Iterator[None]:
 
 
 def trim(path: Path) -> None:
-    """Remove the older half of a log that is longer than MOST_BYTES, up to the end of a line."""
+    """Remove the older half of a log that is larger than MOST_BYTES, up to the end of a line."""
     if not path.exists() or path.stat().st_size <= MOST_BYTES:
         return
     # Half is removed, so that the next line does not make the log too long again.
@@ -46,7 +46,7 @@ def trim(path: Path) -> None:
 
 
 def last_words(path: Path) -> str:
-    """Return the last line of the log, shortened to fit into a sentence, or an empty text."""
+    """Return the last line of a log, shortened to fit into a sentence; an empty text if there is none."""
     with suppress(OSError):
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
         return lines[-1][:200] if lines else ""
@@ -54,7 +54,7 @@ def last_words(path: Path) -> str:
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:
-    """Return the beginning of a sentence that describes the exit status of a process."""
+    """Return the beginning of a sentence about the exit status of a process, with `who` as its subject."""
     if status >= 0:
         return f"{who} ended with exit status {status}"
     name = signal.Signals(-status).name
@@ -63,7 +63,7 @@ def how_it_ended(status: int, who: str = "its worker") -> str:
 
 
 def _redirect(descriptors: list[int]) -> None:
-    """Redirect standard output and error to `descriptors`, and close the descriptors."""
+    """Redirect standard output and standard error to `descriptors`, and close these descriptors."""
     sys.stdout.flush()
     sys.stderr.flush()
     for stream, descriptor in zip(STREAMS, descriptors, strict=True):

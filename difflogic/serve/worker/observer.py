@@ -1,4 +1,4 @@
-"""Report heartbeats, progress and state frames of a training to the store, and receive stop requests."""
+"""Report a training's heartbeats, progress and state frames to the store, and receive stop requests."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:  # half of what it loads is for agents alone
 FRAME_S = 0.5
 """Minimum seconds between two state frames."""
 SHARE = 0.05
-"""Maximum share of the training time that making frames may take."""
+"""Maximum share of the training time that may be spent on making frames."""
 UNTRAINED = {
     "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
     "score": None,
 }  # fmt: skip
-"""Values of the job's columns at the beginning of an attempt."""
+"""Values that the job's columns get at the beginning of an attempt."""
 SPEED_S = 5.0
-"""Seconds over which the speed in epochs per second is measured."""
+"""Length in seconds of the interval over which the training speed, in epochs per second, is measured."""
 SIGN_S = 1.0
 """Minimum seconds between two heartbeats while an agent plays."""
 SIDE = 64
@@ -54,29 +54,29 @@ VISIBLE = 6
 FILM = 24
 TILES = 16
 MOST_VALUES = 1 << 24
-"""Maximum number of values in all states of a frame's rollout; a larger rollout gets no frame."""
+"""Maximum number of values in all states of a frame's rollout; a larger rollout is not shown."""
 
 
 class ServiceObserver(Observer):
-    """Observer of one try at a training job. The training thread calls it: if the thread hangs, the lease ends."""
+    """Observer of one try at a training job. The training thread makes all calls: if it hangs, the lease ends."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """Make state frames with `engine`, and end the training when the lease or `stopping` requests it."""
+        """Make state frames with `engine`, and stop the training when the lease or `stopping` requests a stop."""
         self._lease, self._engine, self._stopping = lease, engine, stopping
         self.stop = self._end = Stop()
         self._folder = lease.store.job_folder(lease.job)
         self.began_at: int | None = None
-        """Epoch from which this try continues; None before training has begun."""
+        """Epoch from which this try continues; None before the training has begun."""
         self._pace: deque[tuple[float, int]] = deque()
         self._since = self._signed = time.monotonic()
-        """Start time of the try, and time of its last heartbeat."""
+        """Start time of this try, and time of its last heartbeat, on the monotonic clock."""
         self._epoch = self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
         self._judged: Sequence[Replica] = ()
 
     def _moved(self, epoch: int) -> None:
-        """Report progress and speed, and check for a stop request."""
+        """Report progress and speed at `epoch`, and check for a stop request."""
         now = time.monotonic()
         self._pace.append((now, epoch))
         # At least two entries stay, even if they are old: slow epochs have a speed too.
@@ -95,7 +95,7 @@ class ServiceObserver(Observer):
             self._end.ask("the worker ends")
 
     def _go_to(self, attempt: int, **progress: Any) -> None:
-        """Switch to the folder of `attempt`, and report the columns in `progress`."""
+        """Switch to the folder of `attempt`, and report `progress`, the new values of the job's columns."""
         fresh = {} if self._folder.attempt == attempt else UNTRAINED
         self._folder = replace(self._folder, attempt=attempt)
         self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
@@ -104,11 +104,11 @@ class ServiceObserver(Observer):
 
     @property
     def trained_s(self) -> float:
-        """Seconds of training over all tries at the job."""
+        """Seconds of training over all tries at this job."""
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
     def attempted(self, attempt: Attempt) -> None:
-        # The result of the earlier attempts is reported while the next one runs.
+        # The result of the earlier attempts is reported while the next attempt runs.
         result = result_of_attempts(attempts.read(self._folder.whole))
         if attempt.status != "running":
             say(str(attempt))
@@ -230,7 +230,7 @@ class ServiceObserver(Observer):
 
 
 class TrialObserver(ServiceObserver):
-    """Observer of a sweep's trial, of automata or agents, which pauses the trial at the end of its rung."""
+    """Observer of a sweep's trial, of automata or agents, that pauses the trial at the end of its rung."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
@@ -238,7 +238,7 @@ class TrialObserver(ServiceObserver):
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
-        """Store the models for the last frame, but no history of gates, which is rarely viewed for a trial."""
+        """Store the models for the last frame, but no gate history, which is rarely viewed for a trial."""
         self._judged = [member for member in members if isinstance(member, Replica)]
 
     def saved(self, epoch: int) -> None:
@@ -251,7 +251,7 @@ class TrialObserver(ServiceObserver):
 
 
 def result_of_attempts(record: Record) -> dict[str, Any]:
-    """Return the result of a job with restarts: the attempts so far."""
+    """Return the attempts so far as the `result` of a job with restarts."""
     return {"attempts": [asdict(attempt) for attempt in record.attempts]}
 
 
@@ -259,16 +259,16 @@ def result_of_attempts(record: Record) -> dict[str, Any]:
 
 
 class GateHistory:
-    """History of a job's gates, in the file `gates.jsonl`: a line for each evaluation.
+    """History of the numbers of gates in a job's circuit, in the file `gates.jsonl`, with a line per evaluation.
 
         {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
 
-    `counts` has the number of gates by their most probable kind, in the order of `difflogic.core.gates.NAMES`. In a
+    `counts` lists the number of gates by most probable kind, in the order of `difflogic.core.gates.NAMES`. In a
     population, the gates are those of the best model. Methods raise OSError.
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
-        """Continue after `epoch`, and remove later lines, which a lost try has written after its checkpoint."""
+        """Continue the file after `epoch`, and remove later lines, which a lost try wrote after its checkpoint."""
         self._path = path
         files.write_atomically(path, jsonl.until(path, epoch))
 
@@ -283,15 +283,15 @@ class GateHistory:
 
 
 def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
-    """Return a state frame, small enough to be sent twice a second, or None if the rollout would be too large.
+    """Return a state frame small enough to be sent twice a second, or None if the rollout would be too large.
 
         {"epoch": 70, "seed": 23, "height": 16, "width": 16, "visible": 1,
          "film": {"steps": [0, 1, ..., 20], "bits": "..."},
          "tiles": {"step": 20, "channels": [0, 1, ...], "bits": "..."}}
 
-    The frame shows a hard rollout of the first evaluation grid. `film` has the visible channels of up to FILM steps,
-    as uint8 `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, as `[channels,
-    height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. Only the
+    The frame shows a hard rollout of the first evaluation grid. `film` contains the visible channels of up to FILM
+    steps, as uint8 `[steps, visible, height, width]`; `tiles` contains up to TILES channels after the last step, as
+    `[channels, height, width]`. `bits` is base64 of packed bits, the highest bit of a byte first. Only the
     middle SIDE x SIDE cells of a larger grid are shown.
     """
     job, task = member.job, member.job.config.task
@@ -315,7 +315,7 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
 
 
 def _middle(states: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the middle of states `[T+1, H, W, C]`: at most SIDE rows and columns."""
+    """Return the middle SIDE rows and columns of states `[T+1, H, W, C]`, or all if there are fewer."""
     top, left = (max(0, (side - SIDE) // 2) for side in states.shape[1:3])
     return states[:, top : top + SIDE, left : left + SIDE]
 

@@ -2,12 +2,12 @@
 
     a machine of the cluster                             the server's machine
     RemoteStore, in place of the worker's Store    ->    StoreActor, which has the Store
-    claim                                          <-    the job, and the files that it has so far
-    heartbeat, finish, release, fail_try           ->    the files that have changed, then the call's arguments
+    claim                                          <-    the job, and its files so far
+    heartbeat, finish, release, fail_try           ->    the changed files, then the call's arguments
 
-Leases work as on the server's machine. Files are replaced within a transaction that has checked the lease, and before
-the progress that refers to them is stored. If a machine is lost, its job continues from a complete checkpoint. A worker
-whose call gets no answer ends, and its supervisor requeues the job.
+Leases work as on the server's machine. Files are replaced in a transaction that has checked the lease, before the
+progress that refers to them is stored. If a machine is lost, its job continues from a complete checkpoint. A worker
+whose call gets no response ends, and its supervisor queues the job again.
 """
 
 import os
@@ -31,26 +31,26 @@ from difflogic.serve.store.store import Store
 from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
-"""Seconds between two searches for files to send; after a new checkpoint, files are sent immediately."""
+"""Seconds between two searches for files to send; after a new checkpoint the files are sent immediately."""
 GROWING = (".jsonl", ".csv", ".txt")
-"""Suffixes of files to which lines are appended: only the new lines are sent."""
+"""Suffixes of files that grow by appended lines, of which only the new lines are sent."""
 LAST = (checkpoint.BEST, checkpoint.PREVIOUS, checkpoint.NAME)
-"""Files that are sent last, in this order: a checkpoint refers to the other files."""
+"""Names of files that are sent last, in this order: a checkpoint refers to the other files."""
 
 
 class Part(NamedTuple):
-    """New content of a file in a job's folder."""
+    """New content of a file, or of its end, in a job's folder."""
 
     name: str
-    """Path in the job's folder."""
+    """Path of the file relative to the job's folder."""
     begin: int | None
-    """Position of the content in the file; None if the content is the complete file."""
+    """Position in the file at which the content begins; None if the content is the complete file."""
     content: bytes
 
 
 @dataclass
 class Claimed:
-    """Job under a lease with its files, and the job's source with the files from which the job begins."""
+    """Leased job with its files, and the job's source with the files from which the training begins."""
 
     job: JobRecord
     lease: int
@@ -60,7 +60,7 @@ class Claimed:
 
 
 class StoreActor:
-    """Ray actor on the machine of the store, which calls the store for remote workers."""
+    """Ray actor on the machine of the store that calls the store for remote workers."""
 
     def __init__(self, folder: Path) -> None:
         self._store = Store.existing(folder, durable=False)
@@ -68,21 +68,21 @@ class StoreActor:
         self._locks: dict[str, Presence] = {}
 
     def register(self, name: str, *about: Any) -> None:
-        """Add a worker to the store, and acquire its lock."""
+        """Add a worker to the store and acquire its lock; `about` are further arguments of `Store.register_worker`."""
         self._locks[name] = Presence(self._store.folder, name)
         self._store.register_worker(name, *about)
 
     def forget(self, name: str) -> None:
-        """Release the lock of a worker that has ended."""
+        """Release the lock of the worker `name`, which has ended."""
         if (lock := self._locks.pop(name, None)) is not None:
             lock.close()
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call the method of the store with the name `method`."""
+        """Call the store's method named `method`, and return its result."""
         return getattr(self._store, method)(*arguments, **options)
 
     def claim(self, worker: str, *arguments: Any) -> Claimed | None:
-        """Return the next job for a worker, with the files that the job needs, or None."""
+        """Return the next job for `worker` with the files that the job needs, or None if there is no job."""
         store = self._store
         if store.is_full() or (leased := store.claim(worker, *arguments)) is None:
             return None
@@ -103,7 +103,7 @@ class StoreActor:
         arguments: tuple[Any, ...],
         options: Mapping[str, Any],
     ) -> Any:
-        """Apply the changes of a job's files, then call a method of the store. Raises LeaseLostError."""
+        """Apply changes to a job's files, then call the store's method named `method`. Raises LeaseLostError."""
         parts, deleted = changes
         folder = self._store.job_folder(job).path
         try:
@@ -125,15 +125,15 @@ class StoreActor:
 
 
 class RemoteStore(Store):
-    """Store of a worker on a remote machine; its local folder has the worker's present job."""
+    """Store of a worker on a remote machine; its local folder contains only the worker's current job."""
 
     def __init__(self, ask: Callable[..., Any], folder: Path, host: str) -> None:
-        """Set up the store: `ask` calls a method of the StoreActor by name; `host` is the displayed machine name."""
+        """Set up the store: `ask` calls a method of the StoreActor by name; `host` is this machine's displayed name."""
         super().__init__(folder, Database(folder / STORE))  # no such file: methods that are not overridden fail
         self._ask, self._host = ask, host
         self._source: JobRecord | None = None
         self._sent: dict[str, tuple[int, int, int]] = {}
-        """Inode, modification time and size of each file at the time when the file was last sent."""
+        """Inode, modification time and size of each file at the time it was last sent, by path."""
         self._sent_at = 0.0
         for name in ("describe_worker", "mark_seen", "unregister_worker", "prolong"):
             setattr(self, name, partial(ask, "ask", name))
@@ -148,7 +148,7 @@ class RemoteStore(Store):
         self._ask("register", name, f"{self._host}/{device}", description, pid, tuple(engines), host or self._host)
 
     def is_full(self) -> bool:
-        """Return False: `claim` checks the server's disk."""
+        """Return False, since `claim` checks the disk of the server instead."""
         return False
 
     # the job --------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class RemoteStore(Store):
         return claimed.job, claimed.lease
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Return the source of the claimed job. Raises UnknownJobError for any other job."""
+        """Return the source of the claimed job, the only job known here. Raises UnknownJobError for any other id."""
         if self._source is None or self._source.id != job:
             raise UnknownJobError(f"There is no job {job!r}.")
         return self._source
@@ -197,7 +197,7 @@ class RemoteStore(Store):
         return reply
 
     def _new(self, folder: Path) -> tuple[list[Part], dict[str, tuple[int, int, int]]]:
-        """Return the changes of a job's folder since the last call, and the states of all files in it."""
+        """Return the changed files in a job's folder since the last call, and the states of all files by path."""
         # The training thread calls this method: all files that it has written are complete.
         paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if _is_result(path)}
         states = {name: _state(path) for name, path in paths.items()}
@@ -226,7 +226,7 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _place(path: Path, part: Part, temporary: Path | None) -> None:
-    """Replace a file by `temporary`, or append the content of `part`. Raises OSError."""
+    """Replace a file with `temporary`, or if that is None, append the content of `part`. Raises OSError."""
     if temporary is not None:
         temporary.replace(path)
         return
@@ -242,7 +242,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def _is_result(path: Path) -> bool:
-    """Return whether a worker wrote a file in a job's folder: not the record, a lock or a temporary file."""
+    """Return whether `path` is a file that a worker wrote for a job: no record, lock or temporary file."""
     hidden = path.name.startswith((".", "job.json")) or path.suffix == TEMPORARY
     return not hidden and path.is_file() and not path.is_symlink()
 

@@ -1,17 +1,17 @@
-"""Keep a worker process alive for each device, and start up to LANES workers for waiting post-processing jobs.
+"""Keep a worker alive for each device, and start workers for queued post-processing jobs, at most LANES at a time.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
-                                         # after the block, workers have saved and released their jobs
+                                         # after the block, the workers have saved and released their jobs
 
-Failures, how the supervisor detects them, and how it reacts:
+Failures, how the supervisor detects them, and how it reacts to them:
 
     a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
     a worker hangs                        its lease ends                  it is killed and expired as above
     the supervisor itself is killed       workers see their stdin end     they save and release their jobs
     supervisor and workers are killed     the workers' locks are free     another supervisor expires them
 
-The supervisor loads no engine: faults of engines only end child processes.
+The supervisor loads no engine, so that faults of an engine only end child processes.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from difflogic.serve.worker.log import how_it_ended, last_words
 from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.worker.worker")
-"""Command of a worker; the store's folder and the worker's settings follow."""
+"""Command that starts a worker, to which the store's folder and the worker's settings are appended."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5
-"""Seconds between two checks for hanging workers."""
+"""Seconds between two checks for workers that hang."""
 DEAD_CHECK_S = 2.0
 """Seconds between two checks for workers that ended together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
 MOST_SWEEPS = 4
-"""Maximum number of sweeps that run at the same time: more sweeps would only wait for each other's trials."""
+"""Maximum number of sweeps that run simultaneously; more sweeps would only wait for each other's trials."""
 LANES = 3
 """Maximum number of simultaneous post-processing jobs: a short export must not wait for a long simplification."""
 OFFER_KEPT_S = 45.0
-"""Seconds for which an engine counts as offered after its last worker was seen: the worker may restart."""
+"""Seconds for which an engine counts as offered after its last worker was seen, since the worker may restart."""
 
 
 class Child(Protocol):
-    """Worker that a supervisor has started, and that ends with the supervisor."""
+    """Worker that a supervisor has started and that ends with its supervisor."""
 
     name: str
     device: str
@@ -71,17 +71,17 @@ class Child(Protocol):
         """Beginning of a sentence that describes how the worker ended."""
 
     def ask_to_stop(self) -> None:
-        """Ask the worker to save, release its job and end."""
+        """Ask the worker to save its job, release it and end."""
 
     def kill(self) -> None:
-        """Kill the worker if it still runs, and wait for its end."""
+        """Kill the worker if it is still running, and wait until it has ended."""
 
     def close(self) -> None:
         """Release the resources of a worker that has ended."""
 
 
 class ChildProcess:
-    """Worker in a child process, whose standard input is closed when this process ends."""
+    """Worker in a child process, whose standard input closes when this process ends."""
 
     def __init__(
         self,
@@ -130,26 +130,26 @@ class ChildProcess:
 
 @dataclass
 class Slot:
-    """Device and its worker."""
+    """Device for which a worker is kept alive, with its current worker."""
 
     device: str
     engines: list[str]
     node: str = ""
-    """Id of the cluster node with the device; empty for this machine."""
+    """Id of the cluster node that has the device; empty for this machine."""
     child: Child | None = None
     failures: int = 0
-    """Number of consecutive workers that did not start, or failed without a job."""
+    """Number of consecutive workers that did not start, or that failed without having a job."""
     due: float = 0.0
     """Earliest start time of the next worker, on the monotonic clock."""
 
     @property
     def is_lane(self) -> bool:
-        """True if the slot is for jobs that need no device; its worker is only started when a job waits."""
+        """True for jobs that need no device, whose worker is started only when a job is queued."""
         return self.device in (known.FOLLOW_UPS, SWEEPS)
 
     def back_off(self) -> float:
-        """Delay the next worker, longer with each failure, and return the delay in seconds."""
-        # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
+        """Set the start time of the next worker, later with each failure, and return the delay in seconds."""
+        # The first failure may be an accident: the next worker starts immediately. Then 0.5 s, 1 s, 2 s, ..., 30 s.
         # The exponent is bounded: a device may be broken for days.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
         self.due = time.monotonic() + wait
@@ -159,7 +159,7 @@ class Slot:
 class Supervisor:
     """Supervisor of the workers on this machine's devices. Several supervisors may share a store.
 
-    `difflogic.serve.cluster` has a supervisor for other machines.
+    The subclass in `difflogic.serve.cluster` is for the machines of a cluster.
     """
 
     def __init__(
@@ -172,10 +172,10 @@ class Supervisor:
         environment: Mapping[str, str] | None = None,
         slots: Sequence[Slot] | None = None,
     ) -> None:
-        """Open the store for workers on `devices`, as `devices.parse` returns them, or for the given `slots` instead.
+        """Open the store for workers on `devices` (the result of `devices.parse`), or for `slots` if these are given.
 
-        `max_memory` is the maximum device memory of a job in bytes. `command` starts a worker, with the variables
-        in `environment` in addition to those of this process.
+        `max_memory` is the maximum device memory of a job in bytes. `command` starts a worker, with the variables in
+        `environment` in addition to the variables of this process.
         """
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
@@ -190,7 +190,7 @@ class Supervisor:
         self._trouble = ""
         self._is_lost = False
         self._offered: dict[str, float] = {}
-        """Time, by engine, when a worker that offers the engine was last seen, on the monotonic clock."""
+        """Mapping from an engine to the time when one of its workers was last seen, on the monotonic clock."""
 
     def __enter__(self) -> Supervisor:
         self._thread.start()
@@ -218,7 +218,7 @@ class Supervisor:
             self._store.close()
 
     def open_slots(self) -> list[Slot]:
-        """Return the slots that get workers from the beginning."""
+        """Return the slots whose workers are started or awaited from the beginning."""
         if self._given is not None:
             return list(self._given)
         trains, warning = known.usable(self._devices)
@@ -229,21 +229,21 @@ class Supervisor:
         return [*slots, *(Slot(lane, []) for lane in lanes)] if self._devices else []
 
     def start_worker(self, slot: Slot) -> Child:
-        """Start the worker of a device. Raises OSError."""
+        """Start a worker for the device of `slot`. Raises OSError."""
         settings = slot.device, slot.engines, self.limits, self._max_memory, self._command, self.environment
         return ChildProcess(self._store.folder, *settings)
 
     def refresh(self) -> None:
-        """Update the list of devices; this method does nothing, since the devices of one machine do not change."""
+        """Update the slots; this method does nothing, since the devices of a single machine do not change."""
 
     def add(self, *slots: Slot) -> None:
-        """Add devices, on which workers are started from now on."""
+        """Add slots, for which workers are started from now on."""
         self._slots += slots
         # An engine counts as offered before its worker is registered, so that no job is reported as waiting for one.
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Call `act`, and log a disk error once instead of ten times a second; the supervision continues."""
+        """Call `act`; a store or disk error is logged once, not ten times a second, and the supervision continues."""
         try:
             act()
             self._trouble = ""
@@ -254,16 +254,16 @@ class Supervisor:
             self._trouble = str(error)
 
     def _reopen(self) -> None:
-        """Open the database with which a server has replaced the lost one. Raises what `Store.existing` raises."""
-        # Opening compares it with the folders, so that no jobs of an old copy are run.
+        """Open the database that has replaced a lost one. Raises what `Store.existing` raises."""
+        # Opening compares the database with the folders, so that no jobs of an old copy are run.
         Store.existing(self._store.folder).close()
         self._store.close()
         self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
 
     def _check_slot(self, slot: Slot) -> None:
-        """Start a missing worker, and expire a worker that has ended."""
+        """Start the worker of a slot if it is missing, and expire a worker that has ended."""
         if slot.child is None:
-            # A post-processing worker uses much memory and works seldom: it is started when a job waits.
+            # A post-processing worker uses much memory and works seldom: it is started when a job is queued.
             if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
@@ -271,7 +271,7 @@ class Supervisor:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
-        """Return whether a job waits and all workers of this process for `device` are busy; a starting one is free."""
+        """Return whether a job is queued while all of this process's workers for `device` are busy (not starting)."""
         if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}
@@ -316,13 +316,13 @@ class Supervisor:
             self._guarded(self._explain_waiting)
 
     def _explain_waiting(self) -> None:
-        """Store why jobs are not taken; a worker that has just ended counts as present, since it is replaced."""
+        """Store why jobs are not taken; a worker that has just ended still counts, since it will be replaced."""
         now = time.monotonic()
         self._offered |= dict.fromkeys(self._store.offered_engines(), now)
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
 
     def _end_if_hung(self, slot: Slot) -> None:
-        """Kill a worker whose lease has ended because it sent no heartbeat in time."""
+        """Kill the worker of a slot if its lease has ended because it sent no heartbeat in time."""
         if (child := slot.child) is None or (job := self._store.overdue_job(child.name)) is None:
             return
         child.kill()
@@ -330,7 +330,7 @@ class Supervisor:
         self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was stopped")
 
     def _end(self) -> None:
-        """Let workers save and release their jobs; kill workers that take longer than `WorkerLimits.stop`."""
+        """Let all workers save and release their jobs; kill those that take longer than `WorkerLimits.stop` seconds."""
         children = [slot.child for slot in self._slots if slot.child is not None]
         for child in children:
             child.ask_to_stop()

@@ -1,4 +1,4 @@
-"""Run one try at a training job, from its newest readable checkpoint or else from the beginning."""
+"""Run one try at a training job, from its newest readable checkpoint if there is one, otherwise from the beginning."""
 
 import math
 import shutil
@@ -30,22 +30,22 @@ from difflogic.train import run_request
 from difflogic.train.run import AgentRun, Run, load_any
 
 FILM_STEPS, FRAME_MS = 500, 40
-"""Maximum number of steps of the recorded episode, and milliseconds between two of its frames."""
+"""Maximum number of steps of the recorded episode, and milliseconds per frame."""
 
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """Outcome of a try at a training: interrupted or done, with its results."""
+    """Outcome of one try at a training: whether it was interrupted, and its results."""
 
     interrupted: bool
     progress: dict[str, Any]
-    """Columns of the job, as `Store.release` and `Store.finish` take them."""
+    """Final values of the job's columns, as `Store.release` and `Store.finish` accept them."""
 
 
 def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a job in its folder, from the newest readable checkpoint. Raises what `Trainer.run` raises.
+    """Train a job in its folder, from its newest readable checkpoint. Raises what `Trainer.run` raises.
 
-    The worker handles signals, not the training.
+    The training handles no signals, since the worker does.
     """
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
@@ -57,7 +57,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     while True:
         try:
             return _train(store, job, config, placement, observer)
-        # A damaged checkpoint is put aside, and the try begins again with the previous one. An error after the
+        # A damaged checkpoint is put aside, and the try begins again with the previous checkpoint. An error after the
         # beginning of the training has another cause.
         except CheckpointError as error:
             if observer.began_at is not None or not _set_aside(open_run(store.job_folder(job).whole), error):
@@ -101,7 +101,7 @@ def _train(
 
 
 def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a trial of a sweep; the result is the `Outcome` of the trial."""
+    """Train a trial of a sweep in the folder `path`; a completed trial's result is its `Outcome`."""
     started = time.monotonic()
     outcome = trial.train(request, path, placement, observer)
     outcome = replace(outcome, seconds=round(time.monotonic() - started, 3))
@@ -124,7 +124,7 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
 
 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
-    """Return the columns of a job whose run is over, and save images of its circuit or agent among its files."""
+    """Return the columns of a job whose run is over, and save images of its circuit or agent to the job's files."""
     if isinstance(run, AgentRun):
         from difflogic.policies.results import netlist_of  # half of what it loads is for agents alone
 
@@ -151,7 +151,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
 
 
 def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterator[tuple[str, str | bytes]]:
-    """Yield files that show the best agent: a recorded episode, and the page and the drawing of a controller."""
+    """Yield names and contents of files on the best agent: a recorded episode, and a controller's page and drawing."""
     from difflogic.actions.simplify import drawings
     from difflogic.policies import film
 
@@ -167,12 +167,12 @@ def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterat
 
 
 def open_run(path: Path) -> Path:
-    """Return the run folder in which training continues: with restarts, the folder of the last attempt."""
+    """Return the run folder in which training continues; with restarts, that of the last attempt."""
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path
 
 
 def _set_aside(run: Path, error: CheckpointError) -> bool:
-    """Rename the newest checkpoint, or the run if this is its only checkpoint; return False without a checkpoint."""
+    """Rename the newest checkpoint, or the whole run if it has no other; return False if there is no checkpoint."""
     checkpoints = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
     if not checkpoints:
         return False

@@ -1,7 +1,7 @@
-"""Queue the trials of a sweep as jobs, for workers of this machine or of a cluster.
+"""Queue the trials of a sweep as jobs for the workers of this machine or of a cluster.
 
-A trial's job is a training whose parent is the sweep. The run is in the job's folder until the trial is over, and then
-moved to the sweep's folder. After an interruption the sweep continues with the jobs in the queue.
+A trial is a training job whose parent is the sweep. Its run is in the job's folder until the trial is over, and is then
+moved to the sweep's folder. After an interruption, the sweep continues with the jobs that are in the queue.
 """
 
 import time
@@ -16,11 +16,11 @@ from difflogic.system import files
 
 POLL_S = 0.05
 FRAME = ".frame.json"
-"""Suffix of the file with a trial's last state frame, such as `trials/00003.frame.json`."""
+"""Suffix of the file with a trial's last state frame, as in `trials/00003.frame.json`."""
 
 
 class TrialJobs:
-    """Trials of a sweep that the workers of a store train."""
+    """Trials of a sweep, trained by the workers of a store."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class TrialJobs:
         priority: int = 0,
         size: int = 0,
     ) -> None:
-        """Manage the trials of the job `sweep` in `folder`; `size` is the lower bound of the property `size`."""
+        """Manage the trials of the job `sweep` in `folder`; the property `size` is at least the parameter `size`."""
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
@@ -41,11 +41,11 @@ class TrialJobs:
 
     @property
     def size(self) -> int:
-        """Number of trials that can be trained at the same time."""
+        """Number of trials that can be trained simultaneously."""
         return max(1, sum(self._engine in worker.engines for worker in self._store.workers()), self._size)
 
     def submit(self, rung: Rung) -> None:
-        """Queue a trial, or queue it again if it has ended its previous rung."""
+        """Queue the trial of `rung`, again if the trial has completed an earlier rung."""
         job = self._jobs.get(rung.trial)
         if job is None:
             try:
@@ -71,7 +71,7 @@ class TrialJobs:
         return self._store.submit(self._owner, spec)[0]
 
     def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
-        """Return the trials that have ended since the last call; wait at most `seconds` for a trial."""
+        """Return the trials that have ended since the last call, after waiting at most `seconds` for the first one."""
         deadline = time.monotonic() + seconds
         while True:
             finished, self._refused = self._refused, []
@@ -85,10 +85,10 @@ class TrialJobs:
             time.sleep(POLL_S)
 
     def put_away(self, trial: int) -> None:
-        """Move the run of a trial that is over into the sweep's folder, and delete its job."""
+        """Move the run of a completed trial to the sweep's folder, and delete the trial's job."""
         if (job := self._jobs.pop(trial, None)) is None:
             return
-        # The record in the store has the last attempt, whose frame is moved.
+        # The record in the store states the last attempt, whose frame is moved.
         source, place = self._store.job_folder(self._store.job(job.id)), self._folder / folder_of(trial)
         if source.whole.exists():  # or it was moved before a kill
             place.parent.mkdir(parents=True, exist_ok=True)

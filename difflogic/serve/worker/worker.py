@@ -1,11 +1,11 @@
-"""Run a worker: a process for one device, which takes one job after another.
+"""Run a worker: a process for one device that takes one job after another.
 
 python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu", "engines": ["auto", "cpu"], ...}'
 
-With the device `follow-ups` a worker simplifies, proves, exports and evaluates, at a lower priority than trainings.
+With the device `follow-ups`, a worker runs post-processing jobs, at a lower priority than trainings.
 
-A worker runs while its standard input is open: the process that started the worker holds the other end. If that end is
-closed, or a signal arrives that stops a training, the worker saves, releases its job and ends.
+A worker runs as long as its standard input is open: the process that started the worker holds the other end. If that
+end is closed, or a signal arrives that stops a training, the worker saves its job, releases it and ends.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 CLAIM_POLL_S = 0.3
 """Seconds between two polls for a job."""
 MARK_SEEN_S = 5.0
-"""Seconds between two heartbeats of a worker without a job."""
+"""Seconds between two signs of life from a worker without a job."""
 FOLLOW_UP_POLL_S = 0.5
-"""Seconds between two polls of a post-processing job's process."""
+"""Seconds between two checks of the process of a post-processing job."""
 Ending = Literal["done", "failed"]
 NICE = 10
-"""Niceness of a post-processing worker, whose priority is lower than that of trainings."""
+"""Niceness of a post-processing worker, which gives trainings a higher priority."""
 ABOUT = {FOLLOW_UPS: "build, simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
-"""Descriptions of workers without a device."""
+"""Mapping from the device name of a worker without a device to a description of its work."""
 EXIT_DEVICE_UNUSABLE = 4
-"""Exit status of a worker whose device cannot be used."""
+"""Exit status of a worker whose device is unusable."""
 
 
 class WorkerProcess:
-    """Worker whose loop runs in the main thread, which receives the signals."""
+    """Worker that takes and runs jobs in a loop in the main thread, which receives the signals."""
 
     def __init__(
         self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, max_memory: int | None
@@ -71,13 +71,13 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Run jobs until `stopping` is set, or a worker without a device has no job for `WorkerLimits.idle` seconds."""
+        """Run jobs until `stopping` is set, or until a worker without a device has no job for `WorkerLimits.idle` s."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = ABOUT.get(self.device, self.device)
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
-            # The loop sleeps between polls, but never between two jobs: it takes the next job at once.
+            # The loop sleeps between polls, but never between two jobs: it takes the next job immediately.
             while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
                 if self._has_disk_space() and (claim := self._claim()) is not None:
                     self._run_job(*claim)
@@ -96,14 +96,14 @@ class WorkerProcess:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
-        """Return False while the disk is full, since every job would fail."""
+        """Return whether the disk has space for jobs; on a full disk every job would fail."""
         had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
             log.log_event("a worker waits", logging.ERROR, worker=self.name, why=FULL)
         return self._had_space
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal: end after the next checkpoint of the present job."""
+        """Handle a signal: end after the next checkpoint of the current job."""
         self.stopping = True
 
     def _run_job(self, job: JobRecord, number: int) -> None:
@@ -136,7 +136,7 @@ class WorkerProcess:
         observer = kind(lease, placement.engine, lambda: self.stopping)
         try:
             outcome = training.train(self.store, job, placement, observer)
-        # Another try may succeed after a full disk, a lost device or a locked folder.
+        # A new try may succeed after a full disk, a lost device or a locked folder.
         except (RunFolderError, OSError) as error:
             self._fail_try(lease, _why_not_saved(error))
         except LimitError as error:
@@ -183,7 +183,7 @@ class WorkerProcess:
         self.store.fail_try(lease.job.id, lease.number, reason)
 
     def _public(self, text: str) -> str:
-        """Return `text` for the job's owner, without the private path of the store."""
+        """Return `text` without the private path of the store, so that the job's owner may read it."""
         return text.replace(f"{self.store.folder}{os.sep}", "")
 
     # post-processing and sweeps -----------------------------------------------------------------------
@@ -214,12 +214,12 @@ class WorkerProcess:
 
 
 def _without_stop(error: Exception) -> str:
-    """Return the sentence of an error without its full stop, as the end of another sentence."""
+    """Return an error message without its full stop, for use in another sentence."""
     return str(error).rstrip(".")
 
 
 def _why_not_saved(error: Exception) -> str:
-    """Return the reason why a run could not be saved: a system error, or a locked folder."""
+    """Return why a run could not be saved: a system error, or another process that holds the folder."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if not isinstance(cause, OSError):
         return "another process holds its run folder"
@@ -227,7 +227,7 @@ def _why_not_saved(error: Exception) -> str:
 
 
 def _end_with_parent(limits: WorkerLimits) -> None:
-    """Stop this process when standard input is closed, as the supervisor ends; kill it after `WorkerLimits.stop`."""
+    """Stop this process when standard input closes, as its parent ended; kill it after `WorkerLimits.stop` seconds."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
     # This has the effect of SIGTERM: the current epochs are completed, and the run is saved.
@@ -245,7 +245,7 @@ def _lower_priority() -> None:
 
 
 def main() -> None:
-    """Run the worker that the command line describes."""
+    """Run the worker whose store and settings are given on the command line."""
     folder, about = Path(sys.argv[1]), json.loads(sys.argv[2])
     limits = WorkerLimits(**about.pop("limits"))
     log.set_up()  # lines go to the server's log between jobs, and to the job's log within a job
