@@ -1,4 +1,4 @@
-"""Convert a request to train agents or a classifier into a job, within the limits of the server."""
+"""Turn a request to train agents or a classifier into a job, within the limits of the server."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 MOST_ITERATION_S = 60.0
-"""Maximum predicted seconds of a training iteration: jobs are saved and stopped only between iterations."""
+"""Maximum predicted seconds per training iteration, since jobs are saved and stopped only between iterations."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:
-    """Return whether a request has a preset or a configuration of agents."""
+    """Return whether a request names a preset of agents, or contains a configuration of agents."""
     return request.preset in PRESETS or isinstance(request.config, PolicyConfig)
 
 
 def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> Submission:
-    """Return the job for a request to train agents. Raises ApiError if the server cannot run it."""
+    """Return the job for a request to train agents. Raises ApiError if the server cannot run the job."""
     try:
         if uploads:
             raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
@@ -82,7 +82,7 @@ def of_classifier(request: JobRequest, uploads: Mapping[str, Path], settings: Se
 
 
 def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
-    """Return the request with a training limit, by default the hours of the caps. Raises UsageError, ApiError."""
+    """Return the request with its training limit, by default the caps' hours. Raises UsageError or ApiError."""
     from difflogic.train import budget
 
     if request.population > 1 or request.stop_when_solved or request.init_from:
@@ -96,7 +96,7 @@ def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSetti
 
 
 def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
-    """Return the cost of training agents. Raises ApiError, UsageError if the server cannot run the job."""
+    """Return the cost of training agents. Raises ApiError or UsageError if the server cannot run the job."""
     check_environment(config, settings)
     from difflogic.policies import cost
     from difflogic.policies.learner import check_stop, require_fit
@@ -115,7 +115,7 @@ def check_agents(config: AgentConfig, population: int, stop_when_solved: int, se
 
 
 def _check_iteration(seconds: float) -> None:
-    """Raise ApiError if an iteration takes too long, since jobs are saved only between iterations."""
+    """Raise ApiError if an iteration of `seconds` is too long, since jobs are saved only between iterations."""
     if seconds > MOST_ITERATION_S:
         message = (
             f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
@@ -140,7 +140,7 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
-    """Return the cost of training agents. Raises MissingPackagesError."""
+    """Return the cost of training agents. Raises MissingPackagesError if the environment cannot be created."""
     from difflogic.policies import cost
 
     return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
@@ -156,13 +156,13 @@ def _spaces(identifier: str) -> Spaces:
 
 
 def check_alike(source: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """Raise ApiError if the agents of `config` and `source` have different shapes."""
+    """Raise ApiError if the agents of the configurations `source` and `config` differ in shape."""
     if (difference := agent_shape.difference(config, source)) is not None:
         raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {difference}.")
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
-    """Raise ApiError if the run has no controller, or if an option only applies to automata."""
+    """Raise ApiError if a run folder has no controller, or if `options` contains an option for automata only."""
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(

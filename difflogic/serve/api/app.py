@@ -41,7 +41,7 @@ from difflogic.serve.store.store import Store
 from difflogic.version import __version__
 
 THREADS = 8
-"""Maximum number of requests that read the store or the disk at the same time."""
+"""Maximum number of requests that read the store or the disk simultaneously."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
@@ -83,13 +83,13 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app.add_api_route("/", _page, include_in_schema=False)
     for kind in (ApiError, StoreError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
-    # The middleware is added last: it then also processes error answers of the framework.
+    # The middleware is added last, so that it also processes error responses of the framework.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
 
 
 class _Static(StaticFiles):
-    """Static files of the web page. Browsers revalidate cached files at each use; `main.js` contains all scripts."""
+    """Static files of the web page. Browsers revalidate cached files on each use; `main.js` contains all scripts."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path != "main.js":
@@ -118,7 +118,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 def _refusal(error: Any) -> ApiError | None:
-    """Return the API error for an expected error of this package or the framework, or None for any other error."""
+    """Return the API error for an expected error of this package or of the framework, or None for any other error."""
     match error:
         case ApiError():
             return error

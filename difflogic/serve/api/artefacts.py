@@ -1,4 +1,4 @@
-"""List and zip the downloadable files of a job: the files of its run folder, and the results of post-processing."""
+"""List and zip a job's downloadable files: the files in its run folder, and the results of post-processing."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from difflogic.serve.store.files import SWEEP_PAGE, JobFolder
 from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
-"""Pattern of valid file names, which have no path separator and no dot at the beginning."""
+"""Pattern of valid file names, which contain no path separator and do not begin with a dot."""
 MEDIA = {
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
@@ -26,17 +26,17 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 DRAWING = ".svg"
-"""Extension of drawings, which browsers open instead of saving."""
+"""Suffix of drawings, which browsers open instead of saving."""
 DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""Content security policy of drawings, which may come from users: no scripts and no requests."""
+"""Content security policy for drawings, which may come from users: no scripts and no requests."""
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Headers of HTML pages of jobs, which are shown in a frame: their scripts have no access to the service."""
+"""Headers for jobs' HTML pages, which are shown in a frame: their scripts have no access to the service."""
 PAGES = (SWEEP_PAGE, SHOWN["html"])
-"""Names of the HTML pages of jobs, which workers write and users cannot upload."""
+"""Names of jobs' HTML pages, which workers write and users cannot upload."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 
@@ -48,16 +48,16 @@ class Artefact:
     name: str
     size: int
     modified: str
-    """Time of the last change, in ISO 8601 and UTC."""
+    """Time of the last change in UTC, in ISO 8601 format."""
 
 
 def media_type(name: str) -> str:
-    """Return the media type for a file's extension, but never HTML: a page from this server could call the API."""
+    """Return the media type for a file name's suffix, but never HTML: a page from this server could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """Return a job's files by name, without links. Post-processing results hide run files of the same name."""
+    """Return a job's files by name, without links. A post-processing result hides a run file of the same name."""
     paths = {}
     for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
@@ -70,7 +70,7 @@ def _paths(job: JobFolder) -> dict[str, Path]:
 
 
 def listed(job: JobFolder) -> list[Artefact]:
-    """Return the downloadable files of a job, sorted by name. Raises OSError."""
+    """Return a job's downloadable files, sorted by name. Raises OSError."""
     entries = []
     for name, path in _paths(job).items():
         try:
@@ -83,12 +83,12 @@ def listed(job: JobFolder) -> list[Artefact]:
 
 
 def find(job: JobFolder, name: str) -> Path | None:
-    """Return the path of a job's file by its name, or None if it is missing."""
+    """Return the path of the job's file `name`, or None if there is no such file."""
     return _paths(job).get(name)
 
 
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
-    """Yield an uncompressed zip of all files of a job in blocks, with the top folder `folder`. Raises OSError."""
+    """Yield an uncompressed zip of a job's files in blocks; `folder` is the top folder in the zip. Raises OSError."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
         for name, path in _paths(job).items():
@@ -105,10 +105,10 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
 
 
 class _Sink(io.BytesIO):
-    """Unseekable buffer for writing an archive; `taken` returns and removes its content."""
+    """Unseekable buffer for writing an archive; `taken` returns and removes the buffer's content."""
 
     def tell(self) -> int:
-        """Raise OSError, so that `zipfile` treats this buffer as a stream without seek."""
+        """Raise OSError, so that `zipfile` treats this buffer as an unseekable stream."""
         raise OSError
 
     def taken(self) -> bytes:

@@ -1,7 +1,7 @@
 """Authenticate requests by a token in the Authorization header, or by the session cookie of a signed-in browser.
 
-A cookie is `OWNER.RANDOM`. The store has its HMAC, with the owner's token as key: a new token ends all old sessions.
-With a cookie, requests that change data also need a second HMAC, the CSRF token, which other sites cannot read.
+A cookie is `OWNER.RANDOM`. The store has the cookie's HMAC, with the owner's token as key, so that a new token ends
+all old sessions. A request with a cookie that changes data also needs the CSRF token, which other sites cannot read.
 """
 
 import hmac
@@ -26,18 +26,18 @@ UNKNOWN = "This token is not one of the server's."
 
 @dataclass(frozen=True)
 class Caller:
-    """Sender of a request."""
+    """Authenticated sender of a request."""
 
     owner: str
     csrf: str | None
-    """CSRF token that a request with the session cookie needs to change data; None if the request has a token."""
+    """CSRF token that a request with a session cookie needs to change data; None for a request with a token."""
     roles: frozenset[str]
     secret: str = field(repr=False)
-    """Token or cookie of the request."""
+    """Token or cookie sent with the request."""
 
     @property
     def sees(self) -> str | None:
-        """Owner whose jobs the caller may see and control; None for the jobs of all owners."""
+        """Owner whose jobs the caller may see and control; None for jobs of all owners."""
         return None if OPERATOR in self.roles else self.owner
 
     @property
@@ -47,13 +47,13 @@ class Caller:
 
 
 class Authenticator:
-    """Authentication of requests by tokens and sessions."""
+    """Authentication of requests by token or session."""
 
     def __init__(self, store: Store, tokens: Tokens, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
 
     async def caller(self, request: Request) -> Caller:
-        """Return the sender of a request. Raises ApiError for an invalid or missing token or cookie."""
+        """Return the sender of a request. Raises ApiError if token or cookie are missing or invalid."""
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, token = header.partition(" ")
@@ -73,13 +73,13 @@ class Authenticator:
         return caller
 
     def is_current(self, caller: Caller) -> bool:
-        """Return whether the caller's session or token is still valid."""
+        """Return whether the token or session of `caller` is still valid."""
         if caller.csrf is None:
             return self._tokens.owner(caller.secret) == caller.owner
         return self._of_cookie(caller.secret) is not None
 
     async def sign_in(self, request: Request, token: str, response: Response) -> None:
-        """Open a session for the token's owner, and set the session's cookie in `response`. Raises ApiError."""
+        """Open a session for the owner of `token`, and set its cookie in `response`. Raises ApiError."""
         owner = self._owner(token)
         # The store gets only a keyed hash: a reader of the database or a backup cannot sign in with it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
@@ -96,7 +96,7 @@ class Authenticator:
         )  # fmt: skip
 
     async def sign_out(self, request: Request, response: Response) -> None:
-        """End the session of the request's cookie, if there is a cookie, and delete the cookie in the browser."""
+        """End the session of the request's cookie, if there is one, and delete the cookie from the browser."""
         cookie = request.cookies.get(COOKIE, "")
         signature = self._tokens.sign(cookie.partition(".")[0], f"session:{cookie}")
         if signature is not None:

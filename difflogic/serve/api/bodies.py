@@ -21,23 +21,23 @@ from difflogic.serve.store.jobs import JobRequest
 
 R = TypeVar("R", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
-"""Job as JSON data, and its uploaded files by form field."""
+"""Job as JSON data, and a mapping from form fields to uploaded files."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
 FILES = (*(option.name for option in options(TrainRequest) if option.is_file), "start_picture", "data", "labels")
-"""Form fields that are files: two images, a rule, training data (samples, a recording or a table), and the labels of
-IDX images."""
+"""Form fields that contain files: two images, a rule, training data (samples, a recording or a table), and the labels
+of IDX images."""
 
 
 def media_type(headers: Headers) -> str:
-    """Return the media type that the headers of a request state, in lower case."""
+    """Return the media type stated in the headers of a request, in lower case."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read(request: Request) -> Any:
-    """Return the data of a JSON body. Raises ApiError."""
-    # Pages of other sites can send text/plain without permission: JSON that is sent as text/plain is refused.
+    """Return the data of a JSON body. Raises ApiError for another media type or invalid JSON."""
+    # Pages of other sites can send text/plain without permission, so JSON that is sent as text/plain is refused.
     if media_type(request.headers) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())
@@ -74,7 +74,7 @@ async def _read_form(form: FormData) -> Submitted:
 
 @contextmanager
 def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
-    """Write uploads to a temporary folder, and yield their paths by form field."""
+    """Write uploaded files to a temporary folder, and yield their paths by form field."""
     if not uploads:
         yield {}
         return
@@ -88,7 +88,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """Parse JSON. Raises ApiError if it is invalid or has NaN, lone surrogates or deep nesting."""
+    """Return the data in a JSON body. Raises ApiError for invalid JSON, NaN, lone surrogates or deep nesting."""
     try:
         data = json.loads(body, parse_constant=_refused)
         # A lone surrogate passes `loads`, and would fail much later, when the job is written.
@@ -103,13 +103,13 @@ def _refused(constant: str) -> Any:
 
 
 async def read_request(part: type[R], request: Request) -> R:
-    """Return the request of type `part` in a body, or the default request if there is no body. Raises ApiError."""
+    """Return a body's request, of type `part`, or the default request if there is no body. Raises ApiError."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     return request_of(part, await read(request) if has_body else {})
 
 
 def request_of(part: type[R], data: Any) -> R:
-    """Return a request of type `part` from JSON data. Raises ApiError."""
+    """Return the request of type `part` for JSON data. Raises ApiError."""
     if not isinstance(data, dict):
         raise ApiError(422, "invalid_request", "The request must be an object.")
     try:
@@ -125,7 +125,7 @@ _TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", obje
 
 
 def schema_of(part: type) -> dict[str, Any]:
-    """Return the JSON Schema of a request, or of a part of a request."""
+    """Return the JSON Schema of a request class, or of a class for a part of a request."""
     properties, required = {}, []
     for option in options(part):
         if option.is_file or option.is_local:
@@ -161,5 +161,5 @@ def job_body() -> dict[str, Any]:
 
 
 def action_body(part: type) -> dict[str, Any]:
-    """Return FastAPI's `openapi_extra` for a route with an optional JSON body."""
+    """Return FastAPI's `openapi_extra` for a route with an optional JSON body of type `part`."""
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}

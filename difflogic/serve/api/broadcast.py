@@ -1,8 +1,8 @@
-"""Notify event streams about changes in the store, with one poll for all streams and one feed for each job.
+"""Notify event streams of changes in the store, with one poll for all streams and one feed per job.
 
-A feed only notifies its listeners, and never pushes data to them. Each listener stores its position (the last epoch and
-version) and reads new rows from the job's file. A slow listener therefore does not delay other listeners: it gets more
-rows per event and fewer state frames (see `worker.observer`).
+A feed only notifies its listeners, and never pushes data to them. Each listener stores its position (the last epoch
+and version) and reads new rows from the job's file. A slow listener therefore does not delay others: it gets more rows
+per event and fewer state frames (see `worker.observer`).
 """
 
 import asyncio
@@ -28,43 +28,43 @@ from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
 POLL_S = 0.4
-"""Seconds between two polls of the store and of the state frames, with up to FEW_LISTENERS."""
+"""Seconds between two polls of the store and of the state frames, for up to FEW_LISTENERS listeners."""
 FEW_LISTENERS = 20
-"""Number of listeners above which the time between polls grows, since serving must not slow training."""
+"""Number of listeners above which the time between polls grows, since serving must not slow down training."""
 MAX_POLL_S = 3.0
 """Maximum seconds between two polls."""
 FRAMES_FOR_S = 15.0
-"""Seconds for which a worker writes state frames after a request; longer than ASK_AGAIN_S."""
+"""Seconds for which a worker writes state frames after a request; it is longer than ASK_AGAIN_S."""
 ASK_AGAIN_S = 4.0
-"""Seconds between two requests for state frames, while a running job has listeners."""
+"""Seconds between two requests for state frames while a running job has listeners."""
 BATCH_ROWS = 500
-"""Maximum number of rows in one event, unless one epoch of a large population has more."""
+"""Maximum number of rows per event, unless a single epoch of a large population has more."""
 CHANGES_PER_POLL = 1000
-"""Maximum number of changes that one poll reads."""
+"""Maximum number of changes read per poll."""
 
 
 class Broadcast:
-    """Notification of all listeners, which then read the changes.
+    """Notifier that wakes all listeners, which then read the changes.
 
     A listener calls `next()` for an event, reads, and then waits for this event. A change during the read sets the
-    event, so that the listener misses no change.
+    event, so that the listener does not miss the change.
     """
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def notify(self) -> None:
-        """Set the event that all listeners wait for, and create the next event."""
+        """Set the event that all listeners are waiting for, and create the next event."""
         event, self._event = self._event, asyncio.Event()
         event.set()
 
     def next(self) -> asyncio.Event:
-        """Return the event that the next `notify` sets."""
+        """Return the event that the next call of `notify` sets."""
         return self._event
 
 
 async def arrived(event: asyncio.Event, seconds: float) -> bool:
-    """Wait up to `seconds` for an event, and return whether it is set."""
+    """Wait at most `seconds` for `event`, and return whether it is set."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(event.wait(), seconds)
     return False
@@ -72,47 +72,47 @@ async def arrived(event: asyncio.Event, seconds: float) -> bool:
 
 @dataclass
 class JobFeed:
-    """Latest record, epoch and state frame of a job, shared by all listeners of the job."""
+    """Latest record, epoch and state frame of a job, shared by all of the job's listeners."""
 
     job: JobRecord
     text: str
     """Record of the job as JSON."""
     epoch: int
-    """Epoch of the newest row of metrics."""
+    """Epoch of the newest row in the metrics."""
     listeners: int = 0
     frame: str | None = None
     frame_mark: tuple[int, int] | None = None
     """Modification time and inode of the frame's file, which identify the frame."""
     frames: int = 0
-    """Number of frames read so far; a listener with a smaller number has a new frame to send."""
+    """Number of frames read so far; a listener with a smaller number has not yet sent the newest frame."""
     reading: tuple[tuple[int, int, int], asyncio.Future[Excerpt]] | None = None
-    """Latest read of rows: attempt, epoch before the rows and newest epoch, and the future with the rows."""
+    """Latest read of rows: its attempt, the epoch before the rows, the newest epoch, and the future with the rows."""
     is_gone: bool = False
-    """True if the job is deleted."""
+    """True if the job was deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
 
 
 class ChangeFeed:
-    """Task that polls the store while the server runs, and notifies the feeds of jobs."""
+    """Polling of the store while the server runs, which notifies the feeds of changed jobs."""
 
     def __init__(self, store: Store, telemetry: Telemetry) -> None:
         self._store, self._telemetry = store, telemetry
         self._job_feeds: dict[str, JobFeed] = {}
         self._epochs: dict[str, tuple[int, int]] = {}
-        """Attempt and epoch, by job, up to which the telemetry has counted the job's epochs."""
+        """Attempt and epoch up to which the telemetry has counted a job's epochs, by job id."""
         self._ended: deque[tuple[str, str | None]] = deque(maxlen=CHANGES_PER_POLL)
-        """Ids and end times of jobs whose end the telemetry has counted."""
+        """Ids and end times of the jobs whose end the telemetry has counted."""
         self._began = datetime.fromtimestamp(store.clock(), UTC).isoformat(timespec="seconds")
         self._frames_asked = -ASK_AGAIN_S
         self.streams = Counter[str]()
-        """Number of open streams by owner, updated by each stream."""
+        """Number of open streams per owner, updated by each stream."""
         self.version = 0
         self.changed = Broadcast()
-        """Notification of every change of any job."""
+        """Notifier for every change of any job."""
         self.closing = False
 
     async def start(self) -> None:
-        """Read the current version of the store: only later changes are reported."""
+        """Read the current version of the store, after which changes are reported."""
         self.version = await to_thread.run_sync(self._store.version)
 
     def close(self) -> None:
@@ -121,19 +121,19 @@ class ChangeFeed:
         self.wake()
 
     def wake(self) -> None:
-        """Wake every stream, which then checks whether it must end."""
+        """Wake every stream, which then checks whether it has to end."""
         self.changed.notify()
         for feed in self._job_feeds.values():
             feed.changed.notify()
 
     @property
     def listeners(self) -> int:
-        """Number of open streams of all owners."""
+        """Number of open streams over all owners."""
         return self.streams.total()
 
     @property
     def poll_s(self) -> float:
-        """Seconds until the next poll, which grow with the number of listeners."""
+        """Seconds until the next poll, which increase with the number of listeners."""
         return min(MAX_POLL_S, POLL_S * max(1.0, self.listeners / FEW_LISTENERS))
 
     async def run(self) -> None:
@@ -168,7 +168,7 @@ class ChangeFeed:
                 feed.changed.notify()
 
     def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
-        """Return the changes of the store and the feeds with a new frame, and request more frames from workers."""
+        """Return the changes in the store and the feeds with a new frame, and request more frames from workers."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
         # One request serves all listeners of a job. It is renewed long before the worker stops writing frames.
@@ -192,7 +192,7 @@ class ChangeFeed:
         return jobs, deleted, max([version, *(job.version for job in jobs)])
 
     def _count(self, job: JobRecord) -> None:
-        """Add a job's new epochs, and its end, to the telemetry."""
+        """Count a job's new epochs, and its end, in the telemetry."""
         attempt, before = self._epochs.get(job.id, (job.attempt, job.progress))
         if attempt == job.attempt:
             self._telemetry.epochs.inc(max(0, job.progress - before) * job.asked.population)
@@ -219,7 +219,7 @@ class ChangeFeed:
         feed.changed.notify()
 
     async def rows(self, feed: JobFeed, job: JobRecord, epoch: int) -> Excerpt:
-        """Return rows of a job after an epoch, for one event; equal requests share one read. Raises OSError."""
+        """Return the rows after `epoch` of a job for one event; equal requests share one read. Raises OSError."""
         key, last = (job.attempt, epoch, feed.epoch), feed.reading
         # Failed and empty reads are repeated: a crash may have removed the rows.
         if last is None or last[0] != key or (last[1].done() and (last[1].exception() or not last[1].result())):
@@ -232,7 +232,7 @@ class ChangeFeed:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
 
     def _read_frame(self, feed: JobFeed, job: JobRecord | None = None) -> bool:
-        """Read the newest state frame of a job, by default the feed's job, and return whether the frame is new."""
+        """Read the newest state frame of `job`, by default the feed's job, and return whether the frame is new."""
         path = self._store.job_folder(job or feed.job).frame
         try:
             status = path.stat()
@@ -249,7 +249,7 @@ class ChangeFeed:
 
     @asynccontextmanager
     async def follow(self, job: JobRecord) -> AsyncIterator[JobFeed]:
-        """Yield the feed that all listeners of a job share; it is removed when the last listener leaves."""
+        """Yield the feed that all listeners of a job share; the last listener to leave removes the feed."""
         feed = self._job_feeds.get(job.id) or self._open(job)
         feed.listeners += 1
         try:
@@ -260,7 +260,7 @@ class ChangeFeed:
             yield feed
         finally:
             feed.listeners -= 1
-            # Rows and frames of a job are only read while it has listeners. Later listeners read the file.
+            # Rows and frames of a job are read only while it has listeners. Later listeners read the file.
             if feed.listeners == 0:
                 del self._job_feeds[job.id]
 

@@ -1,7 +1,7 @@
-"""End connections whose clients are too slow to send a request or to read the answer.
+"""End connections of clients that are too slow to send a request or to read the response.
 
-uvicorn only limits complete requests: a client that sends half of its headers could keep a connection open forever.
-This module limits the time to send and to read; the more connections are open, the less time clients have to send.
+uvicorn limits only complete requests: a client that sends half of its headers could keep a connection open forever.
+This module limits the time for sending and reading; the more connections are open, the less time clients have to send.
 Normal clients need far less time, and a flood of connections ends soon.
 """
 
@@ -14,11 +14,11 @@ from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
 LEAST_S = 0.25
-"""Minimum time limit of a request in seconds, for any number of open connections."""
+"""Minimum time limit of a request in seconds, however many connections are open."""
 
 
 class Connection(H11Protocol):
-    """HTTP protocol of uvicorn with time limits for the client."""
+    """HTTP protocol of uvicorn with time limits for clients."""
 
     limits: ClassVar[ConnectionLimits]
     telemetry: ClassVar[Telemetry]
@@ -55,7 +55,7 @@ class Connection(H11Protocol):
         self._update_timer()
 
     def _update_timer(self) -> None:
-        """Start the timer if the client has to send something, and stop it while a request is answered."""
+        """Start the timer if the client has to send something; stop it while the server works on a response."""
         if self.flow.write_paused or self.transport.is_closing():
             return
         cycle: RequestResponseCycle | None = self.cycle

@@ -1,4 +1,4 @@
-"""Provide the dependencies of routes: the application's context, the caller, and the job in the path."""
+"""Provide what routes depend on: the application's context, the caller, and the job in the path."""
 
 import json
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from difflogic.serve.store.queue import Turn
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
-"""Maximum number of requests with images that are processed at the same time."""
+"""Maximum number of requests with images that are processed simultaneously."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class Context:
     feed: ChangeFeed
     telemetry: Telemetry
     turns: Throttled[dict[str, Turn]]
-    """Positions of the waiting jobs in the queue, by id."""
+    """Positions of the queued jobs, by job id."""
     usage: Usage
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
 
 async def context(request: Request) -> Context:
-    """Return the context of the application that received the request."""
+    """Return the context of the application that has received the request."""
     application_context: Context = request.app.state.context
     return application_context
 
 
-# Routes declare what they need as a type: a route that takes `OwnJob` cannot omit the check of the owner.
+# Routes declare their dependencies as types: a route that takes `OwnJob` cannot omit the check of the owner.
 ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
@@ -60,7 +60,7 @@ async def caller(
     _token: Annotated[Any, Security(bearer)],
     _session: Annotated[Any, Security(cookie)],
 ) -> Caller:
-    """Return the sender of the request. Raises ApiError.
+    """Return the sender of a request. Raises ApiError if it is not authenticated, or if it repeats a parameter.
 
     FastAPI calls this coroutine without a thread, since reading the store takes less time than starting a thread.
     """
@@ -86,17 +86,17 @@ OwnJob = Annotated[JobRecord, Depends(own_job)]
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return data as a JSON answer, without validation against the model of the reply."""
+    """Return `data` as a JSON response, without validating it against the model of the reply."""
     return reply_text(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")), status, headers)
 
 
 def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return an answer from JSON text."""
+    """Return a response with JSON text."""
     return Response(text, status, headers, media_type="application/json")
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error answers with these statuses for the OpenAPI document of a route."""
+    """Return the responses with these error statuses, for the OpenAPI document of a route."""
     return {status: {"model": ErrorBody, "description": DESCRIPTIONS[status]} for status in sorted(statuses)}
 
 
@@ -116,6 +116,6 @@ DESCRIPTIONS = {
     503: "The store or the workers are not available at the moment.",
 }
 ALWAYS = (401, 421, 422, 503)
-"""Error statuses of all routes that need a token."""
+"""Error statuses of all routes that require a token."""
 WRITES = (400, 403, 413)
-"""Additional error statuses of all routes that change something."""
+"""Additional error statuses of all routes that change data."""

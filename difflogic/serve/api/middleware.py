@@ -1,4 +1,4 @@
-"""Process every request: check the host name, limit the body, set security headers, log, count, and answer failures."""
+"""Process all requests: check the host, limit the body, set security headers, log, count, and respond to failures."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Headers of an answer to a request that was not read completely: the rest must not be parsed as another request."""
+"""Headers of a response to a request that was not read completely, whose rest must not be parsed as another request."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """HTTP methods that are counted by name. All others count as `other`, since clients must not create labels."""
 
 
 class ServiceMiddleware:
-    """ASGI middleware that checks, limits, logs and counts every request, and answers failures."""
+    """ASGI middleware that checks, limits, logs and counts every request, and responds to failures."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
@@ -84,7 +84,7 @@ class ServiceMiddleware:
             self._note(scope, exchange)
 
     async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the headers of the GET answer without its body, which may be an endless stream of events."""
+        """Send the headers of the GET response without its body, which may be an endless stream of events."""
         # The scope is copied, since the server needs the method HEAD of the original to send no body.
         get_scope = {**scope, "method": "GET"}
         with CancelScope() as answer:
@@ -116,7 +116,7 @@ class ServiceMiddleware:
         return self._settings.caps.upload if is_form else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
-        # Counters use the route's pattern: the path has ids, and would create a counter for each job.
+        # Counters use the route's pattern, since the path contains ids and would create a counter for each job.
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._telemetry.requests.labels(method, route, str(exchange.status)).inc()
@@ -134,7 +134,7 @@ class ServiceMiddleware:
 
 
 class _Exchange:
-    """Request and its answer, with the answer's status and the seconds until the answer begins."""
+    """Request and its response, with the status of the response and the seconds until the response begins."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -148,7 +148,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             headers = Headers(raw=message["headers"])
-            # The framework answers an invalid Range in plain text: it becomes JSON, like all other errors.
+            # The framework responds to an invalid Range in plain text, which becomes JSON like all other errors.
             if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
                 error = ApiError(message["status"], *REFUSALS[message["status"]])
                 ranges = {name: headers[name] for name in ("content-range",) if name in headers}
@@ -162,13 +162,13 @@ class _Exchange:
         await self._send(message)
 
     async def refuse(self, error: ApiError) -> None:
-        """Answer with an error, unless another answer has already begun, which then ends early."""
+        """Respond with `error`, unless another response has already begun, which then ends early."""
         if not self.status:
             await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """Return an ASGI `receive` that raises ApiError if more than `most` bytes of a body are announced or received."""
+    """Return an ASGI `receive` that raises ApiError if a body is announced or received with more than `most` bytes."""
     length = Headers(scope=scope).get("content-length", "")
     announced = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)

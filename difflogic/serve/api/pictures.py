@@ -1,10 +1,10 @@
-"""Convert images, recordings, samples and tables that clients send into plain files, in a separate process.
+"""Convert uploaded images, recordings, samples and tables into plain files, in a separate process.
 
     python -m difflogic.serve.api.pictures FILE PIXELS [LABEL]
 
 A malicious file of a few megabytes may take minutes and gigabytes to read, and Python's global interpreter lock blocks
-the server meanwhile. So a child process with limited time and memory reads uploaded files. The child replaces an image
-by a PNG of plain pixels, and any other file by a small `.npz`, whose reading time is proportional to its size.
+the server meanwhile. Therefore a child process with limited time and memory reads uploaded files. The child replaces
+an image with a PNG of plain pixels, and any other file with a small `.npz`, whose reading time depends on its size.
 """
 
 import contextlib
@@ -21,28 +21,28 @@ from difflogic.system.child import python_command
 
 COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
-"""Maximum processor seconds to convert a file; the largest allowed image needs less than one second."""
+"""Maximum processor seconds for converting a file; the largest allowed image needs less than one second."""
 WALL_S = 60
-"""Maximum seconds to convert a file, with the time in which the processor is busy with other processes."""
+"""Maximum seconds for converting a file, including time in which the processor is busy with other processes."""
 MEMORY = 1 << 30
-"""Maximum address space of the child in bytes, in addition to BYTES_PER_PIXEL for each pixel."""
+"""Maximum address space of the child process in bytes, in addition to BYTES_PER_PIXEL per pixel."""
 BYTES_PER_PIXEL = 32
-"""Bytes per pixel while an image is unpacked, rotated and packed again."""
+"""Number of bytes per pixel needed to unpack, rotate and pack an image."""
 SAMPLES = "data"
-"""Name of the uploaded file with a recording or samples."""
+"""Name of the uploaded file that contains a recording or samples."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
 MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
-"""Maximum number of cells of all samples, and maximum size of their packed file in bytes."""
+"""Maximum number of cells in all samples, and maximum size of their packed file in bytes."""
 MOST_TABLE = 1 << 20
 """Maximum size of a packed table in bytes."""
 
 
 def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
-    """Replace a file by its upright RGBA image, its samples, or its table with the column `label`. Raises DataError."""
+    """Replace a file with its upright RGBA image, its samples, or a table with the column `label`. Raises DataError."""
     advice = "give fewer samples or frames" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
-        # One thread for the linear algebra libraries of NumPy: more would only take address space.
+        # The linear algebra libraries of NumPy get one thread: more threads would only take address space.
         child = subprocess.run(
             [*COMMAND, str(path), str(pixels), *filter(None, [label])], stdin=subprocess.DEVNULL, capture_output=True,
             timeout=WALL_S, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, check=False,
@@ -56,7 +56,7 @@ def make_plain(path: Path, pixels: int, label: str | None = None) -> None:
 
 
 def _plain_samples(path: Path) -> None:
-    """Replace a file by its samples. Raises DataError, LimitError, UsageError if the file is invalid or too large."""
+    """Replace a file with its samples. Raises DataError, LimitError or UsageError if it is invalid or too large."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -75,7 +75,7 @@ def _plain_samples(path: Path) -> None:
 
 
 def _plain_table(path: Path, label: str) -> None:
-    """Replace a file by its table with the column `label`. Raises DataError, LimitError for invalid or large files."""
+    """Replace a file with its table, whose classes are in the column `label`. Raises DataError or LimitError."""
     from difflogic.config import table
     from difflogic.system import array_files
 
@@ -99,7 +99,7 @@ def _plain_table(path: Path, label: str) -> None:
 
 
 def _limit(pixels: int) -> None:
-    """Limit the memory and time of this process, and lower its priority."""
+    """Limit the time and memory of this process, for an image of `pixels`, and lower its priority."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
         import resource
 
@@ -110,7 +110,7 @@ def _limit(pixels: int) -> None:
 
 
 def main() -> None:
-    """Convert FILE, and write an error message or `null` to standard output as JSON."""
+    """Convert FILE, and write an error message, or `null`, to standard output as JSON."""
     path, pixels, label = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _limit(pixels)
     refusal: str | None = None

@@ -1,4 +1,4 @@
-"""Define the JSON replies of the server for the OpenAPI document. Jobs and workers are the store's dataclasses."""
+"""Define the server's JSON replies for the OpenAPI document; jobs and workers are dataclasses of the store."""
 
 from typing import Annotated, Any, Literal
 

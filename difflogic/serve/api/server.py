@@ -1,4 +1,4 @@
-"""Run the application with uvicorn on a bound socket, and end event streams when the server stops."""
+"""Run the application with uvicorn on a bound socket, and end its event streams when the server stops."""
 
 import asyncio
 import contextlib
@@ -22,17 +22,17 @@ from difflogic.serve.api.context import Context
 from difflogic.train.signals import watched
 
 PATIENCE_S = 5
-"""Maximum seconds to complete the answers in progress when the server stops."""
+"""Maximum seconds for completing responses in progress when the server stops."""
 BACKLOG = 100
-"""Maximum number of connections that wait in the operating system until they are accepted."""
+"""Maximum number of connections that the operating system queues until they are accepted."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `port`, or on a free port for 0. Raises UsageError."""
+    """Return a socket that listens on `port`, or on any free port for 0. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # asyncio sets this option only for a socket that it has bound. Without the option the second part of an answer
+        # asyncio sets this option only for a socket that it has bound. Without the option the second part of a response
         # waits 40 ms for the client's acknowledgement of the first part.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
@@ -42,7 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def check_tls(certificate: Path, key: Path) -> None:
-    """Raise UsageError if these files cannot be used for TLS."""
+    """Raise UsageError if `certificate` and `key` cannot be used for TLS."""
     try:
         # Without a password the library would ask for one in the terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
@@ -57,10 +57,10 @@ def check_tls(certificate: Path, key: Path) -> None:
 
 
 class Server(uvicorn.Server):
-    """Server of an application, which runs until `stop` or a signal."""
+    """Server of an application that runs until `stop` is called or a signal arrives."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
-        """Set up the server, which calls `ready` when it begins to answer requests."""
+        """Set up the server, which calls `ready` once it accepts requests."""
         self._context: Context = app.state.context
         settings = self._context.settings
         own = {"limits": settings.connections, "telemetry": self._context.telemetry}
@@ -85,9 +85,9 @@ class Server(uvicorn.Server):
             self._ready()
 
     def stop(self) -> None:
-        """Request the server to stop. Signal handlers in the server's thread may call this method."""
+        """Ask the server to stop. Signal handlers in the server's thread may call this method."""
         self.should_exit = True
-        # Streams of events do not end by themselves: uvicorn would wait PATIENCE_S for them.
+        # Event streams do not end by themselves: uvicorn would wait PATIENCE_S for them.
         self._context.feed.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -95,7 +95,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End the server on a signal, but not the process as uvicorn does, since it still has to stop its workers."""
+        """On a signal within the context, end the server but not the process, which still has to stop its workers."""
         # In tests the server runs in a thread, where signals cannot be set.
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -11,7 +11,7 @@ MEGABYTE = 1 << 20
 
 
 def default_memory() -> int:
-    """Return three quarters of the machine's memory in bytes, or 4 GB if it is unknown."""
+    """Return three quarters of the machine's memory in bytes, or 4 GiB if the memory is unknown."""
     # A quarter is left for the server, the system and other programs.
     memory = physical_memory()
     return 4 << 30 if memory is None else memory * 3 // 4
@@ -19,28 +19,28 @@ def default_memory() -> int:
 
 @dataclass(frozen=True)
 class Caps:
-    """Limits of a job, an upload or an owner."""
+    """Limits for each job, upload and owner."""
 
     epochs: int = 1_000_000
     population: int = 1024
     hours: float = 48.0
-    """Maximum predicted hours of a job at `cost.EVALUATIONS_PER_S` gate evaluations per second."""
+    """Maximum predicted hours per job, at `cost.EVALUATIONS_PER_S` gate evaluations per second."""
     memory: int = field(default_factory=default_memory)
-    """Maximum predicted bytes of memory of a job."""
+    """Maximum predicted memory per job, in bytes."""
     upload: int = 8 * MEGABYTE
-    """Maximum number of bytes of a request with files."""
+    """Maximum size of a request with files, in bytes."""
     body: int = MEGABYTE
-    """Maximum number of bytes of any other request."""
+    """Maximum size of any other request, in bytes."""
     pixels: int = 2048 * 2048
-    """Maximum number of pixels of an image, before it is scaled down."""
+    """Maximum number of pixels in an image before it is scaled down."""
     jobs: int = 10_000
-    """Maximum number of jobs of an owner in the queue."""
+    """Maximum number of queued jobs per owner."""
     owner_quota: int | None = None
-    """Maximum number of bytes that an owner's jobs use on the disk; None for no limit."""
+    """Maximum number of bytes that the jobs of an owner use on the disk; None for no limit."""
 
 
 def _connections() -> int:
-    """Return the maximum number of connections: the limit of open files minus a reserve, at most 2000."""
+    """Return the maximum number of connections: the limit of open files minus a reserve, between 16 and 2000."""
     try:
         import resource  # not on Windows
     except ImportError:
@@ -51,40 +51,40 @@ def _connections() -> int:
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Limits of the number of connections, and of the time that clients may take."""
+    """Limits on the number of connections, and on the time that clients may take."""
 
     all: int = field(default_factory=_connections)
     request_s: float = 15.0
-    """Maximum seconds for the TLS handshake, and from the connection or last answer to the end of a request. The limit
-    is shorter with many open connections, and longer for a body that arrives at `rate`."""
+    """Maximum seconds for the TLS handshake, and from the connection or last response to the end of a request. It is
+    shorter with many open connections, and longer for a body that arrives at `rate`."""
     rate: int = 16 << 10
-    """Minimum rate of a body in bytes per second."""
+    """Minimum rate of a request body in bytes per second."""
     streams: int = 200
-    """Maximum number of event streams of an owner: a page has two, and `difflogic watch` one."""
+    """Maximum number of event streams per owner: a page has two, and `difflogic watch` one."""
     write_s: float = 60.0
-    """Maximum seconds until a client reads a part of an answer that waits to be sent."""
+    """Maximum seconds for a client to read a part of a response that is ready to be sent."""
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """Settings of the application, chosen by its operator."""
+    """Settings that the server's operator chooses."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     caps: Caps = field(default_factory=Caps)
     names: tuple[str, ...] = ()
-    """Host names that browsers may use for the server, in addition to IP addresses and `localhost`."""
+    """Host names, besides IP addresses and `localhost`, that browsers may use for the server."""
     session_s: float = 7 * 24 * 3600.0
-    """Seconds until a browser has to sign in again."""
+    """Seconds after which a browser has to sign in again."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     proxies: tuple[str, ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For is trusted."""
+    """Addresses and networks of proxies whose X-Forwarded-For header is trusted."""
     root_path: str = ""
     """Prefix that a proxy adds to every path, such as `/difflogic`."""
     environments: frozenset[str] = frozenset(preset.environment.id for preset in PRESETS.values())
-    """Gymnasium environments in which jobs may train agents. Requests cannot name others, since these run code."""
+    """Gymnasium environments in which jobs may train agents. Requests cannot name others, as environments run code."""
     tasks: frozenset[str] = frozenset()
-    """Python tasks that jobs may train. Requests cannot name others, since tasks run code."""
+    """Python tasks that jobs may train. Requests cannot name other tasks, since tasks run code."""
     tls: tuple[Path, Path] | None = None
     """Paths of the TLS certificate and of its key; None for a server without TLS."""
 
@@ -94,13 +94,13 @@ class ServeSettings:
         return is_loopback(self.host)
 
     def address(self, port: int) -> str:
-        """Return the URL of the server without a proxy."""
+        """Return the server's URL, without a proxy, for the port `port`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.tls else ''}://{host}:{port}{self.root_path}"
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an IP address."""
+    """Return whether `text` is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -109,5 +109,5 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine's loopback address or `localhost`."""
+    """Return whether `host` is `localhost` or a loopback address of this machine."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)

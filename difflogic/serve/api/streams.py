@@ -1,9 +1,9 @@
-"""Stream server-sent events of one job, or of all jobs of an owner; a stream can resume where it ended.
+"""Stream server-sent events of one job, or of all jobs of an owner; a broken stream can be resumed.
 
-The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`. For example, `120.57.2` means that
-the rows up to epoch 120 of attempt 2, and version 57 of the job, have been sent. A browser that lost the connection
-returns the id as Last-Event-ID: the stream resumes with epoch 121, or with the first epoch of a later attempt. In a
-stream of all jobs, the id of an event is a version of the store.
+The id of a job's event is `EPOCH.VERSION`, or with restarts `EPOCH.VERSION.ATTEMPT`. For example, `120.57.2` means
+that the rows up to epoch 120 of attempt 2, and version 57 of the job, have been sent. A browser that lost its
+connection returns the id as Last-Event-ID: the stream resumes with epoch 121, or with the first epoch of a later
+attempt. In a stream of all jobs, the id of an event is a version of the store.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from difflogic.serve.store.store import Store
 
 HEARTBEAT_S = 15.0
 BEGIN = "retry: 1000\n\n"
-"""First lines of a stream: a browser reconnects a second after the connection is lost."""
+"""First lines of a stream, which make a browser reconnect one second after a lost connection."""
 HEARTBEAT = ": still here\n\n"
 POSITION = re.compile(r"([0-9]{1,15})\.([0-9]{1,15})(?:\.([0-9]{1,3}))?")
 
 
 @dataclass
 class Position:
-    """Position of a listener in a job's stream: the epoch, version, attempt and number of frames received so far."""
+    """Position of a listener in a job's stream: epoch, version, attempt and number of frames received so far."""
 
     epoch: int = 0
     version: int = -1
@@ -38,7 +38,7 @@ class Position:
 
     @classmethod
     def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
-        """Return the position in the Last-Event-ID `last`, or if `last` is invalid, the one after epoch `after`."""
+        """Return the position in the Last-Event-ID `last`; if `last` is invalid, the position after epoch `after`."""
         match = POSITION.fullmatch(last or "")
         return cls(after, attempt=attempt) if match is None else cls(int(match[1]), int(match[2]), int(match[3] or 0))
 
@@ -47,16 +47,16 @@ class Position:
 
 
 def event(name: str, text: str, position: object) -> str:
-    """Return an event as text; its data are JSON without line breaks."""
+    """Return a server-sent event as text; `text`, its data, is JSON without line breaks."""
     return f"event: {name}\nid: {position}\ndata: {text}\n\n"
 
 
 async def of_job(
     feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Yield the events of a job: `job`, `rows` and `frame` as they occur, and finally `end`.
+    """Yield the events of a job as they occur (`job`, `rows`, `frame`), and finally `end`.
 
-    The stream also ends when `is_current` returns False: the listener's token or session is no longer valid.
+    The stream also ends once `is_current` returns False, when the listener's token or session is no longer valid.
     """
     yield BEGIN
     async with feed.follow(job) as job_feed:
@@ -79,7 +79,7 @@ async def of_job(
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Yield the events that the listener has not received; a few events become one text, which is sent faster."""
+    """Yield the events that the listener has not yet received; a few events share one text, which is sent faster."""
     texts = []
     # A new attempt has another run folder, with epochs from 1. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:
@@ -108,11 +108,11 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
 def of_owner(
     feed: ChangeFeed, store: Store, owner: str | None, last: str | None, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
-    """Return a generator of the events `job` and `deleted` of an owner's jobs (None: all jobs) after version `last`.
+    """Return a generator of the events `job` and `deleted` for an owner's jobs (None: all jobs) after version `last`.
 
-    Without `last` the events begin now. The generator ends when the feed closes or `is_current` returns False.
+    Without `last` the events begin now. The generator ends once the feed closes or `is_current` returns False.
     """
-    # The version is read before the answer begins. The listener lists the jobs later, and so misses no change.
+    # The version is read before the response begins. The listener lists the jobs later, and so misses no change.
     sent = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version
     return _since(feed, store, owner, sent, is_current)
 
@@ -135,7 +135,7 @@ async def _since(
 
 
 def _changes(store: Store, owner: str | None, since: int) -> list[tuple[int, str, str]]:
-    """Return version, event and data of each change after a version, in order."""
+    """Return the version, name and data of the event for each change after version `since`, in order."""
     changes = [(job.version, "job", encoded(job)) for job in store.changes(since, owner)]
     # Deletions beyond a full page of changes wait for the next page, so that the position skips no change.
     most = changes[-1][0] if len(changes) == 1000 else math.inf

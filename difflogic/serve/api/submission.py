@@ -1,4 +1,4 @@
-"""Turn a request to train into the specification of a job, within the limits of the server."""
+"""Turn a training request into the specification of a job, within the limits of the server."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -26,27 +26,27 @@ from difflogic.train import reach
 MAX_CELLS = 1 << 20
 """Maximum number of cells in the grid of an image."""
 MOST_SAMPLES = 1 << 16
-"""Maximum number of samples of a Python task, which generates them before the cost of the job is known."""
+"""Maximum number of samples of a Python task, which generates them before the job's cost is known."""
 OF_A_JOB = [option.name for option in options(TrainRequest)
             if option.group in ("run", "until") and option.name not in ("engine", "init_from")]  # fmt: skip
-"""Options that `JobSpec.request` stores; the others determine the configuration, the engine and the source."""
+"""Options that `JobSpec.request` stores; all other options determine the configuration, the engine or the source."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Checked job of a request, before it is queued."""
+    """Checked job for a request, before the job is queued."""
 
     config: Document
-    """Configuration of the training, or the base configuration of a sweep's trials."""
+    """Configuration of the training; for a sweep, the base configuration of its trials."""
     spec: JobSpec
     cost: Cost
     preview: Callable[[], dict[str, Any]]
-    """Function that returns the content of the preview."""
+    """Function that returns the job's preview as JSON data."""
 
 
 def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """Return the job for a request to train automata. Raises ApiError if the server cannot run it."""
-    # This check comes first: `with_files` already loads the code of a task.
+    """Return the job for a request to train automata. Raises ApiError if the server cannot run the job."""
+    # This check comes first, because `with_files` already loads the code of a task.
     check_task(request.preset, settings)
     try:
         for name, path in uploads.items():
@@ -65,7 +65,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
     if request.stop_when_solved > request.population:
         message = f"stop_when_solved counts models: expected at most {request.population}, the population."
         raise ApiError(422, "invalid_request", message)
-    # The configuration determines the cost, before a circuit is made.
+    # The configuration alone determines the cost, before a circuit is made.
     cost = check_cost(config, request.population, settings.caps)
     if resolved.until_solved:
         resolved = replace(resolved, within=_limit(resolved.within, config, cost, settings.caps))
@@ -85,7 +85,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
 def submission(
     request: JobRequest, config: Document, cost: Cost, gates: int, more: Callable[[], dict[str, Any]] = dict
 ) -> Submission:
-    """Return the submission of a checked request; `more` returns additional entries of its preview."""
+    """Return the submission for a checked request; `more` returns additional entries of its preview."""
     spec = job_spec(request, config)
     nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
     about = {"config": spec.config, "goal": goal_of(spec.config), "gates": gates, "request": spec.request}
@@ -93,7 +93,7 @@ def submission(
 
 
 def job_spec(request: JobRequest, config: Document) -> JobSpec:
-    """Return the specification of a training or a sweep for the store."""
+    """Return the store's specification of a training or a sweep."""
     data, samples = config.to_dict(), request.table if request.data is None else request.data
     return JobSpec(
         "train" if request.sweep is None else "sweep",
@@ -109,7 +109,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:
-    """Raise ApiError if a preset or a configuration names a task in Python that the operator does not allow."""
+    """Raise ApiError if `name`, of a preset or plugin, is a Python task that the operator does not allow."""
     if name and registered.is_task(name) and name not in settings.tasks:
         allowed = ", ".join(sorted(settings.tasks)) or "none"
         message = (
@@ -120,7 +120,7 @@ def check_task(name: str | None, settings: ServeSettings) -> None:
 
 
 def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
-    """Return the request with its uploaded files as fields. Raises UsageError."""
+    """Return the request with the uploaded files in its fields. Raises UsageError."""
     if not uploads:
         return request
     files: dict[str, Any] = dict(uploads)
@@ -138,7 +138,7 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
 
 
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
-    """Return the cost of a training. Raises ApiError, which names the limit, if the cost is above the caps."""
+    """Return the cost of a training. Raises ApiError, with the exceeded limit, if the cost is above the caps."""
     if config.train.epochs > caps.epochs:
         raise over("epochs", f"{config.train.epochs} epochs were requested, this server trains at most {caps.epochs}")
     cost = cost_of(config, population)
@@ -147,7 +147,7 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
 
 
 def check_caps(cost: Cost, population: int, caps: Caps) -> None:
-    """Raise ApiError, which names the limit, if the population or cost of a training is above the caps."""
+    """Raise ApiError, with the exceeded limit, if the population or the cost of a training is above the caps."""
     if population > caps.population:
         raise over("population", f"{population} models were requested, this server trains at most {caps.population}")
     if cost.memory > caps.memory:
@@ -158,7 +158,7 @@ def check_caps(cost: Cost, population: int, caps: Caps) -> None:
 
 
 def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
-    """Return the request with the restarts of its recipe, and a notice about them or None. Raises UsageError."""
+    """Return the request with its recipe's restarts, and a notice about these or None. Raises UsageError."""
     from difflogic.train import budget, run_request  # loads all that trains
 
     resolved, notice = run_request.resolved(request, config)
@@ -168,7 +168,7 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
 
 def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
-    """Return the result of `limited`. Raises ApiError also if epochs, at the `cost` of one attempt, take too long."""
+    """Return the result of `limited`. Raises ApiError if its epochs, at the `cost` of one attempt, take too long."""
     limit = limited(within, Within(caps.hours * 3600, caps.epochs))
     hours = 0 if limit.epochs is None else cost.seconds * limit.epochs / config.train.epochs / 3600
     if limit.seconds is None and hours > caps.hours:
@@ -177,7 +177,7 @@ def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Wit
 
 
 def limited(within: Within | None, most: Within) -> Within:
-    """Return `within`, the limit of training until solved, or `most` for None. Raises ApiError if it exceeds `most`."""
+    """Return `within`, the limit of training until solved, by default `most`. Raises ApiError if it exceeds `most`."""
     limit = within or most
     if limit.seconds is not None and most.seconds is not None and limit.seconds > most.seconds:
         raise over("time", f"{limit} were requested, this server trains at most {Within(most.seconds)}")
@@ -187,13 +187,13 @@ def limited(within: Within | None, most: Within) -> Within:
 
 
 def over(quantity: str, why: str) -> ApiError:
-    """Return the error for a quantity above its limit."""
+    """Return the error for a `quantity` above its limit, with the explanation `why`."""
     advice = "use a smaller grid, batch, circuit, population or fewer epochs"
     return ApiError(422, f"too_much_{quantity}", f"{one_sentence(why)}: {advice}.")
 
 
 def _check_grid(request: TrainRequest) -> None:
-    """Raise UsageError for a grid above MAX_CELLS: the grid of an image is made before the cost of the job is known."""
+    """Raise UsageError for an image grid above MAX_CELLS, since images are scaled before the job's cost is known."""
     base, fields = base_of(request).task, request.set.get("task")
     task = {"height": base.height, "width": base.width}
     sides = [(task | (fields if isinstance(fields, dict) else {}))[name] for name in task]
@@ -203,7 +203,7 @@ def _check_grid(request: TrainRequest) -> None:
 
 
 def draws_samples(request: JobRequest) -> bool:
-    """Return whether a request trains a Python task, which generates samples to check the request."""
+    """Return whether a request trains a Python task, which generates samples when the request is checked."""
     return registered.is_task(request.preset or "") or bool(
         isinstance(request.config, Config) and request.config.plugin.name
     )
@@ -219,7 +219,7 @@ def _check_samples(request: TrainRequest) -> None:
 
 
 def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
-    """Return the message of an error without the server's paths."""
+    """Return the message of `error` without the server's paths; uploaded files are named by their form field."""
     text = str(error)
     for name, path in uploads.items():
         text = text.replace(str(path), f"The file {name}" if text.startswith(str(path)) else f"the file {name}")
@@ -227,7 +227,7 @@ def without_paths(error: Exception, uploads: Mapping[str, Path]) -> str:
 
 
 def shown_target(config: Config) -> dict[str, Any] | None:
-    """Return the colours of the target's cells, or None for a rule."""
+    """Return the colours of the target's cells with its width and height, or None if a rule is the target."""
     from difflogic.core import text_picture
     from difflogic.engine import job
     from difflogic.runs import plots

@@ -1,4 +1,4 @@
-"""Turn requests to train automata, agents, classifiers and sweeps into jobs, within the limits of the server."""
+"""Turn requests to train automata, agents or classifiers, and sweeps, into jobs within the limits of the server."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,13 +25,13 @@ from difflogic.sweeps.spec import OF_TRIALS
 
 MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
-"""Prefixes of fields that name code; a sweep may not vary these fields."""
+"""Prefixes of the fields that name code, which a sweep may not vary."""
 MOST_ENDS = 50
-"""Maximum number of values of an axis whose costs are compared."""
+"""Maximum number of an axis's values whose costs are compared."""
 
 
 def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
-    """Return the job for a request. Raises ApiError if the server cannot run it."""
+    """Return the job for a request. Raises ApiError if the server cannot run the job."""
     if request.label or isinstance(request.config, ClassifierConfig):
         return of_classifier(request, uploads, settings)
     if request.sweep is not None:
@@ -42,7 +42,7 @@ def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeS
 def _of_sweep(
     request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
 ) -> Submission:
-    """Return the job of a sweep, with an upper limit of the cost of all trials."""
+    """Return the job for a sweep, with an upper bound on the cost of all trials."""
     defaults = {option.name: option.default for option in options(JobRequest) if option.of_trials}
     own = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
     try:
@@ -70,7 +70,7 @@ def _of_sweep(
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
-    """Return an upper limit of the cost of all trials, by the most expensive trial. Raises ApiError, DifflogicError."""
+    """Return an upper bound on the cost of all trials: that of the costliest, times their number. Raises ApiError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = request.within
@@ -79,7 +79,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
-    # Both configurations are also checked as separate requests, with all limits of this server.
+    # Both configurations are also checked like separate requests, with all limits of this server.
     alone = [JobRequest(config=config, population=spec.asked.population) for config in (longest, largest)]
     cost = Cost(spec.most * evaluations, max(submitted(trial, {}, settings).cost.memory for trial in alone))
     check_caps(cost, spec.asked.population, settings.caps)
@@ -87,7 +87,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """Return the most expensive value of each axis except seeds, by `part`: `evaluations` or `memory`."""
+    """Return the most expensive value of each axis except seeds, by the cost's `part`, `evaluations` or `memory`."""
 
     def price(path: str, value: Any) -> int:
         with suppress(ConfigError):  # the value is only valid together with others

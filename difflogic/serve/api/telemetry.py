@@ -11,11 +11,11 @@ from difflogic.serve.store.jobs import ENDED, STATUSES
 from difflogic.serve.store.store import Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
-"""Upper limits of the latency buckets, in seconds."""
+"""Upper bounds of the latency histogram's buckets, in seconds."""
 
 
 class Telemetry:
-    """Counters of the server; the numbers of jobs and workers are read from the store on each request."""
+    """Metrics of the server; the numbers of jobs and workers are read from the store whenever metrics are requested."""
 
     def __init__(self, store: Store) -> None:
         self.registry = registry = CollectorRegistry()
@@ -37,7 +37,7 @@ class Telemetry:
         registry.register(_OfStore(store))
 
     def text(self) -> bytes:
-        """Return all counters in Prometheus' text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
 
@@ -46,7 +46,7 @@ class _OfStore(Collector):
         self._store = store
 
     def describe(self) -> list[Metric]:
-        """Return nothing in advance, since collecting reads the store."""
+        """Return no metrics in advance, since collecting them reads the store."""
         return []
 
     def collect(self) -> Iterator[Metric]:

@@ -1,12 +1,12 @@
 """Find the owners of a server by their tokens.
 
-A file of tokens has a line for each owner; empty lines and lines that begin with `#` are ignored.
+A token file has a line for each owner; empty lines and lines that begin with `#` are ignored.
 
     ann: TOKEN              sees and controls her own jobs
     ben priority: TOKEN     may also give his jobs a priority above 0
     cas operator: TOKEN     sees and controls the jobs of all owners
 
-A changed file is read again. If it is invalid, the error is logged, and the earlier tokens stay valid.
+A changed file is read again. If the new file is invalid, the error is logged, and the earlier tokens stay valid.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from difflogic.system import files
 Role = Literal["operator", "priority"]
 ROLES: tuple[Role, ...] = get_args(Role)
 OPERATOR, PRIORITY = ROLES
-"""Role that sees the jobs of all owners, and role that may set a priority above 0; a lone token is an operator's."""
+"""Role that sees the jobs of all owners, and role that may set a priority above 0; a single token is an operator's."""
 LEAST = 16
-"""Minimum number of characters of a token."""
+"""Minimum number of characters in a token."""
 GENERATED = "token"
-"""Name of the file with the generated token, in the store's folder."""
+"""Name of the file with the generated token in the store's folder."""
 OWNER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 TOKEN = re.compile(rf"[!-~]{{{LEAST},200}}")
 
@@ -45,10 +45,10 @@ class _Known(NamedTuple):
 
 
 class Tokens:
-    """Owners with their roles and the hashes of their tokens."""
+    """Owners with their roles and with the hashes of their tokens."""
 
     def __init__(self, by_owner: Mapping[str, str], roles: Mapping[str, Collection[str]] | None = None) -> None:
-        """Hash the tokens. Raises UsageError for invalid names and tokens; its message contains no token."""
+        """Hash the tokens in `by_owner`. Raises UsageError for invalid names or tokens, without quoting a token."""
         if not by_owner:
             raise UsageError("There is no token in it: expected lines name:token.")
         for owner, token in by_owner.items():
@@ -67,17 +67,17 @@ class Tokens:
             raise UsageError("Two owners have the same token: give each one of its own.")
         self._path: Path | None = None
         self._mark: tuple[int, ...] | None = None
-        """State of the file at `_path` before it was last read."""
+        """State of the file at `_path` before it was last read, as returned by `_mark_of`."""
         self._lock = threading.Lock()
 
     @classmethod
     def single(cls, token: str) -> Tokens:
-        """Return the tokens of a server with one token, which is the operator's."""
+        """Return the tokens of a server whose only token is the operator's."""
         return cls({OPERATOR: token}, {OPERATOR: [OPERATOR]})
 
     @classmethod
     def of_file(cls, path: Path) -> Tokens:
-        """Return the tokens in a file, which is read again when it changes. Raises UsageError."""
+        """Return the tokens in a file, which is read again whenever it changes. Raises UsageError."""
         mark = _mark_of(path)
         tokens = _read(path)
         tokens._path, tokens._mark = path, mark
@@ -87,7 +87,7 @@ class Tokens:
         """Return the owner of a token, or None for an unknown token."""
         sent = digest(token)
         match: str | None = None
-        # All tokens are compared, without an early exit: the time must not reveal whose token was nearly right.
+        # All tokens are compared, without an early exit, so that the time does not reveal whose token was nearly right.
         for owner, known in self._current().items():
             if hmac.compare_digest(known.digest, sent):
                 match = owner
@@ -99,7 +99,7 @@ class Tokens:
         return frozenset() if entry is None else entry.roles
 
     def sign(self, owner: str, text: str) -> str | None:
-        """Return the hexadecimal HMAC of a text with the owner's token as key, or None for an unknown owner."""
+        """Return the hexadecimal HMAC of `text` with the owner's token as key, or None for an unknown owner."""
         entry = self._current().get(owner)
         return None if entry is None else hmac.new(entry.digest, text.encode(), hashlib.sha256).hexdigest()
 
@@ -109,9 +109,9 @@ class Tokens:
         return self._known
 
     def _reread(self, path: Path) -> None:
-        """Read the file again if it has changed; log an invalid file once."""
+        """Read the file again if it has changed; log the error of an invalid file once."""
         with self._lock:
-            # The mark is computed before the file is read: a write meanwhile counts as another change.
+            # The mark is computed before the file is read, so that a write meanwhile counts as another change.
             mark, before = _mark_of(path), self._mark
             self._mark = mark
             if mark == before:
@@ -124,7 +124,7 @@ class Tokens:
 
 
 def _mark_of(path: Path) -> tuple[int, ...] | None:
-    """Return the time, size and inode of a file, which differ after a change; None for a missing file."""
+    """Return the modification time, inode and size of a file, which differ after a change; None for a missing file."""
     with suppress(OSError):
         status = path.stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
@@ -141,7 +141,7 @@ def _read(path: Path) -> Tokens:
         raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
     lines = [line for line in lines if line and not line.startswith("#")]
     try:
-        # A file with only a token belongs to a server with one owner.
+        # A file that contains only a token belongs to a server with one owner.
         return Tokens.single(lines[0]) if len(lines) == 1 and ":" not in lines[0] else _of_lines(lines)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
@@ -167,10 +167,10 @@ def digest(token: str) -> bytes:
 
 
 def generated_token(folder: Path) -> Path:
-    """Return the path of the private file with the generated token; create a missing file. Raises OSError."""
+    """Return the path of the private file with the generated token, after creating it if missing. Raises OSError."""
     path = folder / GENERATED
     if not path.exists():
-        # With this mask other users can never read the file, not even before a change of its mode.
+        # With this mask other users can never read the file, not even before its mode is changed.
         before = os.umask(0o077)
         try:
             files.write_atomically(path, f"{secrets.token_urlsafe(32)}\n".encode())

@@ -11,25 +11,25 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.store.store import Store
 
 FRESH_S = 10.0
-"""Minimum seconds for which the measured disk space is cached."""
+"""Minimum number of seconds for which the measured disk space is cached."""
 SHARE = 20
-"""Ratio of caching time to measuring time: measurements take at most 5 % of a processor."""
+"""Minimum ratio of caching time to measuring time, so that measurements take at most 5 % of a processor."""
 
 Value = TypeVar("Value")
 
 
 class Throttled(Generic[Value]):
-    """Cached result of a function, which is called again after some time."""
+    """Cached result of a function that is called again only after some time."""
 
     def __init__(self, measure: Callable[[], Value], fresh_s: float = 0.0) -> None:
-        """Cache the result of `measure` for at least `fresh_s` seconds."""
+        """Cache each result of `measure` for at least `fresh_s` seconds."""
         self._measure, self._fresh_s = measure, fresh_s
         self._lock = threading.Lock()
         self._values: list[Value] = []
         self._until = 0.0
 
     def __call__(self) -> Value:
-        # During a measurement other threads get the previous value; they only wait for the first value.
+        # During a measurement other threads get the previous value; they wait only for the first value.
         if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._values):
             try:
                 started = time.monotonic()
@@ -43,14 +43,14 @@ class Throttled(Generic[Value]):
 
 
 class Usage:
-    """Disk space of each owner's jobs. A job that is over is measured once."""
+    """Disk space used by each owner's jobs. The files of a job that is over are measured only once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._ended: dict[tuple[str, int], int] = {}
-        """Bytes of jobs that are over, by id and version: another version may have other files."""
+        """Bytes used by jobs that are over, by job id and version, since another version may have other files."""
         self.bytes = Throttled(self._measured, FRESH_S)
-        """Bytes of each owner's jobs, cached for at least FRESH_S."""
+        """Bytes used by each owner's jobs, cached for at least FRESH_S."""
 
     def _measured(self) -> dict[str, int]:
         by_owner: dict[str, int] = {}
@@ -66,7 +66,7 @@ class Usage:
         return by_owner
 
     def check(self, owner: str, quota: int | None) -> None:
-        """Raise ApiError if the owner's jobs have used up their quota."""
+        """Raise ApiError if the jobs of `owner` have used up `quota`, in bytes; None for no quota."""
         if quota is not None and (used := self.bytes().get(owner, 0)) >= quota:
             message = (
                 f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: "

@@ -1,6 +1,6 @@
-"""Describe a job in words: its state, progress and results. The page and the command line show these texts.
+"""Describe a job's state, progress and results in words, for the web page and the command line.
 
-An example, of a training until solved that reached its limit:
+Example of a training until solved that has reached its limit:
 
     outcome   unsolved                          progress   attempt 3, the best of 7, 1,200 of 2,000 epochs
     state     Not solved                        pace       5 min of training
@@ -40,21 +40,21 @@ class JobWords:
     """Description of a job in words."""
 
     outcome: Outcome | None
-    """Result of a training that is done, by its best circuit; null for other jobs and trainings without a test."""
+    """Result of a completed training, by its best circuit; null for other jobs and for trainings without a test."""
     state: str
     """State of the job in one or two words."""
     progress: str
     """Progress of a training or a sweep; empty for other jobs."""
     pace: str
-    """Speed and remaining time of a running job, and the training time with `until_solved`."""
+    """Speed and remaining time of a running job, and training time with `until_solved`."""
     standing: str
     """Summary of the job in one line, without a full stop."""
     remark: str
-    """Reason why the job waits, failed, was queued again or is not solved; otherwise empty."""
+    """Reason why the job is queued, has failed, was queued again or is not solved; otherwise empty."""
     results: list[str]
-    """Results of the attempts, of post-processing or of a sweep, in sentences."""
+    """Results of attempts, of post-processing or of a sweep, one sentence each."""
     turn: str | None
-    """Position in the queue; null in events, and if the job does not wait or no worker takes the job."""
+    """Position in the queue; null in events, for a job that is not queued, and if no worker takes the job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +63,16 @@ class JobReply(JobRecord):
 
     words: JobWords
     can_build: bool
-    """True if a circuit can be built for the job's task without training."""
+    """True if a circuit for the job's task can be built without training."""
 
 
 def reply_of(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
-    """Return a job and its description as the data of a JobReply."""
+    """Return a job and its description in the form of a JobReply."""
     return job.to_dict() | {"words": vars(words_of(job, turn)), "can_build": can_build(job)}
 
 
 def can_build(job: JobRecord) -> bool:
-    """Return whether a circuit can be built for the task of a training without training."""
+    """Return whether a circuit for a training job's task can be built without training."""
     return job.kind == "train" and not is_policy(job.config) and _can_build(json.dumps(job.config))
 
 
@@ -86,7 +86,7 @@ def _can_build(config: str) -> bool:
 
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
-    """Return the description of a job with its turn in the queue, if the turn is known."""
+    """Return the description of a job; `turn` is its turn in the queue, if known."""
     state, results, progress = _state(job), list(_results(job)), ""
     if job.kind in ON_DEVICES:
         progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"])
@@ -95,7 +95,7 @@ def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
-    """Return a summary: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left`."""
+    """Return a summary, as `Solved: 9 gates, after 25 s of training` or `Running: 9 wrong cells of 256, 45 s left`."""
     outcome, parts = outcome_of(job), [_quality(job)]
     if outcome == "unsolved":
         return _remark(job).rstrip(".")
@@ -114,14 +114,14 @@ def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> 
 
 
 def turn_words(turn: Turn | None) -> str | None:
-    """Return a position in the queue in words, or None without a position."""
+    """Return a queue position in words, or None if there is none."""
     if turn is None or turn.position is None:
         return None
     return "next in the queue" if turn.position == 1 else f"position {turn.position:,} in the queue"
 
 
 def outcome_of(job: JobRecord) -> Outcome | None:
-    """Return the result of a training that is done, or None for other jobs, and for a training without a test."""
+    """Return the result of a completed training, or None for other jobs and for a training without a test."""
     if job.kind != "train" or job.status != "done":
         return None
     # An environment may have no threshold.
@@ -133,7 +133,7 @@ def outcome_of(job: JobRecord) -> Outcome | None:
 
 
 def shortfall(job: JobRecord) -> str:
-    """Return why the best circuit or agent of a training is no solution."""
+    """Return why the best circuit or agent of a training is not a solution."""
     if is_policy(job.config):
         least = (job.config or {})["evaluation"]["threshold"]
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
@@ -143,7 +143,7 @@ def shortfall(job: JobRecord) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as `12 s`, `5 min`, `2 h 10 min` or `3 days`."""
+    """Return a duration in words, such as `12 s`, `5 min`, `2 h 10 min` or `3 days`."""
     if seconds < 90:
         return "under 1 s" if seconds < 1 else f"{round(seconds)} s"
     minutes = round(seconds / 60)
@@ -154,7 +154,7 @@ def duration(seconds: float) -> str:
 
 
 def limit(within: Within | None) -> str:
-    """Return the limit of a training until solved in words."""
+    """Return the limit of training until solved in words."""
     seconds, epochs = (None, None) if within is None else (within.seconds, within.epochs)
     parts = [] if seconds is None else [duration(seconds)]
     return " or ".join([*parts, *([] if epochs is None else [f"{epochs:,} epochs"])])
@@ -186,7 +186,7 @@ def _attempts(job: JobRecord) -> list[dict[str, Any]]:
 
 
 def _attempt(job: JobRecord) -> list[str]:
-    """Return the current attempt, or the best attempt of a finished job, as a list of at most one text."""
+    """Return the current attempt in words, or the best attempt of a completed job, as a list of at most one text."""
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):
@@ -196,7 +196,7 @@ def _attempt(job: JobRecord) -> list[str]:
 
 
 def _quality(job: JobRecord) -> str:
-    """Return the quality of an unfinished training's best circuit or agent in words, or an empty text."""
+    """Return the quality of the best circuit or agent in an unfinished training in words; otherwise an empty text."""
     if outcome_of(job) is not None or job.kind not in ON_DEVICES:
         return ""
     if job.score is not None:
@@ -226,7 +226,7 @@ def _pace(job: JobRecord) -> Iterator[str]:
 
 
 def _left(job: JobRecord) -> float:
-    """Return the maximum remaining seconds of a job with all its attempts, at its current speed."""
+    """Return the maximum remaining seconds of a job, including all its attempts, at its current speed."""
     within, pace = job.asked.within or Within(), job.progress_per_s or 1.0
     limits = [] if within.seconds is None else [within.seconds - job.trained_s]
     if within.epochs is not None:
@@ -288,5 +288,5 @@ def _values(trial: Mapping[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Format a number: integers and numbers from 1000 on as integers, others with three digits, None as a dash."""
+    """Return a number as text: without decimals from 1000 on or if an integer, else three digits; None as a dash."""
     return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -29,7 +29,7 @@ from difflogic.system.memory import free_memory, physical_memory
 router = APIRouter()
 
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
-"""Kind of a field by its Python type; fields of other types are lists."""
+"""Mapping from Python types of fields to the kinds shown to users; fields of other types are lists."""
 
 
 @router.get("/devices", tags=["server"], response_model=DeviceList, responses=errors(*ALWAYS))
@@ -90,7 +90,7 @@ def fields(
 
 
 def _options(part: type, path: str = "") -> list[dict[str, Any]]:
-    """Return the options of a request and of its parts that are sent as JSON."""
+    """Return the options of a request and of its parts, as far as they are sent as JSON."""
     listed = []
     for option in options(part):
         if option.kind is SweepRequest:
@@ -118,7 +118,7 @@ def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) 
 
 
 def _section(inside: type, path: str) -> str:
-    """Return the description of a field's section."""
+    """Return the description of the section of a field."""
     about = "In general"
     for name in path.split(".")[:-1]:
         field = next(field for field in dataclasses.fields(inside) if field.name == name)

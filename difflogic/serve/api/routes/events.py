@@ -25,7 +25,7 @@ Last = Annotated[
 
 
 class EventStream(StreamingResponse):
-    """Answer with server-sent events, and ask proxies not to buffer them."""
+    """Response that streams server-sent events, and asks proxies not to buffer them."""
 
     media_type = "text/event-stream"
 
@@ -35,7 +35,7 @@ class EventStream(StreamingResponse):
         self._events, self._context, self._owner = events, context, owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events, and remove the listener when the connection ends. Raises ApiError."""
+        """Send the events, and remove the listener when the connection ends. Raises ApiError for too many streams."""
         most = self._context.settings.connections.streams
         if self._context.feed.streams[self._owner] >= most:
             raise ApiError(429, "too_many_streams", f"You already have {most} event streams open: close some of them.")

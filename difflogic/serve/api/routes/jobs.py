@@ -32,7 +32,7 @@ from difflogic.serve.store.jobs import ID, EditRequest, JobRecord, JobRequest, J
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 MOST = 200
-"""Maximum number of jobs in one answer."""
+"""Maximum number of jobs in one response."""
 Key = Annotated[
     str | None,
     Header(
@@ -47,9 +47,9 @@ MADE: dict[int | str, dict[str, Any]] = {
     }},
 }  # fmt: skip
 STEERING = errors(*ALWAYS, *WRITES, 404, 409)
-"""Error answers of all routes that steer a job, for example cancel or pause it."""
+"""Error responses of all routes that control a job, such as cancel or pause."""
 MAKING = STEERING | errors(507)
-"""Error answers of all routes that make a job from another job."""
+"""Error responses of all routes that create a job from another job."""
 
 
 @router.post(
@@ -71,7 +71,7 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 
 
 async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
-    """Return the answer of `use` to the submission in a request. A thread reads the images and computes the cost."""
+    """Return the response of `use` to a request's submission. A thread reads the images and computes the cost."""
     async with bodies.submission(request) as (job, uploads):
         job_request = bodies.request_of(JobRequest, job)
 
@@ -79,7 +79,7 @@ async def _with_submission(request: Request, context: Context, use: Callable[[Su
             with bodies.on_disk(uploads) as paths:
                 return use(submitted(job_request, paths, context.settings))
 
-        # Malicious images and samples may take seconds: they have separate threads.
+        # Malicious images and samples may take seconds, so they have separate threads.
         limiter = context.picture_threads if uploads or draws_samples(job_request) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
@@ -92,10 +92,10 @@ def _submit(
     priority: int = 0,
     origin: JobRecord | None = None,
 ) -> tuple[JobRecord, bool]:
-    """Queue a job and return it and True, or return the job of an earlier request with this `key` and False.
+    """Queue a job and return it with True, or return the job of an earlier request with this `key` and False.
 
-    `priority` is the priority in the request, not one of a source or origin. The job belongs to the owner of its
-    source, or of the cloned job `origin`, even if an operator makes the request.
+    `priority` is the one in the request, not that of a source or origin. The job belongs to the owner of its source,
+    or of the cloned job `origin`, even if an operator makes the request.
     """
     _check_priority(caller, priority)
     owner = caller.owner if origin is None else origin.owner
@@ -151,7 +151,7 @@ def jobs(
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
     page = context.store.jobs(caller.sees or owner, limit + 1, **filters)
-    # One job more than requested shows that there is another page.
+    # If there is one job more than requested, another page follows.
     following = page[limit - 1].number if len(page) > limit else None
     return reply({"jobs": [_job_data(context, job) for job in page[:limit]], "next": following})
 
@@ -213,7 +213,7 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
 
 
 def _add_action(action: Any, part: type[AnyRequest]) -> None:
-    """Add the route of an action, which makes a job from another job."""
+    """Add the route of an action that creates a job from another job; `part` is the action's request class."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
         action_request = await bodies.read_request(part, request)
@@ -240,7 +240,7 @@ for _action, _part in REQUESTS.items():
 
 
 def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSpec:
-    """Return the specification of a training that continues a job until its unconverged gates have converged."""
+    """Return the specification of a training that continues `job` until its unconverged gates have converged."""
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
@@ -257,7 +257,7 @@ def _hardened(context: Context, job: JobRecord, request: HardenRequest) -> JobSp
         job.name,
         config.to_dict(),
         job.engine,
-        # It ends at the first correct evaluation: then gates can converge without a change of the circuit.
+        # Training ends at the first correct evaluation, after which gates can converge without a change of the circuit.
         {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
@@ -275,21 +275,21 @@ SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "export": ("train", "sweep", "simplify", "build"),
     "evaluate": ("train", "sweep"),
 }
-"""Allowed kinds of the source job, by the kind of the new job."""
+"""Mapping from the kind of a new job to the kinds that its source job may have."""
 
 
 def _check_source(source: JobRecord, kind: Kind) -> None:
-    """Raise ApiError if a job of this kind cannot use the circuit of `source`."""
+    """Raise ApiError if a job of this `kind` cannot use the circuit of `source`."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
-    # A training has a circuit from its first checkpoint on; any other job when it is done.
+    # A training has a circuit from its first checkpoint on; any other job has one when it is done.
     if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(409, "no_circuit", f"The job {source.id} is {source.status} and has no circuit.")
 
 
 def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise ApiError if a training with `config` cannot begin with the gates of `source`, since the shapes differ."""
+    """Raise ApiError if a training with `config` cannot start from the gates of `source` because the shapes differ."""
     if is_policy(source) or is_policy(config):
         check_alike(source, config)
         return
@@ -304,7 +304,7 @@ def _check_shape(source: dict[str, Any], config: dict[str, Any]) -> None:
 
 
 def _follow_up(context: Context, source: JobRecord, kind: Kind, request: AnyRequest) -> JobSpec:
-    """Return the specification of a post-processing job of this kind for the circuit of `source`."""
+    """Return the specification of a post-processing job of this `kind` for the circuit of `source`."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(request).items()}
     if kind == "build" and not can_build(source):
         raise ApiError(409, "no_circuit", "No circuit can be built for this task: it has to be trained.")

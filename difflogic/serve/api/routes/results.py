@@ -24,11 +24,11 @@ from difflogic.system.files import tail as end_of
 router = APIRouter(tags=["results"])
 
 ROWS = 10_000
-"""Maximum number of rows in one answer, unless one epoch of a large population has more."""
+"""Maximum number of rows in one response, unless a single epoch of a large population has more."""
 POINTS = 1000
-"""Maximum number of epochs of a job in a comparison; a population has fewer, since ROWS limits the rows."""
+"""Maximum number of epochs per job in a comparison; a population has fewer, since ROWS limits its rows."""
 EVALUATIONS = 200
-"""Maximum number of evaluations of a gate history in one answer; more cannot be distinguished on a page."""
+"""Maximum number of a gate history's evaluations in one response; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
 FILE_KINDS = dict.fromkeys([artefacts.OTHER, *artefacts.MEDIA.values()])
 FOUND = errors(*ALWAYS, 404)
@@ -47,7 +47,7 @@ def metrics(
     folder = context.store.job_folder(job)
     folder = folder if attempt is None else replace(folder, attempt=attempt)
     rows = jsonl.after(folder.run / JSONL, after, epochs, job.asked.population)
-    # Only a full answer can have more rows after it.
+    # Only a full response can be followed by more rows.
     following = rows.until if rows.epochs == epochs else "null"
     return reply_text(f'{{"rows":{rows.text},"next":{following}}}')
 
