@@ -1,1 +1,1 @@
-"""Training service: a store of jobs, workers that run the jobs, and an HTTP server; needs the extra `[serve]`."""
+"""Training service: a store of jobs, workers that run the jobs, and an HTTP server. Requires the extra `serve`."""

@@ -1,4 +1,4 @@
-"""Send requests to a server, for the command line.
+"""Client of a training server, for the command line.
 
 with Client.from_environment() as client:
     job = client.submit({"preset": "checkerboard"})
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
-"""Environment variables with the server's address and the token."""
+"""Environment variables that contain the server's address and the token."""
 DEFAULT = "http://127.0.0.1:8765"
 API = "/api/v1"
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds before each new try to reach a server; event streams repeat the last value."""
+"""Seconds to wait before each new attempt to reach a server; event streams repeat the last value."""
 SILENCE_S = 40.0
-"""Seconds without data after which a stream counts as lost; the server sends heartbeats more often."""
+"""Seconds without data after which an event stream counts as lost; the server sends heartbeats more often."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -51,14 +51,14 @@ JobJson = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """Server-sent event with its JSON data."""
+    """Server-sent event with its name and JSON data."""
 
     name: str
     data: Any
 
 
 def _trusted() -> ssl.SSLContext | bool:
-    """Return the certificates in the file SSL_CERT_FILE, or True for those of the system. Raises UsageError."""
+    """Return an SSL context with the certificates in SSL_CERT_FILE, or True for the system's. Raises UsageError."""
     file = os.environ.get("SSL_CERT_FILE")
     try:
         return ssl.create_default_context(cafile=file) if file else True
@@ -67,10 +67,10 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Client:
-    """Client of a server. Methods raise ServiceError, with the server's message if there is one."""
+    """Client of a training server. Methods raise ServiceError, with the server's message if there is one."""
 
     def __init__(self, server: str, token: str) -> None:
-        """Set up the connection. Raises UsageError for an invalid address."""
+        """Set up a client of the address `server`. Raises UsageError for an invalid address."""
         parts = urlsplit(server)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
@@ -87,9 +87,9 @@ class Client:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Return a client of DIFFLOGIC_SERVER, or else of this user's server on this machine.
+        """Return a client of the server in DIFFLOGIC_SERVER, otherwise of this user's server on this machine.
 
-        The token is in DIFFLOGIC_TOKEN, or else the one that the server generated. Raises UsageError if there is none.
+        The token is in DIFFLOGIC_TOKEN, otherwise the server's generated token. Raises UsageError if there is none.
         """
         server = os.environ.get(SERVER) or local.running_server() or DEFAULT
         token = os.environ.get(TOKEN) or local.token_of(server) or ""
@@ -111,8 +111,8 @@ class Client:
     # jobs ---------------------------------------------------------------------------------------------
 
     def submit(self, request: dict[str, Any], data: bytes | None = None) -> JobJson:
-        """Queue exactly one job, even if an answer is lost; `data` is the table of a classifier."""
-        # All tries of this call have the same key: the server answers a second try with the job of the first.
+        """Queue exactly one job, even if a response is lost; `data` is the table of a classifier."""
+        # All tries of this call have the same key: the server responds to a second try with the job of the first.
         key = secrets.token_urlsafe(16)
         body: dict[str, Any] = {"json": request}
         if data is not None:
@@ -134,7 +134,7 @@ class Client:
                 return
 
     def steer(self, job: str, action: str) -> JobJson:
-        """Cancel, pause, resume or retry a job."""
+        """Apply an `action` to a job: cancel, pause, resume or retry."""
         return self._job("POST", f"/jobs/{_id(job)}/{action}")
 
     def edit(self, job: str, **changes: Any) -> JobJson:
@@ -142,8 +142,8 @@ class Client:
         return self._job("PATCH", f"/jobs/{_id(job)}", json=changes)
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
-        """Queue a job that an action, such as `clone`, `simplify` or `prove`, makes from another job."""
-        # Only one try is made: if the answer is lost, a second request would make a second job.
+        """Queue a job that an action, such as `clone`, `simplify` or `prove`, creates from another job."""
+        # Only one try is made: if the response is lost, a second request would create a second job.
         return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
     def delete(self, job: str) -> None:
@@ -175,7 +175,7 @@ class Client:
     # events -------------------------------------------------------------------------------------------
 
     def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[ServerEvent]:
-        """Yield the events of a job until it ends, with rows after epoch `after`; reconnect if the connection is lost.
+        """Yield the events of a job until it ends, with rows after epoch `after`; reconnect after a lost connection.
 
         Each loss of the connection calls `lost` once, with the reason.
         """
@@ -210,11 +210,11 @@ class Client:
             yield from parsed(answer.iter_lines(), self._read)
 
     def _job(self, method: str, path: str, tries: int = 4, **options: Any) -> JobJson:
-        """Return the job that is the answer to a request."""
+        """Return the job in the response to a request."""
         return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
-        """Return the answer to a request; make up to `tries` tries if the server cannot be reached."""
+        """Return the response to a request, which is sent up to `tries` times if the server cannot be reached."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
@@ -230,7 +230,7 @@ class Client:
 
     @contextmanager
     def _connection_errors(self) -> Iterator[None]:
-        """Turn errors of the connection into ServiceErrors."""
+        """Turn connection errors within the context into ServiceErrors."""
         try:
             yield
         except httpx.DecodingError as error:
@@ -241,7 +241,7 @@ class Client:
             ) from error
 
     def _read(self, form: str, text: str | bytes) -> Any:
-        """Return the JSON data of an answer or event. Raises ServiceError if the validator `form` refuses it."""
+        """Return the JSON data of a response or event. Raises ServiceError if the validator named `form` rejects it."""
         try:
             _form(form).validate_json(text, strict=True)
             return json.loads(text)
@@ -249,7 +249,7 @@ class Client:
             raise self._foreign() from error
 
     def _check(self, answer: httpx.Response, media_type: str = "") -> None:
-        """Raise ServiceError for a refusal, with the server's message, and for an answer of another media type."""
+        """Raise ServiceError, with the server's message, for an error response; also for another media type."""
         if answer.is_success:
             if media_type and answer.headers.get("content-type", "").partition(";")[0].strip() != media_type:
                 raise self._foreign()
@@ -270,7 +270,7 @@ class Client:
 
 @cache
 def _form(name: str) -> TypeAdapter[Any]:
-    """Return the validator of an answer or event by its name; other names only require an object."""
+    """Return the validator for a kind of response or event by name; other names require only an object."""
     from pydantic import TypeAdapter
 
     from difflogic.serve.api import replies
@@ -284,7 +284,7 @@ def _form(name: str) -> TypeAdapter[Any]:
 def parsed(
     lines: Iterator[str], read: Callable[[str, str], Any] = lambda _, text: json.loads(text)
 ) -> Iterator[tuple[str, Any, str]]:
-    """Yield name, data and id of each event in the lines of a stream; `read` parses the data, by the event's name."""
+    """Yield name, data and id of each event in the lines of a stream; `read` parses the data of an event by name."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -301,7 +301,7 @@ def _reason(error: Exception) -> str:
 
 
 def _id(job: str) -> str:
-    """Return `job` if it is a valid id. Raises UsageError for other text, which could change the path."""
+    """Return `job` if it is a valid id. Raises UsageError for any other text, which could change the path."""
     if not ID.fullmatch(job):
         raise UsageError(f"{job!r} is not the id of a job: `difflogic jobs` lists them.")
     return job
@@ -311,15 +311,15 @@ def _id(job: str) -> str:
 
 
 def check_new(folder: Path) -> None:
-    """Raise UsageError unless a folder is absent or empty."""
+    """Raise UsageError unless `folder` is empty or does not exist."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder: choose another one.")
 
 
 def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
-    """Extract a job's archive into a new folder, completely or not at all, and return the names of its files.
+    """Extract a job's archive into a new folder, completely or not at all, and return the names of the files.
 
-    Raises ServiceError for an archive with unexpected files, UsageError if the folder is not empty, OSError.
+    Raises ServiceError for an archive with unexpected files, UsageError for a folder that is not empty, or OSError.
     """
     check_new(folder)
     folder = folder.resolve()  # a link to an empty folder stays

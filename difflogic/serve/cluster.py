@@ -1,8 +1,8 @@
 """Run workers on the machines of a Ray cluster: `difflogic serve --workers ray`.
 
 Ray places an actor for each device of each machine, transports its calls and files, and reports its loss. Workers,
-supervisor and leases are the same as on a single machine, except for the start of a worker and for its store: see
-`difflogic.serve.worker.remote_store`. A machine that joins later gets workers too.
+supervisor and leases are the same as on a single machine, except that a worker is started in another way and has
+another store (`difflogic.serve.worker.remote_store`). A machine that joins later also gets workers.
 
 Each machine lists its own GPUs: Ray only counts GPUs with CUDA, and numbers them differently from wgpu.
 """
@@ -32,17 +32,17 @@ from difflogic.version import __version__
 LOOK_S = 1.0
 """Seconds between two checks for machines that have joined or left."""
 KILL_S = 60.0
-"""Maximum seconds until Ray has ended an actor, or has declared its machine lost."""
+"""Maximum seconds to wait until Ray has ended an actor, or has declared its machine lost."""
 CALLS = 64
-"""Maximum number of workers' calls that the store's actor processes at the same time."""
+"""Maximum number of calls from workers that the store's actor processes simultaneously."""
 RAY = "ray"
-"""Value of --workers for a cluster."""
+"""Value of `--workers` for a cluster."""
 
 
 def connected(where: str, user: str) -> Any | None:
-    """Return the module ray, connected to the cluster `where`: `ray` for this machine, or `ray:HOST:PORT`; else None.
+    """Return the module ray, connected to `where` (`ray` for this machine, or `ray:HOST:PORT`), or None for other text.
 
-    `user` is the feature that needs Ray, such as "A sweep". Raises MissingPackagesError, UsageError.
+    `user` is the feature that needs Ray, such as "A sweep". Raises MissingPackagesError or UsageError.
     """
     name, _, address = where.partition(":")
     if name != RAY:
@@ -79,10 +79,10 @@ class WorkerActor:
         max_memory: int | None,
         environment: Mapping[str, str],
     ) -> None:
-        """Run jobs from the actor `store` until `stop` is called."""
+        """Run the jobs of the StoreActor `store` until `stop` is called."""
         os.environ.update(environment)
         os.umask(0o077)
-        # Any mount is allowed, as files are only temporary here: they are sent to the store.
+        # Any mount is allowed, since the files here are only temporary: they are sent to the store.
         os.environ[mount.ALLOW] = "1"
         with TemporaryDirectory(prefix="difflogic-worker-", ignore_cleanup_errors=True) as folder:
             remote = RemoteStore(partial(_call, store), Path(folder), host)
@@ -90,24 +90,24 @@ class WorkerActor:
             self._worker.run()
 
     def stop(self) -> None:
-        """Ask `work` to save and release its job, and to end."""
+        """Ask `work` to save its job, release it and end."""
         if self._worker is not None:
             self._worker.stopping = True
 
 
 def _call(actor: Any, method: str, *arguments: Any) -> Any:
-    """Call a method of another actor. Raises what the method raises; Ray's error for a lost actor ends this worker."""
+    """Call a method of another actor. Raises what the method raises; the loss of the actor ends this worker."""
     from ray.exceptions import RayTaskError
 
     try:
-        # `ray.get` is not used, since Ray would give the core of this actor to others meanwhile.
+        # `ray.get` is not used, since Ray would meanwhile give this actor's core to other actors.
         return getattr(actor, method).remote(*arguments).future().result()
     except RayTaskError as error:
         raise error.cause from None
 
 
 class _ActorChild:
-    """Supervisor's view of a worker on a machine of the cluster."""
+    """Worker on a machine of the cluster, as its supervisor sees it."""
 
     def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str, device: str) -> None:
         self._ray, self._store, self._actor, self._work = ray, store, actor, work
@@ -139,7 +139,7 @@ class _ActorChild:
 
 
 class ClusterSupervisor(Supervisor):
-    """Supervisor of the workers on the machines of a Ray cluster."""
+    """Supervisor of the workers on all machines of a Ray cluster."""
 
     def __init__(
         self,
@@ -150,9 +150,9 @@ class ClusterSupervisor(Supervisor):
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
     ) -> None:
-        """Prepare workers on the `devices` of each machine of the cluster to which the module `ray` is connected.
+        """Prepare workers for the `devices` of each machine in the cluster to which the module `ray` is connected.
 
-        With `engines` each core and GPU has a worker that offers them; otherwise each device has one worker.
+        With `engines`, each core and each GPU has a worker that offers them; otherwise each device has one worker.
         """
         self._ray, self._engines = ray, list(engines)
         super().__init__(folder, devices, max_memory=max_memory, environment=environment)
@@ -161,7 +161,7 @@ class ClusterSupervisor(Supervisor):
         options = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
         self._actor = ray.remote(**options, scheduling_strategy=self._on(node))(StoreActor).remote(folder.resolve())
         self._machines: dict[str, str] = {}
-        """Host names of the present machines, by node id."""
+        """Host names of the current machines, by node id."""
         self._asked: dict[str, Any] = {}
         """Pending requests for the devices of new machines, by node id."""
         self._looked = 0.0
@@ -179,7 +179,7 @@ class ClusterSupervisor(Supervisor):
             log_event("cluster", logging.ERROR, why=first_line(error))
 
     def _look(self) -> None:
-        """Ask new machines for their devices, and remove machines that have left."""
+        """Request the devices of new machines, and remove machines that have left."""
         # A head node that was started with --num-cpus 0 gets no workers.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         present = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}
@@ -234,5 +234,5 @@ class ClusterSupervisor(Supervisor):
 
 
 def _devices(devices: Sequence[str]) -> tuple[str, list[str], str | None]:
-    """Return the version of difflogic on this machine, its devices, and a warning about its GPUs."""
+    """Return this machine's version of difflogic, its devices, and a warning about its GPUs or None."""
     return __version__, *known.usable(devices)

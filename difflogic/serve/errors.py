@@ -1,11 +1,11 @@
-"""Refuse requests with a status, a code for programs, and one sentence for people."""
+"""Refuse requests with an HTTP status, a code for programs, and one sentence for people."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class ApiError(Exception):
-    """Refusal of a request, with a status, a code and a sentence."""
+    """Refusal of a request, with an HTTP status, a code for programs and a sentence for people."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -24,11 +24,11 @@ REFUSALS = {
     416: ("range_not_satisfiable", "The file is shorter than the requested range."),
     415: ("unsupported_media_type", "The request was refused."),
 }
-"""Codes and sentences for refusals by the framework, by their status."""
+"""Mapping from a status to the code and the sentence of a refusal by the framework."""
 
 
 def invalid(errors: Sequence[Any]) -> ApiError:
-    """Return the refusal of a request that violates the OpenAPI document, by pydantic's first error."""
+    """Return the refusal of a request that violates the OpenAPI document, with the first of pydantic's `errors`."""
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     words = str(first["msg"]).rstrip(".")
@@ -36,7 +36,7 @@ def invalid(errors: Sequence[Any]) -> ApiError:
 
 
 def one_sentence(text: str) -> str:
-    """Return a text without line breaks and of limited length, since errors quote requests."""
+    """Return `text` without line breaks and shortened to MOST characters, since errors quote requests."""
     words = " ".join(text.split())
     return words if len(words) <= MOST else f"{words[: MOST - 1]}…"
 

@@ -1,4 +1,4 @@
-"""Find this user's servers on this machine, with their addresses and generated tokens."""
+"""Find the servers that this user runs on this machine, with their addresses and generated tokens."""
 
 import ipaddress
 import os
@@ -15,12 +15,12 @@ from difflogic.serve.store.presence import Presence, is_gone
 from difflogic.system.cache import Entry, JsonCache, user_cache
 
 SERVERS = JsonCache("servers")
-"""File with the address of each server and the path of its generated token, by port."""
+"""File with the address of each server, and the path of its generated token, by port."""
 
 
 @contextmanager
 def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator[None]:
-    """Let this user's commands find a server within the context; `token` is the file of its generated token."""
+    """Let this user's commands find a server within the context; `token` is the path of its generated token."""
     if is_address(settings.host) and ipaddress.ip_address(settings.host).is_unspecified:  # all addresses
         settings = replace(settings, host="::1" if ":" in settings.host else "127.0.0.1")
     entry = {"address": settings.address(port), "host": platform.node()}
@@ -33,7 +33,7 @@ def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator
 
 
 def running_server() -> str | None:
-    """Return the address of the user's server on this machine, or None if none runs. Raises UsageError for several."""
+    """Return the address of this user's server on this machine, or None. Raises UsageError for several servers."""
     addresses = sorted({address for entry in _running().values() if (address := str(entry.get("address", "")))})
     if len(addresses) > 1:
         raise UsageError(f"You run several servers here, {', '.join(addresses)}: set DIFFLOGIC_SERVER to one of them.")
@@ -41,7 +41,7 @@ def running_server() -> str | None:
 
 
 def token_of(address: str) -> str | None:
-    """Return the generated token of the server at an address, or None if the server is not this user's."""
+    """Return the generated token of the server at `address`, or None if it is not a server of this user."""
     parts = urlsplit(address)
     entry = _running().get(str(parts.port)) if is_loopback(parts.hostname or "") else None
     with suppress(OSError, KeyError, TypeError):
@@ -50,7 +50,7 @@ def token_of(address: str) -> str | None:
 
 
 def _running() -> dict[str, Entry]:
-    """Return the entries of servers that run on this machine, by port."""
+    """Return the entries of all servers that run on this machine, by port."""
     with suppress(OSError):
         status = SERVERS.path.stat()
         # A token is sent to the address in this file: no other user may have written it.
@@ -60,7 +60,7 @@ def _running() -> dict[str, Entry]:
 
 
 def _is_running(port: str, entry: Entry) -> bool:
-    """Return whether a server has its lock: a killed server leaves its entry, and its port may be another program's."""
+    """Return whether a server holds its lock; the entry of a killed server remains, and its port may be reused."""
     is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
     return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
 

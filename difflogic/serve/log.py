@@ -1,7 +1,7 @@
-"""Write the server's log, a JSON object per line on standard error, without tokens, cookies, bodies and queries.
+"""Write the server's log to standard error, one JSON object per line, without tokens, cookies, bodies or queries.
 
-A flood of requests must not fill the disk: each event gets a limited number of lines in ten seconds, and then one line
-with the number of lines left out.
+A flood of requests must not fill the disk: each event gets a limited number of lines in ten seconds, followed by one
+line with the number of omitted lines.
 """
 
 import json
@@ -19,13 +19,13 @@ from typing import Any, TextIO
 LOGGER = logging.getLogger("difflogic.serve")
 WINDOW_S = 10.0
 MOST_LINES = 200
-"""Maximum number of lines of one event within WINDOW_S."""
+"""Maximum number of lines per event within WINDOW_S."""
 MOST_TRACES = 10
-"""Maximum number of lines of one event with tracebacks."""
+"""Maximum number of lines with tracebacks per event within WINDOW_S."""
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter that writes JSON objects with the entries of `extra={"fields": {...}}`, and error tracebacks."""
+    """Formatter that writes a record as a JSON object with the entries of `extra={"fields": {...}}` and a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -40,12 +40,12 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Write a line with an event and its fields to the log."""
+    """Write a line with `event` and its `fields` to the log."""
     LOGGER.log(level, event, extra={"fields": fields})
 
 
 class BoundedHandler(logging.StreamHandler[TextIO]):
-    """Handler that limits the lines of each event in WINDOW_S, and logs the number of lines left out."""
+    """Handler that limits the number of lines per event within WINDOW_S, and logs the number of omitted lines."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
@@ -60,8 +60,8 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._say_left_out()
             self._lines.clear()
             self._ends = self._clock() + WINDOW_S
-        # Lines are counted by event and status: a flood of refused requests does not displace answered ones. `msg` is
-        # the text without its values, which asyncio puts into the lines after the first.
+        # Lines are counted by event and status, so that a flood of refused requests does not displace answered ones.
+        # `msg` is the text without its values, which asyncio puts into the lines after the first.
         event = str(record.msg).partition("\n")[0], getattr(record, "fields", {}).get("status")
         self._lines[event] += 1
         if self._lines[event] <= (MOST_TRACES if record.exc_info else MOST_LINES):
@@ -82,18 +82,18 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
 
 
 def set_up(stream: TextIO | None = None) -> None:
-    """Send the log of the server and its libraries to a stream."""
+    """Write the log of the server and of its libraries to `stream`, by default standard error."""
     handler = BoundedHandler(stream or sys.stderr)
     for name in ("difflogic.serve", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
-        # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would be written twice.
+        # uvicorn.error passes its records on to uvicorn, which has the handler; otherwise lines would be written twice.
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
         logger.setLevel(logging.INFO if name == "difflogic.serve" else logging.WARNING)
 
 
 @contextmanager
 def redirected(path: Path | None) -> Iterator[None]:
-    """Append standard error, also that of child processes, to a file; without a path change nothing.
+    """Append standard error of this process and its children to the file `path` within the context; None: no change.
 
     Raises:
         OSError: The file cannot be written.

@@ -1,7 +1,7 @@
 """Run or resume a sweep on this machine or on a Ray cluster.
 
-The sweep has a separate queue, in its folder `queue`, and a supervisor with workers for its trials. The queue is
-removed when all trials are over. On a server a sweep is a job, whose trials are in the server's queue
+The sweep has a separate queue in its folder `queue`, and a supervisor with workers for its trials. The queue is
+removed when all trials are over. On a server, a sweep is a job whose trials are in the server's queue
 (`difflogic.serve.worker.sweeps`).
 """
 
@@ -30,11 +30,11 @@ from difflogic.train.signals import Stop, StopSignals
 
 QUEUE = "queue"
 SWEEP = "a" * 16
-"""Id by which trials refer to the sweep; the queue has no row for the sweep itself."""
+"""Id of the sweep to which the trials refer; the queue has no row for the sweep itself."""
 ENGINES = ("auto", "gpu", "reference")
-"""Engines that every worker offers: each can train any trial, also after the sweep has moved to another machine."""
+"""Engines that every worker offers, so that each can train any trial, even if the sweep moves to another machine."""
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1"}
-"""Environment of the workers: each core has a process, and further threads would only wait."""
+"""Environment variables of the workers: each core has a process, and further threads would only wait."""
 
 
 def sweep(
@@ -51,13 +51,13 @@ def sweep(
 
     Args:
         what: A preset of automata or agents, a configuration, or a complete specification, without `over` and `how`.
-        over: Values by the path of their field: a list, a range of seeds, or text as for `--over`.
+        over: Mapping from the path of a field to its values: a list, a range of seeds, or text as for `--over`.
         out: A new folder; None for `runs/sweep-NAME-DATE-TIME`.
-        devices: Devices such as `gpu:0`, `cpu`; without devices, the hardware GPUs or else the processor.
+        devices: Devices such as `gpu:0`, `cpu`; by default the hardware GPUs, otherwise the processor.
         workers: Number of processes on the processor; None for one per core. Or a Ray cluster: `ray` on this machine,
             or `ray:HOST:PORT`.
-        observer: Receives each trial that is over.
-        stop: Request to end the sweep early; None: the first Ctrl-C or SIGTERM ends the sweep.
+        observer: Observer that receives each completed trial.
+        stop: Request to end the sweep early; None to end it at the first Ctrl-C or SIGTERM.
         how: `metric`, `method`, `trials`, `set` (changes of all trials, by the paths of fields), `recipe`,
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
@@ -86,14 +86,14 @@ def resume_sweep(
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
-    """Continue or extend the sweep in a folder; the same devices and drivers compute bit-identical results.
+    """Continue or extend the sweep in `folder`; the same devices and drivers compute bit-identical results.
 
     Args:
         folder: Folder of the sweep.
-        trials: New total number of trials, to extend the sweep; None for the present number.
+        trials: New total number of trials, to extend the sweep; None for the current number.
         devices: Devices, as for `sweep`.
         workers: Workers, as for `sweep`.
-        observer: Receives each trial that is over.
+        observer: Observer that receives each completed trial.
         stop: Request to end the sweep early.
 
     Returns:
@@ -145,8 +145,8 @@ def _run(
 def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
     """Return the device of each process: a GPU once, `cpu` once per core or `workers` times.
 
-    The default is the hardware GPUs, else the processor. On a cluster, return the kind of device, `cpu` or `gpu`.
-    Raises UsageError for invalid devices or workers, DeviceError for GPUs that cannot be used.
+    The default is the hardware GPUs, otherwise the processor. On a cluster, return the kind of device, `cpu` or `gpu`.
+    Raises UsageError for invalid devices or workers, DeviceError for unusable GPUs.
     """
     if any(devices_here.parse(device)[0] == "auto" for device in devices):
         raise UsageError("auto is not a device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
@@ -166,6 +166,6 @@ def _places(devices: Sequence[str], workers: int | str | None) -> list[str]:
 
 
 def _engine(places: Sequence[str]) -> str:
-    """Return the engine that trials of agents request: without a request the processor would train them."""
+    """Return the engine that trials of agents request; without a request the processor would train them."""
     is_gpu = any(place.startswith("gpu") for place in places)
     return "gpu" if is_gpu else "reference" if "reference" in places else "auto"
