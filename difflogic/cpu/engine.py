@@ -1,4 +1,4 @@
-"""CPU engine: rollouts, gradients and train steps on arrays of the caller, and models that train on the processor."""
+"""CPU engine: rollouts, gradients and train steps on the caller's arrays, and models that train on the processor."""
 
 import contextlib
 import subprocess

@@ -141,7 +141,7 @@ def _share_columns(hard: HardWorkspace, start: Array) -> Array:
     """Assign cells that are equal after a step to the same column, and return the columns of the initial states.
 
     On a grid that is 0 except for one cell, for example, all cells that are too far away to depend on this cell have
-    the same state, for every circuit. In a state with a loss every cell has its own column.
+    equal states for every circuit. In a state with a loss every cell has its own column.
     """
     cells, columns = start.shape[1], hard.buffers.near.shape[2]
     around = hard.buffers.near[0, :, :cells]

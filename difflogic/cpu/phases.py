@@ -10,7 +10,7 @@ from difflogic.engine.shape import Array, Shape
 
 COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_STATE, GRADIENTS, COMMIT, ADAMW = range(10)
 NAMES = (*["prepare"] * 4, "gate_forward", "gate_backward", "gate_backward", "gradients", "commit", "adamw")
-"""Names of the phases in profiles; all phases before the first CA step have the same name."""
+"""Names of the phases in profiles; all phases before the first CA step are named "prepare"."""
 
 
 def rollout(shape: Shape) -> Array:
@@ -37,11 +37,11 @@ def epoch(shape: Shape, job: Job, spread: Array) -> Array:
 
 
 COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
-"""Phases that compute the coefficients after a change of the logits, before `forward` and `backward`."""
+"""Phases that only compute the coefficients, after a change of the logits and before `forward` and `backward`."""
 
 
 def forward(shape: Shape) -> Array:
-    """Return the phases of the CA steps, without the coefficients."""
+    """Return the phases of the CA steps only, for coefficients that have been computed before."""
     return _list([], shape)
 
 

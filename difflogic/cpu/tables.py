@@ -30,7 +30,7 @@ class TileGrid(NamedTuple):
     #
     # So a tile is loaded at its shift, in one instruction, and `lanes[f]` marks the lanes in which that is right: for f
     # 0 lanes 4, 5, 7 and 8, the bits of 0b110110000. The other lanes become 0, the value outside a grid that is no
-    # torus. On a torus `wrapped` corrects them one by one: for f 0 it holds (0, 8), (1, 6), (2, 7), (3, 2), (6, 5),
+    # torus. On a torus `wrapped` corrects them one by one: for f 0 it lists (0, 8), (1, 6), (2, 7), (3, 2), (6, 5),
     # each a lane and its neighbour's cell. There are few of them, since only cells at the border have such neighbours.
 
     batch: int

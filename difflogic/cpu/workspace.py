@@ -178,7 +178,7 @@ class SoftWorkspace:
             self.buffers.faults.listed[:] = 0 if damage.faults.listed is None else damage.faults.listed
 
     def set_masks(self, masks: Array) -> None:
-        """Set the fire masks, `[T, H, W, 1]`, the same for every sample."""
+        """Set the fire masks, `[T, H, W, 1]`, which all samples share."""
         rows = np.tile(masks.reshape(len(masks), -1), (1, self.shape.batch))
         self.buffers.masks[:, : self.grid.cells] = rows
 

@@ -41,7 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function into its compiled callers; if IS_LINKED, a call from Python raises TypeError."""
+    """Mark a function to be compiled into its callers; if IS_LINKED, calling it from Python raises TypeError."""
     if not IS_LINKED:
         return cast(Function, njit(**FLAGS)(function))
     from difflogic.cpu.codegen.linked import LinkedCompiler

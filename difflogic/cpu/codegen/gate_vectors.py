@@ -20,11 +20,11 @@ _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)
 
 _LOG2_E = math.log2(math.e)
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-"""ln 2 as a sum of two floats: products of the first with small integers are exact."""
+"""High and low part of ln 2, which is their sum; products of the high part with small integers are exact."""
 _POLYNOMIAL = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 """Coefficients of `(e^r - 1 - r) / r^2` for `|r| <= ln(2)/2`, highest power first (from `expf` of Cephes)."""
 _MAGIC = 1.5 * 2**23 + 127
-"""Addend that rounds a float to an integer, since sums of this size have no fraction; 127 is the exponent bias."""
+"""Addend that rounds a float to an integer, as floats of this size have no fraction; 127 is the exponent bias."""
 _LOWEST = -87.0
 """Smallest argument of `exp` with a result other than 0; below it the result would be denormal."""
 
@@ -81,7 +81,7 @@ def largest(_: Any, x: Any) -> Any:
 
 @intrinsic
 def total(_: Any, x: Any) -> Any:
-    """Return the sum of the sixteen lanes, always added in the same order."""
+    """Return the sum of the sixteen lanes, added in a fixed order."""
     return _reduction(add_vectors)
 
 

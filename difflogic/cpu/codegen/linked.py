@@ -83,7 +83,7 @@ def _simplify(module: Any, name: str) -> None:
     """Inline all calls in the function `name`, and run the optimisations that do not depend on the processor.
 
     LLVM's usual passes run afterwards, on one function without calls. A train step is thus 2 to 6 % faster than after
-    the usual passes alone, and the code of a wheel is equal to that of the sources.
+    the usual passes alone, and the code from a wheel equals that from the sources.
     """
     for symbol in [*module.functions, *module.global_variables]:
         if not symbol.is_declaration:

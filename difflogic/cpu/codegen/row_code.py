@@ -75,7 +75,7 @@ def row_module(program: ColumnProgram, features: str, stride: int, masked: bool)
 #     %35 = xor <8 x i64> %lower, %upper                               bit 9
 #     store <8 x i64> %35, target[index]
 class _Builder:
-    """Builder of a function: a loop over columns of vectors contains a loop over the rows from top to bottom."""
+    """Builder of the function `rows`: in a loop over columns of vectors, a loop over the rows from top to bottom."""
 
     def __init__(self, function: Any, program: ColumnProgram, lanes: int, stride: int, masked: bool) -> None:
         self._function, self._program, self._masked = function, program, masked
@@ -127,7 +127,7 @@ class _Builder:
         ir.IRBuilder(after).ret_void()
 
     def _row(self, builder: Any, source: Any, target: Any, fire: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
-        """Step one vector of a row, masked by `fire` if asynchronous; return the values that the next row needs."""
+        """Emit the step of one vector of a row, with values `carried` from the row above; return those to carry on."""
         values = dict(carried)
         for value in self._loop.row:
             values[value] = self._computed(builder, source, value, values)

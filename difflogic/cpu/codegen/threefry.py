@@ -1,4 +1,4 @@
-"""Random numbers in compiled code: the same bits as `difflogic.core.prng`."""
+"""Random numbers in compiled code, with the same bits as those of `difflogic.core.prng`."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """SIMD vectors of `TILE` floats, or of half as many 64-bit words, as values in compiled functions.
 
-LLVM would vectorise a loop over the cells of a row only with run-time checks, for every gate, that rows do not overlap.
+LLVM would vectorise a loop over the cells of a row only with run-time checks, for each gate, that rows do not overlap.
 Here one vector operation is one LLVM instruction, which LLVM splits into registers of the processor (AVX-512, AVX2,
 NEON). Products and sums are fused if the processor can (`contract`).
 
@@ -32,7 +32,7 @@ WORDS = TILE // 2
 
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 LINE = 64
-"""Number of bytes of a cache line and of the widest register; all rows are aligned to it; shifted loads are not."""
+"""Number of bytes of a cache line and of the widest register. All rows are aligned to it, but shifted loads are not."""
 _FUSE = ("contract",)
 
 
@@ -214,7 +214,7 @@ def add(_: Any, x: Any, y: Any) -> Any:
 
 @intrinsic
 def add_eights(_: Any, total: Any, x: Any) -> Any:
-    """Add the floats of a part to `total`, eight at a time; the sums are the same for every PART."""
+    """Add the floats of a part to `total`, eight at a time; the sums do not depend on PART."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         total, x = arguments

@@ -81,7 +81,7 @@ class Pass(NamedTuple):
 
     band: int
     above: int
-    """Number of rows above the band that a step reads: 0 at the border of the grid, else `Sheet.reach`."""
+    """Number of rows above the band that a step reads: 0 at the border of the grid, otherwise `Sheet.reach`."""
     below: int
     place: int
     """Index in `cells` of the band's first row before the pass."""

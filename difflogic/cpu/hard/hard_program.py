@@ -3,7 +3,7 @@
 A gate is the soft form on bits, `c0 ^ ca&a ^ cb&b ^ cab&a&b`, with its coefficients modulo 2. Each coefficient is a
 word with one bit per sample, so that a gate may have another function in each sample (see `local_search`). Known inputs
 are substituted. Then gates that are constant or equal to one of their inputs are not computed, and neither are gates
-that no output depends on. The results stay exactly the same.
+that no output depends on. The results do not change.
 """
 
 from typing import NamedTuple, SupportsIndex
@@ -42,8 +42,8 @@ class HardPlan(NamedTuple):
     outputs: Array
     """int64 `[C]`: channels that are needed."""
     counts: Array
-    """int64 `[C, 3]`: lengths of the prefixes of these three lists for the last step, the step before it, and so on;
-    all steps from the last of `levels` backwards use the same prefixes."""
+    """int64 `[C, 3]`: lengths of the prefixes of these three lists for the last step (level 1), the step before it, and
+    so on; the steps before those of the last level use the prefixes of the last level."""
     levels: Array
     """int64 `[1]`: number of levels."""
     aliases: Array

@@ -79,7 +79,7 @@ class HardWorkspace:
             start[:] = start & self.buffers.works[cells] ^ self.buffers.changes[0, :, cells]
 
     def set_masks(self, masks: Array) -> None:
-        """Set the fire masks, `[T, H, W, 1]`, the same for every sample."""
+        """Set the fire masks, `[T, H, W, 1]`, which all samples share."""
         # All ones or all zeros: the 64 samples of a word share a mask, as a batch does in training.
         rows = np.tile(masks.reshape(len(masks), -1) != 0, (1, self.shape.batch))
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))

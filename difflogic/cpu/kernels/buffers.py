@@ -38,7 +38,7 @@ class Buffers(NamedTuple):
     corners: Array
     """int64 `[D, B, 2]`: row and column of the first cell of each square that is zeroed before a step."""
     undamaged: Array
-    """float32 `[D, tiles * TILE]`: 0 in the squares of `corners`, else 1."""
+    """float32 `[D, tiles * TILE]`: 0 in the squares of `corners`, otherwise 1."""
     rule: Array
     """uint8 `[512]`: truth table of the rule that is learned, or `[0]` without a rule."""
     x: Array
@@ -46,7 +46,7 @@ class Buffers(NamedTuple):
     y: Array
     """int8 `[N, J, H*W, loss_channels]`: targets of the data samples, or `[0, 0, 0, 0]`."""
     same: Array
-    """uint8 `[H*W * C]`: the initial state if it is always the same, or `[0]`."""
+    """uint8 `[H*W * C]`: the initial state that all samples and epochs share, or `[0]`."""
     pool: Array
     """uint8 `[pool, H*W * C]`, or `[0, 0]` without a sample pool."""
     fresh: Array

@@ -27,7 +27,7 @@ def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Arra
 
 @inlined
 def write_undamaged(grid: TileGrid, index: int, side: int, corners: Array, undamaged: Array) -> None:
-    """Write the mask `undamaged[index] [tiles * TILE]`: 0 if a cell is zeroed, else 1."""
+    """Write the mask `undamaged[index] [tiles * TILE]`: 0 if a cell is zeroed, otherwise 1."""
     # A mask, computed once per epoch: the forward and the backward pass apply it to tiles without looking up squares.
     for cell in range(grid.cells):
         sample, place = divmod(cell, grid.cells_per_grid)

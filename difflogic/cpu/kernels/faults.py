@@ -20,7 +20,7 @@ class FaultBuffers(NamedTuple):
     key: Array
     """uint32 `[2]`: random key of the faults, the epoch's training subkey."""
     listed: Array
-    """uint8 `[H*W]`: 1 for a cell stuck at 0 in every sample, 2 for one stuck at 1, else 0; `[0]` without faults."""
+    """uint8 `[H*W]`: 1 for a cell stuck at 0 in every sample, 2 for one stuck at 1, or 0; `[0]` without faults."""
 
 
 @inlined

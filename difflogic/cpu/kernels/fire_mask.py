@@ -12,7 +12,7 @@ from difflogic.engine.shape import Array
 def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0: int, key1: int, masks: Array) -> None:
     """Sample steps `part`, `part + parts`, ... of `masks [T, tiles * TILE]`, 0 or 1.
 
-    In each step `key, sub = split(key)`, and a cell fires if `uniform(sub) <= fire_rate`; all grids have the same mask.
+    In each step `key, sub = split(key)`, and a cell fires if `uniform(sub) <= fire_rate`; all grids share the mask.
     """
     cells = grid.cells_per_grid
     half = (cells + 1) // 2

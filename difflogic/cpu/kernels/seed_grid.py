@@ -10,7 +10,7 @@ from difflogic.engine.shape import Array
 
 DATA_KEY = c.DATA_KEY.start
 RANDOM, BOARDS, SAME = range(3)
-"""Kinds of initial states: random bits, random boards, or always the same grid."""
+"""Kinds of initial states: random bits, random boards, or one grid for all samples and epochs."""
 
 
 @inlined

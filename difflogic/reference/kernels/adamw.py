@@ -13,7 +13,7 @@ from difflogic.engine.shape import Array, Hyper
 
 
 def power(base: Any, exponent: int) -> Any:
-    """Return `base ** exponent` by repeated squaring in the precision of `base`: the same bits as on the GPU."""
+    """Return `base ** exponent` by repeated squaring in the precision of `base`, with the same bits as the GPU."""
     result = type(base)(1)
     while exponent:
         if exponent & 1:

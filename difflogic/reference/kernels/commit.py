@@ -8,10 +8,10 @@ from difflogic.engine.shape import Array
 
 
 def commit(loss_partials: Array, control: Array, history: Array) -> None:
-    """Write (loss, skipped) into `history [ring, 2]`, count the epoch, and advance both key chains.
+    """Write `(loss, skipped)` to the epoch's row of `history [ring, 2]`, count the epoch, and advance both key chains.
 
-    A loss that is not finite sets NONFINITE. If that is set, the optimiser makes no step: `STEP` and all that AdamW
-    updates stay the same.
+    NONFINITE is set if the loss is not finite. If it is set, the optimiser makes no step: STEP and everything that
+    AdamW updates are unchanged.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         loss = loss_partials.sum()

@@ -21,7 +21,7 @@ def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
 
 
 def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) -> None:
-    """Write the first `9*C` nodes, `nodes[c*9 + f, cell]`, from `state [C, cells]`; a patch of 1 is the state."""
+    """Write the first `9*C` nodes, `nodes[c*9 + f, cell]`, from `state [C, cells]`; if `patch` is 1, copy the state."""
     if patch == 1:
         nodes[: shape.channels] = state
         return
