@@ -1,1 +1,1 @@
-"""Agents with logic circuits as policies: environments, PPO and SAC, runs, and controllers made from agents."""
+"""Agents whose policies are logic circuits: environments, PPO, SAC, classifiers, runs, and exported controllers."""

@@ -1,6 +1,6 @@
-"""Read and write an actor without its training state: `actor.safetensors`, with checksums.
+"""Read and write `actor.safetensors`, an actor without its training state, protected by checksums.
 
-The arrays are `seen.mean`, `seen.spread`, and the agent's `actor.*` and `follower.*`. The metadata are a checkpoint's.
+Its arrays are `seen.mean`, `seen.spread`, `actor.*` and `follower.*`. Its metadata are as in a checkpoint.
 
     agent = actor_file.load(Path("runs/first"), Device("cpu"))
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
@@ -22,22 +22,22 @@ from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of
 
 NAME = "actor.safetensors"
-"""Name of the file in a run folder that contains the best agent."""
+"""Name of the file with the best agent in a run folder."""
 ACTS = ("actor.", "follower.")
 
 
 def encode(agent: Agent) -> bytes:
-    """Return the content of the file of an agent."""
+    """Return the contents of the file `actor.safetensors` for an agent."""
     arrays = {name: array for name, array in agent.state().items() if name.startswith(ACTS)}
     scales = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
     return checksummed.encode(arrays | scales, files.header(agent.config))
 
 
 def load(path: Path, device: Device) -> Agent:
-    """Load the agent of a run folder or file. It decides as the saved agent did, but has a new training state.
+    """Load the agent of a run folder or file, with its saved policy but a new training state.
 
-    The module of an environment `module:Name` is not imported: import that module first. Raises CheckpointError,
-    ConfigError, DeviceError.
+    If its environment is named `module:Name`, import that module first. Raises CheckpointError, ConfigError or
+    DeviceError.
     """
     file = path / NAME if path.is_dir() else path
     try:

@@ -1,4 +1,4 @@
-"""Actors of logic gates or dense layers, which map observations to preferences or means, and then to actions."""
+"""Actors of logic gates or dense layers, and the distributions from which their actions are sampled."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from difflogic.policies.environments import RANDOM, Environments, Flags, Floats,
 from difflogic.tensor import Tensor, nn
 
 TINY = 1e-20
-"""Number added to a probability before its logarithm: a probability of 0 would make the entropy 0 * -inf, a NaN."""
+"""Number added to a probability before taking its logarithm, since 0 * log(0) would be NaN in the entropy."""
 
 LATCH_LOGIT = 6.0
-"""Initial logit of a latch's pass-through function: a latch passes on 0.96 of a gradient; with a logit of 3, 0.57."""
+"""Initial logit of a latch's pass-through function; it passes on 0.96 of a gradient, and a logit of 3 only 0.57."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sightings:
-    """Mean and standard deviation (spread) of each number in the observations of a random policy, float32 `[D]`.
+    """Mean and standard deviation (spread) of each observed number under a random policy, float32 `[D]`.
 
     They are measured once, before the first update, and saved with the run, so that thresholds and the scale of dense
     networks never change.
@@ -41,9 +41,9 @@ class Sightings:
 
     @classmethod
     def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
-        """Measure mean and spread in `random_steps` random steps; `played` is called after each step.
+        """Measure mean and spread during `random_steps` random steps, calling `played` after each step.
 
-        Raises FaultyEnvironmentError if every episode ends after one step, or no observation changes.
+        Raises FaultyEnvironmentError if every episode ends after one step, or if observations never change.
         """
         environments = Environments(config.environment.id, 1, config.seed, RANDOM, config.environment.reset)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
@@ -65,14 +65,14 @@ class Sightings:
                 "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
                 "another environment."
             )
-        # A number that never changed, or a remembered bit, has the spread 0, which is replaced by 1.
+        # A number that never changed, or a remembered bit, has a spread of 0, which is replaced by 1.
         mean, spread = (np.pad(values, (0, config.gates.memory)) for values in (observations.mean(axis=0), spread))
         return cls(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
-        """Standardize observations by `mean` and `spread`, and compress large values: sign(x) log(1 + |x|).
+        """Standardize observations by `mean` and `spread`, and compress each value x to sign(x) log(1 + |x|).
 
-        A trained policy observes values far outside the range of a random policy; tanh would saturate for them.
+        A trained policy observes values far outside the range of a random policy, where tanh would saturate.
         """
         scaled = (observations - self.mean) / self.spread
         bounded: Floats = np.copysign(np.log1p(np.abs(scaled)), scaled)
@@ -80,7 +80,7 @@ class Sightings:
 
 
 def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Sample uniform actions for `count` environment copies, int64 `[count]` or float32 `[count, A]`."""
+    """Sample uniform actions for `count` environment copies: discrete int64 `[count]` or float32 `[count, A]`."""
     if not spaces.continuous:
         return generator.integers(0, spaces.actions, count)
     low, high = spaces.bounds
@@ -88,42 +88,42 @@ def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -
 
 
 def from_unit(spaces: Spaces, actions: Floats) -> Floats:
-    """Scale continuous actions from [-1, 1] to the bounds of the environment."""
+    """Scale continuous actions from [-1, 1] to the environment's bounds."""
     low, high = spaces.bounds
     return np.asarray(low + (actions + 1) / 2 * (high - low), dtype=np.float32)
 
 
 class Actor(Protocol):
-    """Network that maps observations to preferences of discrete actions, or means in [-1, 1] of continuous actions."""
+    """Network that maps observations to preferences for discrete actions or means of continuous actions in [-1, 1]."""
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
-        """Return the inputs of the network, float32 `[N, F]`, for observations `[N, D]`."""
+        """Encode observations `[N, D]` as inputs of the network, float32 `[N, F]`."""
 
     def __call__(self, features: Tensor) -> Tensor:
         """Return the preferences or means `[N, A]` for features `[N, F]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """Return the preferences or means for an evaluation, in which an actor of gates uses its hard circuit."""
+        """Return the preferences or means in an evaluation, for which an actor of gates uses its hard circuit."""
 
     def began(self, progress: float) -> None:
-        """Begin an iteration; `progress` is the share of training that is done, 0 to 1."""
+        """Begin an iteration; `progress` is the completed share of training, from 0 to 1."""
 
     def updated(self) -> None:
-        """Respond to an update of the parameters."""
+        """Update dependent values, such as moving means, after a gradient step."""
 
     def adopted(self) -> None:
-        """Respond to parameters that were copied from another agent before training."""
+        """Reset counters after parameters were copied from another agent."""
 
     def parameters(self) -> list[Tensor]:
-        """Return the trained parameters."""
+        """Return the trainable parameters."""
 
     def followers(self) -> list[Tensor]:
-        """Return further tensors to save, such as moving means."""
+        """Return additional tensors to save, such as moving means of parameters."""
         return []
 
 
 def group_size(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the number of last-layer gates per action. Raises ConfigError if they cannot be split equally."""
+    """Return the number of last-layer gates per action. Raises ConfigError if the gates cannot be split equally."""
     last, outputs = config.logic.widths[-1], spaces.actions
     if last % outputs:
         raise ConfigError(
@@ -134,9 +134,9 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Thermometer:
-    """Return the configured thresholds. By default, they are between known values, or around random observations.
+    """Return the configured thresholds; by default, thresholds between known values or around random observations.
 
-    Raises ConfigError if there is not one row of thresholds per number.
+    Raises ConfigError unless the configuration has one row of thresholds per observed number.
     """
     thresholds, size = gates.thresholds, scales.mean.size
     if not thresholds:
@@ -151,10 +151,10 @@ def _thermometer(gates: LogicConfig, spaces: Spaces, scales: Sightings) -> Therm
 
 
 def _with_latches(circuit: Circuit, count: int) -> Circuit:
-    """Return the circuit with its last `count` outputs as latches, which pass on their value of the previous step.
+    """Return the circuit with its last `count` outputs as latches, which keep their value from step to step.
 
-    Training seldom finds a circuit that preserves a bit, so latches preserve some bits from the start. The other
-    remembered bits initially copy an input of the previous step, since most tasks need both kinds.
+    Training seldom finds a circuit that preserves a bit, so latches initially preserve some bits. Other remembered
+    bits initially copy an input of the previous step, since most tasks need both kinds.
     """
     before, wires, logits = circuit.channels, [*map(np.copy, circuit.update_wires)], [*map(np.copy, circuit.update)]
     for layer, start in zip(wires, logits, strict=True):
@@ -166,10 +166,10 @@ def _with_latches(circuit: Circuit, count: int) -> Circuit:
 
 
 class LogicActor:
-    """Actor of thermometer bits and layers of gates, which counts the ones in a group of gates for each action.
+    """Actor of thermometer bits and layers of gates; the preference for an action is a count of ones.
 
-    The last layer consists of equal groups, one per action. A preference is the number of ones in a group of k gates,
-    divided by the temperature and sqrt(k).
+    The last layer consists of equal groups of k gates, one group per action. A preference is the number of ones in a
+    group, divided by the temperature and by sqrt(k).
     """
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
@@ -194,10 +194,10 @@ class LogicActor:
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int, int]:
-        """Return the initial circuit, its steps, and the votes per action. Raises ConfigError if actions do not fit."""
+        """Return initial circuit, number of steps, and votes per action. Raises ConfigError if actions do not fit."""
         size = group_size(config, spaces)
         *hidden, last = config.logic.widths
-        # The gates after the groups are the remembered bits, which do not vote.
+        # The gates after the groups compute the remembered bits, which do not vote.
         members = np.pad(np.repeat(np.eye(spaces.actions), size, axis=0), ((0, spaces.memory), (0, 0)))
         votes = Tensor(members, device)
         self._head: Callable[[Tensor], Tensor] = lambda bits: bits @ votes
@@ -207,11 +207,11 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """Circuit that is used in evaluations and is the result of a run."""
+        """Circuit that evaluations use, and the result of a run."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
-        """Return the hard gates that compute the action's number from the thermometer's bits."""
+        """Return the hard gates that compute the number of the action from the thermometer bits."""
         circuit = self.circuit.chosen
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
@@ -245,7 +245,7 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """Return the preferences, and the remembered bits as integers, int64 `[N]`, with the first bit lowest."""
+        """Return the preferences, and each row's remembered bits as an integer, int64 `[N]`, lowest bit first."""
         bits = (self._mean if evaluated else self.layer)(features)
         remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)
@@ -253,7 +253,7 @@ class LogicActor:
     def unrolled(self, features: Tensor, goes_on: Flags) -> Tensor:
         """Return the preferences `[T * B, A]` for `features [T * B, F]` of T steps, with gradients through all steps.
 
-        If `goes_on`, bool `[T, B]`, is True, the next step begins with the step's remembered bits, else with zeros.
+        If an entry of `goes_on`, bool `[T, B]`, is True, the next step receives the remembered bits, otherwise zeros.
         """
         steps = features.reshape(*goes_on.shape, -1)
         bits = self.layer.unrolled(steps, self.memory, goes_on)
@@ -275,12 +275,12 @@ class LogicActor:
 
 
 class DenseActor(Actor):
-    """Actor of dense layers with tanh between them, on scaled observations."""
+    """Actor of dense layers with tanh between them, whose inputs are scaled observations."""
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         self._seen = seen
         self._network = nn.MLP(seen.mean.size, [*config.mlp.widths, spaces.actions], seed=config.seed, device=device)
-        # Small last weights make all actions about equally probable, so that the policy explores.
+        # With small last weights all actions are about equally probable, so that the policy explores.
         last = self._network.layers[-1].weights
         last.assign(0.01 * last.numpy())
 
@@ -297,7 +297,7 @@ class DenseActor(Actor):
 
 
 class Categorical:
-    """Distribution over A discrete actions: the softmax of the preferences."""
+    """Categorical distribution of A discrete actions, given by the softmax of preferences `[N, A]`."""
 
     def __init__(self, spaces: Spaces) -> None:
         self._choices = np.eye(spaces.actions, dtype=np.float32)
@@ -306,7 +306,7 @@ class Categorical:
         return []
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
-        """Sample actions int64 `[N]`; return them with the logarithms of their probabilities, float32 `[N]`."""
+        """Return sampled actions, int64 `[N]`, and the logarithms of their probabilities, float32 `[N]`."""
         shifted = np.exp(preferences - preferences.max(axis=1, keepdims=True))
         probabilities = shifted / shifted.sum(axis=1, keepdims=True)
         # Take the first action with a cumulative probability above a uniform number. The sum of float32 probabilities
@@ -316,30 +316,30 @@ class Categorical:
         return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
 
     def best(self, preferences: Floats) -> npt.NDArray[Any]:
-        """Return the most probable actions; if several are equally probable, the first."""
+        """Return the most probable action of each row; in ties, the first action."""
         return np.asarray(preferences.argmax(axis=1))
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
-        """Encode actions for `log_probs`, float32 `[N, A]`."""
-        # One-hot rows, since tensors have no differentiable indexing, but a differentiable product.
+        """Return actions as one-hot rows, float32 `[N, A]`, as expected by `log_probs`."""
+        # Tensors have no differentiable indexing, but a differentiable product.
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the probabilities of encoded actions, `[N]`."""
+        """Return the logarithms of the probabilities of `taken`, actions encoded by `coded`, `[N]`."""
         return ((preferences.softmax(1) * taken).sum(1) + TINY).log()
 
     def entropy(self, preferences: Tensor) -> Tensor:
-        """Return the mean entropy, `[]`."""
+        """Return the mean entropy of all rows as a scalar tensor."""
         probabilities = preferences.softmax(1)
         return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the actions in the form that the environment expects."""
+        """Return the actions unchanged, in the form that the environment expects."""
         return actions
 
 
 class Gaussian:
-    """Normal distribution of continuous actions in units of half their range, each with a learned spread."""
+    """Normal distribution of continuous actions, scaled to [-1, 1], with a learned spread per action."""
 
     def __init__(self, spaces: Spaces, device: Device) -> None:
         self._spaces = spaces
@@ -349,7 +349,7 @@ class Gaussian:
         return [self._log_spread]
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
-        """Sample actions float32 `[N, A]`, not clipped; return them with the logarithms of their densities `[N]`."""
+        """Return sampled actions, float32 `[N, A]`, not clipped, and the logarithms of their densities, `[N]`."""
         # Only the environment receives clipped actions, from `given`. Learning uses the sampled actions, to which the
         # densities belong: with clipped actions the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
@@ -364,16 +364,16 @@ class Gaussian:
         return actions
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Return the logarithms of the densities of encoded actions, `[N]`."""
+        """Return the logarithms of the densities of the actions `taken`, `[N]`."""
         noise = (taken - preferences) / self._log_spread.exp()
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 
     def entropy(self, _: Tensor) -> Tensor:
-        """Return the entropy, `[]`, which does not depend on the means."""
+        """Return the entropy as a scalar tensor; it does not depend on the means."""
         return (self._log_spread + 0.5 * (math.log(2 * math.pi) + 1)).sum()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the actions within the bounds of the environment."""
+        """Return the actions clipped and scaled to the environment's bounds."""
         return from_unit(self._spaces, np.clip(actions, -1, 1))
 
 
@@ -381,5 +381,5 @@ Distribution = Categorical | Gaussian
 
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
-    """Return the distribution of actions, which the outputs of an actor parameterize."""
+    """Return the distribution of actions whose parameters are the outputs of an actor."""
     return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

@@ -1,13 +1,13 @@
-"""Automata as policies: the border of a grid reads an observation, and the inner cells vote for the actions.
+"""Automata as policies: the border cells of a grid receive an observation, and the inner cells vote for actions.
 
-    T T T T T T      T: a border cell, which begins with bits of the observation's thermometer in its channels; going
-    T v v v v T         clockwise, each cell has the next bits, and the first bit follows the last
-    T v v v v T      v: an inner cell, which begins with zeros and votes at the end: its channels form equal groups, one
-    T v v v v T         for each action
+    T T T T T T      T: a border cell, whose channels initially contain thermometer bits of the observation; clockwise,
+    T v v v v T         each cell has the next bits, and the first bit follows the last
+    T v v v v T      v: an inner cell, which begins with zeros and finally votes: its channels form equal groups, one
+    T v v v v T         group per action
     T v v v v T
-    T T T T T T      Each decision runs some steps of one rule on a new grid.
+    T T T T T T      Each decision is several steps of one rule on a new grid.
 
-A single cell has little influence: damage to a cell removes only its votes and the signals that pass through it.
+A single cell has little influence: damage to a cell removes only its votes and the signals through this cell.
 """
 
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ from difflogic.tensor import Tensor
 
 @dataclass(frozen=True)
 class ZeroedCells:
-    """Damage during each decision of an automaton: random cells are zeroed before one step, or before every step."""
+    """Damage during each decision of an automaton: random cells are zeroed before one random step or every step."""
 
     cells: int
     every_step: bool
 
     def on(self, actor: Actor) -> None:
-        """Damage an automaton in all further decisions. Raises UsageError for other actors, or if it is too small."""
+        """Damage an automaton in all further decisions. Raises UsageError for another actor or too small a grid."""
         if not isinstance(actor, AutomatonActor):
             raise UsageError(
                 "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
@@ -55,7 +55,7 @@ class ZeroedCells:
 
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the number of votes of a cell per action. Raises ConfigError if the channels cannot be split equally."""
+    """Return the number of votes per inner cell and action. Raises ConfigError if channels cannot be split equally."""
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(
@@ -66,7 +66,7 @@ def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
 
 
 class AutomatonActor(LogicActor):
-    """Actor that is an automaton: thermometer bits at the border, then CA steps, then votes of the inner cells."""
+    """Automaton as actor: thermometer bits in the border cells, CA steps, and votes of the inner cells."""
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
@@ -95,14 +95,14 @@ class AutomatonActor(LogicActor):
 
     @property
     def cell(self) -> CellNetlist:
-        """Hard circuit of a cell that is used in evaluations; all channels are visible."""
+        """Hard circuit of a cell, as used in evaluations, with all channels visible."""
         return CellNetlist.from_circuit(self.circuit)
 
     def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.start(self.thermometer.code(observations)).astype(np.float32)
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return the initial grids `[N, side, side, C]` for codes `[bits, N]` of bits or of a circuit's literals."""
+        """Return initial grids `[N, side, side, C]` for a code `[bits, N]` of thermometer bits or circuit literals."""
         # The border clockwise from a corner, 4 * (side - 1) cells, each side without its last corner. With a side of 4:
         # (0, 0) (0, 1) (0, 2), then (0, 3) (1, 3) (2, 3), then (3, 3) (3, 2) (3, 1), then (3, 0) (2, 0) (1, 0).
         up, last = np.arange(self.side - 1), self.side - 1
@@ -124,7 +124,7 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """Return the grids of the hard circuit's decisions, with `damage`, uint8 `[steps + 1, N, side, side, C]`."""
+        """Return all grids of the hard circuit's decisions, including damage, uint8 `[steps + 1, N, side, side, C]`."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):

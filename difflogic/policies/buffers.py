@@ -1,4 +1,4 @@
-"""Buffers that agents learn from: a rollout of all environment copies for PPO, and a replay buffer for SAC."""
+"""Buffers with experience for learning: a rollout buffer for PPO and a replay buffer for SAC."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,32 +14,32 @@ from difflogic.system import memory
 from difflogic.tensor import Tensor, gathered
 
 FIRST_ROWS = 1 << 12
-"""Initial number of rows of a replay buffer."""
+"""Initial number of rows allocated by a replay buffer."""
 Read = Callable[[Floats], Floats]
-"""Function of observations `[N, D]`: it scales them to inputs `[N, D]`, or, as a critic, returns values `[N]`."""
+"""Function of observations `[N, D]`, such as a scaling to `[N, D]` or a critic with values `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Rollout for PPO; all steps of all environment copies share one axis of length N."""
+    """Rollout for PPO; the first axis, of length N, contains all steps of all environment copies."""
 
     features: Floats
-    """Inputs of the actor."""
+    """Encoded observations, the inputs of the actor."""
     scaled: Floats
-    """Inputs of the critic."""
+    """Scaled observations, the inputs of the critic."""
     actions: npt.NDArray[Any]
     log_probs: Floats
-    """Logarithms of the probabilities of the actions when they were sampled."""
+    """Logarithms of the actions' probabilities at the time of sampling."""
     values: Floats
-    """Critic's values of the observations before the update."""
+    """Values of the observations, estimated by the critic before the update."""
     advantages: Floats
     returns: Floats
     goes_on: Flags
-    """True if the episode continued after the step, bool `[steps, copies]`."""
+    """Mask of steps after which the episode continued, bool `[steps, copies]`."""
 
 
 class RolloutBuffer:
-    """Buffer of `steps` steps of `count` environment copies; arrays are `[steps, count, ...]`."""
+    """Buffer for a rollout of `steps` steps in `count` environment copies."""
 
     def __init__(self, steps: int, count: int, gamma: float, gae_lambda: float) -> None:
         self.gamma, self.gae_lambda = gamma, gae_lambda
@@ -52,20 +52,20 @@ class RolloutBuffer:
         self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
         ends: Flags,
     ) -> None:  # fmt: skip
-        """Add a step of every copy. `rewards` include values of truncated episodes; `ends` marks ended episodes."""
+        """Add one step of all copies; `rewards` include values of truncated rests, `ends` marks ended episodes."""
         row = len(self._rows)
         self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends
 
     def samples(self, after: Floats, scale: Read, critic: Read) -> Samples:
-        """Return all steps with advantages; `after [count, D]` are the observations after the last step.
+        """Return all steps with advantages; `after` `[count, D]` contains the observations after the last step.
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """
         observations, features, actions, log_probs = (
             np.concatenate(column) for column in zip(*self._rows, strict=True)
         )
-        # No value is needed earlier, so one call of the critic computes all values.
+        # Values are not needed earlier, so one call of the critic computes all of them.
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
         # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; the terms of t + 1 are 0 at the
@@ -88,7 +88,7 @@ class RolloutBuffer:
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield batches of `size` indices of samples, in random order without repetition; drop an incomplete batch.
+    """Yield batches of `size` of the indices 0 to `count` - 1 in random order, dropping an incomplete batch.
 
     All batches have the same shape, so that buffers on the device are allocated only once.
     """
@@ -101,10 +101,10 @@ def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterat
 
 
 class ReplayBuffer:
-    """Replay buffer of the last `size` transitions of all environment copies, with one ring buffer per column."""
+    """Replay buffer with the last `size` transitions of all environment copies, one ring buffer per column."""
 
     def __init__(self, size: int, like: Arrays, device: Device) -> None:
-        """Allocate columns with the names and shapes of `like`. Raises LimitError if `size` rows exceed the memory."""
+        """Allocate a column per array in `like`, with its name and row shape. Raises LimitError if memory is short."""
         self.size, self._next, self.filled = size, 0, 0
         bytes_each, free = 4 * sum(array[0].size for array in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
@@ -117,7 +117,7 @@ class ReplayBuffer:
         self._columns = {name: Tensor(np.zeros((rows, *array.shape[1:])), device) for name, array in like.items()}
 
     def add(self, **columns: npt.NDArray[Any]) -> None:
-        """Add a transition of every environment copy; each column is an array `[count, ...]`."""
+        """Add one transition of every environment copy; each column is an array `[count, ...]`."""
         count = len(columns["rewards"])
         # Example: three steps of two copies write transitions 0 to 5 to a ring of 5 rows. It then contains [5 1 2 3 4],
         # and the next transition is written to row 1. Rows are filled from 0 on, so that the first `filled` rows are
@@ -140,18 +140,18 @@ class ReplayBuffer:
                 self._columns[name] = Tensor(more, ring.device)
 
     def sample(self, count: int, generator: np.random.Generator) -> dict[str, Tensor]:
-        """Sample `count` transitions with replacement, each tensor `[count, ...]`."""
+        """Sample `count` transitions with replacement; return a tensor `[count, ...]` per column."""
         places = generator.integers(0, self.filled, count)
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """Return the columns `names`, and the row of the next transition as `next`."""
+        """Return the columns `names`, and as `next` the row index for the next transition."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }
 
     def restore(self, place: int, columns: Arrays) -> None:
-        """Restore columns that `state` returned; `place` is the row of the next transition."""
+        """Restore columns returned by `state`; `place` is the row index for the next transition."""
         self.filled, self._next = len(columns["rewards"]), place
         self._reserve(self.filled)
         for name, ring in self._columns.items():

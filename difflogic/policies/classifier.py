@@ -1,4 +1,4 @@
-"""Classifiers: actors that learn the labels of a table by cross-entropy instead of rewards."""
+"""Classifiers: actors that learn the labels of a table with a cross-entropy loss instead of rewards."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,19 +19,19 @@ from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
 AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
-"""Maximum number of rows that are classified in one call, and of columns that are measured in one call."""
+"""Maximum numbers of rows classified at a time, and of columns whose mean and spread are measured at a time."""
 
 
 def spaces(table: TableConfig) -> Spaces:
-    """Return spaces with the features of a table as observations and its classes as actions."""
+    """Return spaces whose observations are the features of a table and whose actions are its classes."""
     return Spaces(len(table.features), len(table.classes))
 
 
 class Rows:
-    """Rows of a table: training rows, validation rows to choose the best of a population, and held-out rows."""
+    """Rows of a table, split into training rows, validation rows to choose the best agent, and held-out rows."""
 
     def __init__(self, config: ClassifierConfig, table: LabelledTable | None) -> None:
-        """Split the rows. Raises UsageError if `table` is missing or is not the table of the configuration."""
+        """Split the rows. Raises UsageError if `table` is None or differs from the table of the configuration."""
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
                 f"The configuration {config.name} needs its own table, with the label {config.table.label}, "
@@ -42,15 +42,15 @@ class Rows:
         self.parts = table.parts(config.table)
 
     def seen(self) -> Sightings:
-        """Return mean and spread of the columns in the training rows."""
-        # Few columns are measured at a time, since the computation takes eight times the memory of columns of bytes.
+        """Return mean and spread of each column over the training rows."""
+        # Few columns are measured at a time, since the computation takes eight times the memory of byte columns.
         columns = range(0, self.table.x.shape[1], AT_ONCE_COLUMNS)
         parts = [self.table.x[self.parts.learned, k : k + AT_ONCE_COLUMNS] for k in columns]
         mean, spread = (np.concatenate([measure(part, axis=0) for part in parts]) for measure in (np.mean, np.std))
         return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
-        """Score held-out or validation rows: the return of a row is 1 if it is classified correctly, else 0."""
+        """Score held-out or validation rows; the return of a row is 1 if classified correctly, otherwise 0."""
         parts = self.parts
         rows = parts.held_out if held_out else parts.validation
         rows = rows if len(rows) else parts.learned
@@ -59,12 +59,12 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """Return, by name, the held-out accuracy of always predicting the training rows' most frequent class."""
+        """Return a baseline's name and accuracy on held-out rows: always the most frequent class of training rows."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 
     def state(self) -> Arrays:
-        """Return an empty state, since the seed determines the training rows and their order."""
+        """Return an empty state, since the configuration determines the rows and their order."""
         return {}
 
     def restore(self, state: Arrays) -> None:
@@ -75,7 +75,7 @@ class Rows:
 
 
 class Classifier(Chooser):
-    """Learner that trains the preferences of its actor by the cross-entropy of their softmax."""
+    """Learner that trains its actor by the cross-entropy between softmax preferences and labels."""
 
     config: ClassifierConfig
 
@@ -89,7 +89,7 @@ class Classifier(Chooser):
         return self.config.table.pass_rows
 
     def iterate(self, rows: Rows, iteration: int, progress: float, stepped: Callable[[], None]) -> dict[str, float]:
-        """Train for one pass over the training rows; `stepped` is called after each gradient step."""
+        """Train for one pass over the training rows, calling `stepped` after each gradient step; return metrics."""
         # Each iteration has a separate generator, so that a resumed run samples the same batches.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
@@ -112,7 +112,7 @@ class Classifier(Chooser):
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
-    """Return the hard circuit that computes a class's number from the features of a row. Raises CircuitError."""
+    """Return the hard circuit that computes the index of the class from a row's features. Raises CircuitError."""
     return FunctionNetlist(
         thermometer=actor.thermometer,
         observations=table.features,
@@ -122,7 +122,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """Return a description of an accuracy with its 95 % interval; `which` describes the rows."""
+    """Return a text with the accuracy and its 95 % interval; `which` describes the rows, `right` of them correct."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

@@ -1,4 +1,4 @@
-"""Controllers of trained agents: make them from actors, score them on new episodes, and prune them."""
+"""Make controllers from trained actors, score controllers on new episodes, and prune controllers."""
 
 import math
 from collections import Counter
@@ -21,11 +21,11 @@ from difflogic.policies.environments import spaces as spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
-"""Offsets of seeds for the episodes that collect codes, test the pruned controller, and choose it."""
+"""Seed offsets of the episodes that collect codes, test the pruned controller, and choose the controller."""
 SHARES = (0.9995, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8)
-"""Shares of the steps in which a pruned controller must decide like the original, tried in this order."""
+"""Shares of steps in which a pruned controller must decide like the original, tried in this order."""
 TRIALS = 3
-"""Number of episodes for choosing per episode for testing, to reject a controller that fails once in a hundred."""
+"""Ratio of choosing episodes to testing episodes, to reject a controller that fails once in a hundred episodes."""
 WORDS = {
     "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
     "Acrobot": (
@@ -38,11 +38,11 @@ WORDS = {
     ),
     "MountainCar": (("position", "velocity"), ("left", "idle", "right")),
 }
-"""Names of observations and actions, from the documentation of Gymnasium."""
+"""Mapping from environments to names of their observations and actions, from Gymnasium's documentation."""
 
 
 def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
-    """Return the controller of an actor of gates with discrete actions. Raises UsageError for another actor."""
+    """Return an actor of gates with discrete actions as a controller. Raises UsageError for any other actor."""
     if spaces.continuous or not isinstance(actor, LogicActor):
         raise UsageError(
             "A controller decides between discrete actions by gates: this agent "
@@ -61,7 +61,7 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Return the controller as a policy. Raises UsageError if it does not fit its environment, ConfigError."""
+    """Return the controller as a policy. Raises UsageError if it does not fit its environment, or ConfigError."""
     environment = make(controller.environment)
     spaces = spaces_of(environment, controller.environment, controller.memory)
     environment.close()
@@ -74,14 +74,14 @@ def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[
 
 
 def score(controller: Controller, episodes: int, seed: int) -> Score:
-    """Score a controller on complete episodes. Raises UsageError if it names no environment."""
+    """Score a controller on complete episodes. Raises UsageError if the controller names no environment."""
     if not controller.environment:
         raise UsageError("This controller does not say which environment it is for.")
     return evaluate_policy(decider(controller), controller.environment, episodes, seed, memory=controller.memory)
 
 
 def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, npt.NDArray[np.float64]]:
-    """Return the codes that occur in episodes, uint8 `[bits, N]`, most frequent first, and their shares of steps."""
+    """Return the codes seen in episodes, uint8 `[bits, N]`, most frequent first, and each code's share of steps."""
     counter: Counter[bytes] = Counter()
 
     def watch(seen: npt.NDArray[Any], _: object) -> None:
@@ -95,13 +95,13 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 
 @dataclass(frozen=True)
 class PrunedController:
-    """Pruned controller, and scores on new episodes before and after pruning."""
+    """Pruned controller, with scores of the original and the pruned controller on new episodes."""
 
     smaller: Simplified[Controller]
     codes: int
-    """Number of most frequent codes for which the pruned controller decides like the original."""
+    """Number of codes, the most frequent ones, for which the pruned controller decides like the original."""
     met: int
-    """Total number of codes that occurred."""
+    """Total number of codes that occurred in episodes."""
     before: Score
     after: Score
 
@@ -123,10 +123,10 @@ class PrunedController:
 
 
 def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> PrunedController:
-    """Prune a controller, and test the original and the pruned controller on the same number of new episodes.
+    """Prune a controller; test the original and the pruned controller on `episodes` new episodes each.
 
-    First, only decisions for codes that do not occur in `episodes` episodes may change. Then decisions for the rarest
-    codes may change too, for more and more codes until the mean return on a third set of episodes falls.
+    First, only decisions for codes that do not occur in `episodes` episodes may change. Then decisions for rare codes
+    may change too, for more and more codes until the mean return on a third set of episodes falls.
     """
     codes, shares = codes_met(controller, episodes, seed + MEETING)
     trials = TRIALS * episodes, seed + TRYING

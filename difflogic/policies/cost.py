@@ -1,4 +1,4 @@
-"""Predict memory and time for training agents from the configuration, before memory is allocated."""
+"""Predict memory and time of training agents from the configuration, before any memory is allocated."""
 
 from difflogic.config.policy import PERCEPTION, AgentConfig, ClassifierConfig, PolicyConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
@@ -7,19 +7,19 @@ from difflogic.policies.environments import Spaces
 from difflogic.policies.sac import ITERATION
 
 STEP = 10**5
-"""Cost of a step of an environment, in gate evaluations."""
+"""Assumed cost of an environment step, in gate evaluations."""
 PASSES = 3
-"""Cost of learning from a sample, forward and backward, in forward passes."""
+"""Cost of learning from a sample, forward and backward, relative to a forward pass."""
 EPISODE = 500
-"""Assumed number of steps of an episode: Gymnasium's classic environments end episodes after 200 to 1000."""
+"""Assumed number of steps per episode; Gymnasium's classic environments end episodes after 200 to 1000."""
 ENVIRONMENT = 1 << 14
 """Assumed number of bytes of an environment copy, including the actions of its current episode."""
 COPIES = 6
-"""Number of values stored per parameter: itself, its gradient, two moments, a mean or target, and a temporary value."""
+"""Number of values stored per parameter: parameter, gradient, two moments, mean or target, and temporary value."""
 
 
 def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
-    """Return the cost of training agents; `devices.cost` defines its units."""
+    """Return the cost of training `population` agents, in the units of `devices.cost`."""
     sac, ppo, copies = config.sac, config.ppo, config.environment.n_envs
     is_sac, evaluation = config.algorithm == "sac", config.evaluation
     actor, networks = _actor(config, spaces), _networks(config, spaces)
@@ -27,7 +27,7 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
     played = (times * evaluation.episodes + evaluation.final_episodes) * EPISODE * (STEP + actor)
     evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
-    # A ring is at most twice as long as its content. It stores network inputs for observations before and after a step.
+    # A ring is at most twice as long as its contents, which include network inputs before and after each step.
     transition = row + 2 * (spaces.observations + _features(config, spaces))
     buffer = min(sac.buffer_size, 2 * config.steps) * transition if is_sac else ppo.n_steps * copies * row
     # Values of samples and their gradients; a gate computes sixteen numbers and stores one.
@@ -36,7 +36,7 @@ def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
 
 
 def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, float]:
-    """Return the cost of training classifiers, and the seconds of a pass over the rows, in which no state is saved."""
+    """Return the cost of training classifiers, and the seconds of a pass over the rows, which cannot be interrupted."""
     table, spaces = config.table, Spaces(len(config.table.features), len(config.table.classes))
     actor = _actor(config, spaces)
     # A gate learns sixteen numbers and computes one.
@@ -49,27 +49,27 @@ def of_classifier(config: ClassifierConfig, population: int) -> tuple[Cost, floa
 
 
 def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
-    """Return the maximum number of seconds during which a run cannot save or stop: an iteration or the random steps."""
+    """Return the longest time in seconds without saving or stopping: of an iteration or the random steps."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 
 
 def _size(config: AgentConfig) -> int:
-    """Return the number of environment steps of an iteration."""
+    """Return the number of environment steps per iteration."""
     return ITERATION if config.algorithm == "sac" else config.ppo.n_steps * config.environment.n_envs
 
 
 def _networks(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the number of trained parameters of all networks of an agent."""
+    """Return the number of parameters of all networks of an agent."""
     # SAC has two critics, their two targets, and the network of the spread.
     critics = 5 if config.algorithm == "sac" else 1
     return _actor(config, spaces) + critics * _dense(spaces.observations, config.critic.widths)
 
 
 def _step(config: AgentConfig, spaces: Spaces) -> int:
-    """Return the cost of a step of one environment copy and of learning from this step, in gate evaluations."""
+    """Return the cost of one environment step and of learning from this step, in gate evaluations."""
     sac = config.sac
-    # Samples to learn from, per step of a copy.
+    # Number of samples to learn from, per step of a copy.
     learned: float = config.ppo.n_epochs
     if config.algorithm == "sac":
         learned = sac.batch_size * sac.gradient_steps / (sac.train_freq * config.environment.n_envs)
@@ -84,7 +84,7 @@ def _features(config: AgentConfig, spaces: Spaces) -> int:
 
 
 def _actor(config: PolicyConfig, spaces: Spaces) -> int:
-    """Return the number of trained parameters of the actor, which is also its cost per sample."""
+    """Return the number of parameters of the actor, which is also the actor's cost per sample."""
     if config.policy == "mlp":
         return _dense(spaces.observations, config.mlp.widths)
     if config.policy == "automaton":

@@ -1,7 +1,7 @@
-"""Copies of a Gymnasium environment that are stepped together and can be saved.
+"""Copies of a Gymnasium environment that are stepped together and whose state can be saved.
 
 Gymnasium's environments cannot be saved without pickle. But the seed and the actions determine an episode. So the state
-of a copy consists of the number of its episode, which determines the seed, and the actions in this episode:
+of a copy consists of its episode's number, which determines the seed, and the actions in this episode:
 
     copy 0   episode 3   actions 1 0 0 1      a restored copy is reset with the seed of episode 3 of copy 0,
     copy 1   episode 5   actions 1            and steps 1 0 0 1 again
@@ -31,20 +31,20 @@ Flags = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]
 
 TRAINING, EVALUATION, RANDOM = range(3)
-"""Numbers of the streams of episode seeds; no two streams share an episode."""
+"""Numbers of the streams of episode seeds; different streams have different episodes."""
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 LONGEST = 10_000
-"""Maximum number of steps of an episode if the environment itself sets no limit."""
+"""Maximum number of steps per episode if the environment itself sets no limit."""
 NAME = re.compile(r"-v\d+$")
-"""Pattern of the end of a registered environment's name."""
+"""Pattern of the version at the end of a registered environment's name."""
 MOST_NUMBERS = 4096
-"""Maximum size of an observation."""
+"""Maximum number of values in an observation."""
 MOST_VALUES = 1024
-"""Maximum number of values of an integer that has thresholds between all of its values."""
+"""Maximum number of possible values of an observed integer for thresholds between all these values."""
 
 
 def library() -> Any:
-    """Import gymnasium. Raises MissingPackagesError if it is not installed."""
+    """Import and return gymnasium. Raises MissingPackagesError if it is not installed."""
     try:
         import gymnasium
     except ModuleNotFoundError as error:
@@ -54,20 +54,20 @@ def library() -> Any:
 
 @dataclass(frozen=True)
 class Spaces:
-    """Observations and actions of an agent, from the spaces of Gymnasium."""
+    """Sizes and bounds of an agent's observations and actions, derived from Gymnasium's spaces."""
 
     observations: int
     """Number of values in an observation, including remembered bits."""
     actions: int
-    """Number of discrete actions, or of dimensions of a continuous action."""
+    """Number of discrete actions, or number of dimensions of a continuous action."""
     bounds: tuple[Floats, ...] = ()
-    """Lower and upper bounds of continuous actions, each float32 `[actions]`; empty if actions are discrete."""
+    """Lower and upper bound of continuous actions, each float32 `[actions]`; empty if actions are discrete."""
     first: int = 0
-    """Number of the first discrete action."""
+    """Number of the first discrete action in the environment."""
     known: tuple[tuple[float, ...], ...] = ()
-    """Thresholds between the values of each number in an observation; empty for numbers with many values."""
+    """Thresholds between the possible values of each observed number; empty for a number with many values."""
     memory: int = 0
-    """Number of remembered bits, which the agent outputs with an action and reads in the next observation."""
+    """Number of remembered bits, which an agent outputs with an action and receives in the next observation."""
 
     @property
     def continuous(self) -> bool:
@@ -75,33 +75,33 @@ class Spaces:
 
     @property
     def remembered_weight(self) -> int:
-        """Power of two above all actions; remembered bits are multiplied by it and added to an action."""
+        """Factor of the remembered bits in an encoded action: a power of two not below the number of actions."""
         return 1 << (self.actions - 1).bit_length()
 
     def remembered(self, actions: npt.NDArray[Any]) -> Floats:
-        """Return the remembered bits `[..., memory]` that actions `[...]` contain."""
+        """Return the remembered bits `[..., memory]` in encoded actions `[...]`."""
         bits = np.asarray(actions)[..., None] // self.remembered_weight >> np.arange(self.memory) & 1
         return bits.astype(np.float32)
 
     def row(self, observation: Any, action: Any) -> Floats:
-        """Return the agent's observation `[observations]` after an action in a single environment."""
+        """Return the agent's observation `[observations]` with remembered bits from `action`, for one environment."""
         flat = np.asarray(observation, dtype=np.float32).reshape(-1)
         return np.concatenate([flat, self.remembered(action)]) if self.memory else flat
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Result of one step of every copy; after the last step of an episode, `observations` still belong to it."""
+    """Result of one step of every copy; at the end of an episode, `observations` are its final observations."""
 
     observations: Floats
     rewards: npt.NDArray[np.float64]
     terminated: Flags
     truncated: Flags
-    """True if a time limit ended the episode; learning still estimates a value for the omitted rest."""
+    """Mask of episodes ended by a time limit, for whose omitted rest learning estimates a value."""
 
 
 class Environments:
-    """Several copies of one environment."""
+    """Copies of one environment that are stepped together."""
 
     def __init__(
         self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS,
@@ -109,9 +109,9 @@ class Environments:
     ) -> None:  # fmt: skip
         """Make and reset `count` copies of the environment `identifier`, a registered name or `module:Name`.
 
-        `seed` and `stream` determine all episodes. `reset` contains the options of every reset. `memory` is the number
-        of bits that come with an action and are part of the next observation. Raises ConfigError if the environment is
-        unknown or has unsupported spaces, MissingPackagesError.
+        `seed` and `stream` determine all episodes. `reset` contains the options for every reset. `memory` is the number
+        of remembered bits (see `Spaces`). Raises ConfigError if the environment is unknown or has unsupported spaces,
+        or MissingPackagesError.
         """
         vector = library().vector
         self.identifier, self.count = identifier, count
@@ -127,17 +127,17 @@ class Environments:
         self._actions: list[list[npt.NDArray[Any]]] = [[] for _ in range(count)]
         self._episodes = np.zeros(count, dtype=np.int64)
         self.returns = np.zeros(count)
-        """Return of each current episode so far, float64 `[count]`."""
+        """Return so far in the current episode of each copy, float64 `[count]`."""
         self.observations: Floats = np.zeros((count, self.spaces.observations), dtype=np.float32)
         self._reset(np.ones(count, dtype=bool))
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Number of steps of each current episode so far, int64 `[count]`."""
+        """Number of steps so far in the current episode of each copy, int64 `[count]`."""
         return np.array([len(actions) for actions in self._actions])
 
     def step(self, actions: npt.NDArray[Any]) -> Step:
-        """Step every copy with actions `[count]`, or float32 `[count, actions]`. Raises FaultyEnvironmentError."""
+        """Step every copy with int64 actions `[count]` or float32 `[count, A]`. Raises FaultyEnvironmentError."""
         if self.spaces.memory:
             self._remembered = self.spaces.remembered(actions)
         with self._guarded("raised in the middle of an episode"):
@@ -152,7 +152,7 @@ class Environments:
         return step
 
     def begin_anew(self, over: Flags) -> None:
-        """Begin a new episode in the copies that `over`, bool `[count]`, marks."""
+        """Begin a new episode in each copy whose entry in `over`, bool `[count]`, is True."""
         if over.any():
             self._episodes[over] += 1
             self._reset(over)
@@ -172,7 +172,7 @@ class Environments:
         return int(np.random.SeedSequence([self._seed, self._stream, copy, episode]).generate_state(1)[0])
 
     def state(self) -> Arrays:
-        """Return `episodes` and `lengths`, int64 `[count]`, `observations`, and the concatenated `actions`."""
+        """Return `episodes` and `lengths`, int64 `[count]`, `observations`, and all copies' concatenated `actions`."""
         actions = [action for history in self._actions for action in history]
         kind = np.float32 if self.spaces.continuous else np.int64
         shape = (len(actions), self.spaces.actions) if self.spaces.continuous else (len(actions),)
@@ -184,7 +184,7 @@ class Environments:
         }
 
     def restore(self, state: Arrays) -> None:
-        """Replay the actions of a `state`. Raises CheckpointError if they lead to other observations."""
+        """Restore a `state` by replaying its actions. Raises CheckpointError if the resulting observations differ."""
         self._episodes = state["episodes"].astype(np.int64)
         self._reset(np.ones(self.count, dtype=bool))
         ends = np.cumsum(state["lengths"])
@@ -203,7 +203,7 @@ class Environments:
             )
 
     def require_lasting(self, ends: int, steps: int) -> None:
-        """Raise FaultyEnvironmentError if every step ended an episode."""
+        """Raise FaultyEnvironmentError if the number `ends` of ended episodes equals the number of steps."""
         if ends == steps:
             raise FaultyEnvironmentError(
                 f"Every one of {steps} episodes of {self.identifier} ended after its first step: an agent has nothing "
@@ -225,7 +225,7 @@ class Environments:
 
     @contextmanager
     def _guarded(self, problem: str) -> Iterator[None]:
-        """Convert any error of the environment into FaultyEnvironmentError."""
+        """Convert any error of the environment to a FaultyEnvironmentError whose message contains `problem`."""
         try:
             yield
         except Exception as error:
@@ -235,7 +235,7 @@ class Environments:
 
 
 def make(identifier: str) -> Any:
-    """Make a registered environment with a limit of steps. Raises ConfigError, MissingPackagesError."""
+    """Make a registered environment with limited episodes. Raises ConfigError or MissingPackagesError."""
     gym = library()
     try:
         world = gym.make(_registered(identifier))
@@ -249,7 +249,7 @@ def make(identifier: str) -> Any:
 
 
 def limit_notice(identifier: str) -> str | None:
-    """Return a notice that LONGEST limits the episodes of an environment; None if the environment sets a limit."""
+    """Return a notice that episodes are limited to LONGEST steps, or None if the environment sets a limit."""
     spec = library().registry.get(_registered(identifier))
     if spec is None or spec.max_episode_steps is not None:
         return None
@@ -260,7 +260,7 @@ def limit_notice(identifier: str) -> str | None:
 
 
 def threshold(identifier: str, others: Iterable[str] = ()) -> float:
-    """Return the mean return at which an environment counts as solved in Gymnasium; -inf if it is not specified.
+    """Return the mean return at which Gymnasium considers an environment solved, or -inf if unspecified.
 
     Raises ConfigError for an unregistered name; the message suggests the nearest registered name or one of `others`.
     """
@@ -273,7 +273,7 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
 
 
 def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
-    """Return a default configuration for an environment. Raises what `threshold` and `spaces` raise."""
+    """Return a default configuration for an environment. Raises ConfigError or MissingPackagesError."""
     solved_at = threshold(identifier, others)
     with closing(make(identifier)) as world:
         found_spaces = spaces(world, identifier)
@@ -281,9 +281,9 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
 
 
 def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
-    """Return the configuration of an environment that is named in place of a preset; None for other names.
+    """Return a default configuration if `name` is an environment instead of a preset, otherwise None.
 
-    If `is_named` is True, every name except a preset of agents names an environment. Raises what `of_name` raises.
+    If `is_named`, every name except an agent preset is an environment. Raises ConfigError or MissingPackagesError.
     """
     if name is None or name in AGENTS or not (is_named or NAME.search(name)):
         return None
@@ -291,7 +291,7 @@ def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
 
 
 def _registered(identifier: str) -> str:
-    """Import the module of `module:Name-v0`, which registers it, and return only the name. Raises ConfigError."""
+    """Import the module in `module:Name-v0`, which registers the environment; return the name. Raises ConfigError."""
     module, _, name = identifier.rpartition(":")
     if not module:
         return name
@@ -317,9 +317,9 @@ def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
 
 
 def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
-    """Return the spaces of an environment, for an agent with `memory` remembered bits.
+    """Return the spaces of `environment` for an agent with `memory` remembered bits.
 
-    Raises ConfigError if agents do not support them.
+    Raises ConfigError if a space is unsupported.
     """
     box, discrete = library().spaces.Box, library().spaces.Discrete
     observations, actions = environment.observation_space, environment.action_space
@@ -345,7 +345,7 @@ def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
 
 
 def in_a_box(environment: Any) -> Any:
-    """Flatten observations into one Box: a Discrete becomes its number, parts of a Tuple or Dict are concatenated.
+    """Flatten observations to a Box: a Discrete becomes its number, and parts of a Tuple or Dict are concatenated.
 
     For example, a hand of Blackjack becomes three numbers. A number with 32 values gets 31 thresholds between them.
     """
@@ -363,7 +363,7 @@ def in_a_box(environment: Any) -> Any:
 
 
 def _ends(space: Any) -> list[tuple[float, float, bool]] | None:
-    """Return lower bound, upper bound and `is_integer` for each number; None if a part of the space is unsupported."""
+    """Return `(low, high, is_integer)` of each number in `space`, or None if any part of it is unsupported."""
     kinds = library().spaces
     if isinstance(space, kinds.Discrete):
         return [(int(space.start), int(space.start + space.n - 1), True)]
@@ -380,7 +380,7 @@ def _ends(space: Any) -> list[tuple[float, float, bool]] | None:
 
 
 def _parts(space: Any) -> list[tuple[Any, Any]]:
-    """Return the parts of a Tuple or Dict, each with its key."""
+    """Return the keys and parts of a Tuple or Dict space."""
     return list(space.items() if isinstance(space, library().spaces.Dict) else enumerate(space))
 
 
@@ -391,7 +391,7 @@ def _in_a_row(space: Any, observation: Any) -> Floats:
 
 
 def from_action(spaces: Spaces, action: Any) -> Any:
-    """Convert one or more actions of an agent to actions of the environment."""
+    """Convert one or more encoded actions of an agent to actions of the environment."""
     if spaces.continuous:
         return action
     return (action % spaces.remembered_weight if spaces.memory else action) + spaces.first

@@ -1,4 +1,4 @@
-"""Evaluate agents in complete episodes that training never plays, and compare them with simple baselines."""
+"""Evaluate policies in complete episodes that training never plays, and compute simple baselines."""
 
 import math
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from difflogic.policies.actors import random_actions
 from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Floats, Spaces, Step
 
 Watch = Callable[[Floats, Step], None]
-"""Callback that receives the observations before each step of all copies, and the result of the step."""
+"""Callback after each step of all copies, which receives the observations before the step, and its result."""
 Decide = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-"""Policy that maps observations `[N, D]` to actions, `[N]` or `[N, A]`."""
+"""Policy that maps observations `[N, D]` to discrete actions `[N]` or continuous actions `[N, A]`."""
 COPIES = 50
-"""Maximum number of episodes that are played together."""
+"""Maximum number of environment copies, which play episodes together."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """Returns and lengths of some episodes."""
+    """Returns and lengths of evaluated episodes."""
 
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
@@ -40,7 +40,7 @@ class Score:
         return float(np.mean(self.lengths))
 
     def reached(self, threshold: float) -> int:
-        """Return the number of episodes whose return is at least the threshold."""
+        """Return the number of episodes with a return of at least `threshold`."""
         return sum(value >= threshold for value in self.returns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,15 +50,15 @@ class Score:
 def evaluate_policy(
     decide: Decide, identifier: str, episodes: int, seed: int, watch: Watch | None = None, memory: int = 0
 ) -> Score:
-    """Play complete episodes of a policy and return their score.
+    """Play complete episodes with a policy, and return its score.
 
     Args:
-        decide: The policy.
+        decide: Policy to evaluate.
         identifier: Name of the environment.
         episodes: Number of episodes.
-        seed: Seed of the episodes. Initial states depend only on the seed, so that policies can be compared.
-        watch: Callback for each step.
-        memory: Number of remembered bits, which come with an action and are part of the next observation.
+        seed: Seed of the episodes, which alone determines initial states, so that policies can be compared.
+        watch: Callback after each step, or None.
+        memory: Number of remembered bits, which the policy adds to an action and receives in the next observation.
 
     Raises:
         ConfigError: The environment is unknown or has unsupported spaces.
@@ -86,13 +86,13 @@ def evaluate_policy(
 
 
 def random_policy(spaces: Spaces, seed: int) -> Decide:
-    """Return the policy of uniform random actions."""
+    """Return a policy of uniform random actions."""
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, RANDOM, EVALUATION])))
     return lambda observations: random_actions(spaces, len(observations), generator)
 
 
 def constant_policies(spaces: Spaces) -> dict[str, Decide]:
-    """Return constant policies by name: one for each discrete action up to 16, or the middle of a continuous range."""
+    """Return constant policies by name: one for each of the first 16 discrete actions, or the middle of the range."""
     if not spaces.continuous:
         return {f"always {action}": _always(np.int64(action)) for action in range(min(spaces.actions, 16))}
     low, high = spaces.bounds
@@ -106,7 +106,7 @@ def _always(action: npt.NDArray[Any] | np.int64) -> Decide:
 def baselines(
     identifier: str, spaces: Spaces, episodes: int, seed: int, watch: Watch | None = None
 ) -> dict[str, float]:
-    """Return the mean returns of the random policy and of the best constant policy."""
+    """Return the mean returns, by name, of a random policy and of the best constant policy."""
     means = {"random": evaluate_policy(random_policy(spaces, seed), identifier, episodes, seed, watch).mean}
     best = -math.inf, ""
     for name, decide in constant_policies(spaces).items():

@@ -1,4 +1,4 @@
-"""Animations of episodes: images of the environment, with a controller's bits or an automaton's grids below."""
+"""Draw animations of episodes: images of the environment above a controller's bits or an automaton's grids."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 Below = Callable[[npt.NDArray[Any], int], Pixels]
-"""Function that draws observations `[N, D]` at a width, as RGB `[N, h, width, 3]`."""
+"""Function that draws a policy's state for observations `[N, D]`, RGB `[N, h, width, 3]` for the given width."""
 
 FRAMES = 200
-"""Maximum number of frames of an animation; a longer episode is shown by evenly spaced frames."""
+"""Maximum number of frames of an animation; a longer episode is reduced to evenly spaced frames."""
 SIDE, SPACE = 10, 2
-"""Side of the square that shows a bit, and gap between squares, in pixels."""
+"""Side of the square for a bit, and gap between squares, in pixels."""
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
 
 
 def episode(
     decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
 ) -> Pixels:
-    """Draw one episode as RGB `[n, h, w, 3]`; `below` draws the policy's state under each frame.
+    """Draw one episode of at most `steps` steps, RGB `[n, h, w, 3]`; `below` draws the part below each frame.
 
-    `memory` has the same meaning as in `evaluate_policy`. Raises UsageError if the environment draws nothing,
-    MissingPackagesError if the package that draws it is not installed.
+    `memory` has the same meaning as in `evaluate_policy`. Raises UsageError if the environment cannot be drawn, or
+    MissingPackagesError if a package for drawing is not installed.
     """
     gym = library()
     try:
@@ -69,7 +69,7 @@ def episode(
 
 
 def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw the grids of an automaton after 0, 1, ... steps of a decision, side by side, as RGB `[N, h, width, 3]`."""
+    """Draw the automaton's grids after each step of a decision, side by side, RGB `[N, h, width, 3]`."""
     colors = plots.colors(actor.states(actor.features(observations)))
     steps, count, side = colors.shape[:3]
     scale = max(1, (width - SPACE) // steps // side - 1)
@@ -82,7 +82,7 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """Draw an episode of an agent, with its grids or the controller's bits below; `seed` defaults to the agent's.
+    """Draw an episode of an agent, above its grids or the controller's bits; the default `seed` is the agent's.
 
     Raises ConfigError for a classifier.
     """
@@ -96,7 +96,7 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:
-    """Draw a controller's bits as RGB `[N, h, width, 3]`: a row of thresholds per dimension, and gates below them."""
+    """Draw a controller's bits, RGB `[N, h, width, 3]`: thresholds in one row per observed number, then gates."""
     code = controller.thermometer.code(observations)
     bits = unpack_bits(controller.program.all_bits(pack_bits(code)), len(observations))
     row, rows = max(1, (width - SPACE) // (SIDE + SPACE)), []
@@ -118,7 +118,7 @@ def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) ->
 
 
 def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
-    """Encode frames as `.gif` or `.apng`. Raises ConfigError for another suffix."""
+    """Encode frames in the format of `suffix`, `.gif` or `.apng`. Raises ConfigError for any other suffix."""
     kinds = {".gif": "gif", ".apng": "apng"}
     if suffix not in kinds:
         raise ConfigError(f"An animation of an episode is a .gif or an .apng, not {suffix!r}.")

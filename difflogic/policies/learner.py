@@ -1,4 +1,4 @@
-"""Base classes of all learning algorithms, with an actor and a training state that can be saved."""
+"""Base classes of the learning algorithms, which have an actor and a training state that can be saved."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ KINDS: dict[str, type[LogicActor | DenseActor]] = {"logic": LogicActor, "automat
 
 
 def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raise ConfigError if the environment's spaces do not fit an agent of this configuration."""
+    """Raise ConfigError if an agent of this configuration does not support the environment's spaces."""
     if config.policy == "logic":
         group_size(config, spaces)
     elif config.policy == "automaton":
@@ -29,7 +29,7 @@ def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
 
 
 def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
-    """Raise UsageError if a run of `population` agents can never meet the stop rule."""
+    """Raise UsageError if a run of `population` agents can never have `stop_when_solved` solved agents."""
     if stop_when_solved:
         config.require_episodes()
     if not 0 <= stop_when_solved <= population:
@@ -56,9 +56,9 @@ class Learner(ABC):
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the actor; `wiring` is the seed of its wires, or None for the configuration's seed.
+        """Make the actor; `seen` scales its observations, and `wiring` is the seed of its wires (default: config's).
 
-        Raises ConfigError if the actor's layers do not fit the actions, DeviceError.
+        Raises ConfigError if the actor's layers do not fit the actions, or DeviceError.
         """
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
         wired = config if wiring is None else config.with_(seed=wiring)
@@ -67,11 +67,11 @@ class Learner(ABC):
     @property
     @abstractmethod
     def iteration_steps(self) -> int:
-        """Number of environment steps of an iteration, over all copies; for a classifier, the number of rows."""
+        """Number of environment steps per iteration, summed over all copies; for a classifier, number of rows."""
 
     @abstractmethod
     def _parts(self) -> dict[str, list[Tensor]]:
-        """Return all trained tensors outside the actor by name; names of optimizers begin with `optimizer`."""
+        """Return all other tensors to save, by name; names of optimizer states begin with `optimizer`."""
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}
@@ -81,18 +81,18 @@ class Learner(ABC):
         return Tensor(values, self.device)
 
     def state(self) -> Arrays:
-        """Return the training state as arrays, for `restore`."""
+        """Return the training state as arrays by name, for `restore`."""
         return {name: tensor.numpy() for name, tensor in self._tensors().items()}
 
     def adopt(self, state: Arrays) -> None:
-        """Copy the networks of another agent of the same shape, but not its optimizers."""
+        """Copy the networks in `state` of another agent with equal shapes, but not its optimizers."""
         for name, tensor in self._tensors().items():
             if not name.startswith(("optimizer.", "largest.")):
                 tensor.assign(state[name])
         self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
-        """Restore what `state` returned. Raises KeyError or ShapeError for the state of a different agent."""
+        """Restore a training state. Raises KeyError or ShapeError for the state of a differently shaped agent."""
         for name, tensor in self._tensors().items():
             tensor.assign(state[name])
 
@@ -102,7 +102,7 @@ class Chooser(Learner):
 
     @cached_property
     def distribution(self) -> Distribution:
-        """Distribution of actions, which may have trained parameters."""
+        """Distribution of actions, which may have trainable parameters."""
         return distribution(self.spaces, self.device)
 
     def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -112,7 +112,7 @@ class Chooser(Learner):
         return actions
 
     def _stepped(self, features: Floats, evaluated: bool) -> tuple[Floats, Any]:
-        """Return the preferences, and the remembered bits as a number to add to an action."""
+        """Return the preferences, and the remembered bits as a number to add to each action."""
         inputs, actor = self._tensor(features), self.actor
         if not self.spaces.memory or not isinstance(actor, LogicActor):
             return (actor.decided if evaluated else actor)(inputs).numpy(), 0

@@ -1,4 +1,4 @@
-"""One agent with its environment: its iterations, evaluations and saved state."""
+"""Member of a population: an agent with its environment, iterations, evaluations and saved state."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from difflogic.runs import checkpoint, chosen
 from difflogic.runs.checksummed import part_of
 
 RECENT = 100
-"""Number of the last episodes over which returns are averaged."""
+"""Number of most recent episodes whose returns and lengths are averaged."""
 Agent = PPO | SAC | Classifier
 
 
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """Make an agent; `wiring` is the seed of its wires, or None for the configuration's seed.
+    """Make an agent; `seen` scales its observations, and `wiring` is the seed of its wires (default: config's).
 
-    Raises ConfigError if the agent does not fit the spaces, LimitError, DeviceError.
+    Raises ConfigError if the agent does not support the spaces, LimitError or DeviceError.
     """
     if isinstance(config, ClassifierConfig):
         return Classifier(config, spaces, seen, device, wiring)
@@ -44,7 +44,7 @@ def make_agent(
 
 
 class Member:
-    """One agent with its environment, metrics and last score."""
+    """An agent with its environment, metrics and last score."""
 
     def __init__(
         self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None,
@@ -55,10 +55,10 @@ class Member:
         Args:
             config: Configuration with the seed of this member.
             device: Device of the networks.
-            seen: Mean and spread of the observations; None to measure them.
-            wiring: Seed of the wires; None for the configuration's seed.
-            played: Callback for each random step of the measurement.
-            table: Table that a classifier learns.
+            seen: Mean and spread of the observations, or None to measure them.
+            wiring: Seed of the wires, or None for the configuration's seed.
+            played: Callback after each random step of the measurement.
+            table: Table with the rows for a classifier.
         """
         self.config = config
         self.environments: Environments | Rows
@@ -80,7 +80,7 @@ class Member:
         scales = seen or Sightings.of(config.require_episodes(), played)
         self.agent = make_agent(config, self.environments.spaces, scales, device, self._wiring)
         self.metrics: list[PolicyRow] = []
-        """Rows of all iterations."""
+        """Metrics of all iterations, one row per iteration."""
         self.score: Score | None = None
         """Score of the last evaluation."""
         self.episodes = 0
@@ -92,16 +92,16 @@ class Member:
 
     @property
     def solved(self) -> bool:
-        """True if the last evaluation reached the threshold."""
+        """True if the last evaluation reached the configured threshold."""
         return self.score is not None and self.score.mean >= self.config.evaluation.threshold > -np.inf
 
     @property
     def circuit(self) -> Circuit | None:
-        """Circuit that is used in evaluations; None for a dense agent."""
+        """Circuit that evaluations use, or None for a dense agent."""
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
-        """Train for an iteration and return its metrics; `working` is called after every step."""
+        """Train for one iteration, calling `working` after every step, and return the metrics."""
         begin, steps = time.monotonic(), self.agent.iteration_steps
 
         def stepped(environments: Environments, over: np.ndarray) -> None:
@@ -130,18 +130,18 @@ class Member:
 
     @property
     def iterations(self) -> int:
-        """Number of iterations; the last one may exceed the steps of the configuration."""
+        """Number of iterations; the last iteration may exceed the configured number of steps."""
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score the agent on episodes of seed + `offset`, or a classifier on validation rows (held-out if `offset`)."""
+        """Score the agent on episodes of seed + `offset`; a classifier on validation rows, or held-out if `offset`."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset
         return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:
-        """Return the state of the member as arrays for `restored`."""
+        """Return the member's state as arrays by name, for `restored`."""
         scales = self.agent.seen
         parts = {"agent": self.agent.state(), "environments": self.environments.state()}
         return {
@@ -157,7 +157,7 @@ class Member:
     def restored(
         cls, config: PolicyConfig, device: Device, state: Arrays, table: LabelledTable | None = None
     ) -> Member:
-        """Return a member with a saved state. Raises CheckpointError."""
+        """Return a member with a saved state. Raises CheckpointError if the state does not fit."""
         try:
             seen = Sightings(**part_of(state, "seen."))
             member = cls(config, device, seen, int(state["wiring"]), table=table)
@@ -171,14 +171,14 @@ class Member:
 
     @classmethod
     def begun(cls, config: PolicyConfig, device: Device, source: Arrays, table: LabelledTable | None = None) -> Member:
-        """Return a member that begins with the parameters, wires and scales of `source`, another member's state."""
+        """Return a new member with the parameters, wires and scales in `source`, the state of another member."""
         member = cls(config, device, Sightings(**part_of(source, "seen.")), int(source["wiring"]), table=table)
         member.agent.adopt(part_of(source, "agent."))
         return member
 
 
 def restored(path: Path, number: int | None = None) -> Member:
-    """Load agent `number` of a run, counted from 1, onto the CPU. Raises UsageError, CheckpointError."""
+    """Load member `number` of a run (from 1; default 1) onto the CPU. Raises UsageError or CheckpointError."""
     folder = chosen.run_folder(path)
     saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):

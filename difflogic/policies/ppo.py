@@ -1,4 +1,4 @@
-"""Proximal policy optimization (PPO): collect a rollout, then learn from it in several passes with a clipped ratio.
+"""Proximal policy optimization (PPO): collect a rollout, and learn from it in several passes with a clipped ratio.
 
 Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details are Stable-Baselines3's.
 """
@@ -19,25 +19,25 @@ from difflogic.tensor import Tensor, gathered, nn, optim
 EPSILON = 1e-8
 
 ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
-"""Names of the rollout's arrays that are on the device; advantages are normalized on the host, batch by batch."""
+"""Names of the rollout's arrays on the device; advantages are normalized on the host, batch by batch."""
 Stepped = Callable[[Environments, Flags], None]
 
 
 class PPO(Chooser):
-    """PPO learner: an actor and a critic."""
+    """PPO learner, with an actor and a critic."""
 
     config: AgentConfig
 
     def __init__(
         self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the networks. Raises ConfigError if the actor's layers do not fit the actions, DeviceError."""
+        """Make actor and critic. Raises ConfigError if the actor's layers do not fit the actions, or DeviceError."""
         super().__init__(config, spaces, seen, device, wiring)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
         # Logits of gates and weights have different scales, so each kind has its own learning rate, and its gradients
-        # are clipped by their own norm. `_learn` relies on the optimizer of gates to be the first.
+        # are clipped by their own norm. `_learn` relies on the gates' optimizer being the first.
         self._optimizers = []
         self._largest_spread = Tensor([0.0], device)
         if isinstance(self.actor, LogicActor):
@@ -61,8 +61,8 @@ class PPO(Chooser):
         Args:
             environments: Environment copies to step.
             iteration: Number of the iteration.
-            progress: Share of training that is done, 0 to 1.
-            stepped: Callback after every step, before new episodes begin; it receives which episodes have ended.
+            progress: Completed share of training, from 0 to 1.
+            stepped: Callback after every step, which receives the environments and a mask of ended episodes.
         """
         # Each iteration has a separate generator, so that a checkpoint needs no state of a generator.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
@@ -126,7 +126,7 @@ class PPO(Chooser):
             yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
-        """Return the factor of the gates' learning rate for advantages of this spread."""
+        """Return the factor of the gates' learning rate, below 1 if the spread of advantages is small."""
         # The advantages of an agent that makes no mistakes are only the critic's errors. Normalized by their own small
         # spread (or by Adam, which divides by the size of gradients), they would have the effect of real advantages,
         # and the agent would unlearn.
@@ -138,7 +138,7 @@ class PPO(Chooser):
     def _update(
         self, batch: dict[str, Tensor], advantages: Floats, clip: float, goes_on: Flags
     ) -> Callable[[], dict[str, float]]:
-        """Take a gradient step of both networks, and return a function that computes its metrics."""
+        """Take a gradient step of actor and critic, and return a function that computes the step's metrics."""
         ppo = self.config.ppo
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)

@@ -1,4 +1,4 @@
-"""Write the final files of a run of agents: scores on new episodes, baselines, curves and the circuit."""
+"""Create the final files of a run of agents: scores on new episodes, baselines, curves and circuits."""
 
 import json
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from difflogic.runs.journal import JSONL
 
 SUMMARY, EVALUATION = "summary.txt", "evaluation.json"
 RETURNS, ACCURACY = "returns.png", "accuracy.png"
-"""Names of the images with the curves of agents, and with the curve of a classifier."""
+"""File names of the learning curves of agents, and of classifiers."""
 CELL = "circuit.json"
-"""Name of the file with the cell of an agent that is an automaton."""
+"""Name of the file with the cell's circuit, if the agent is an automaton."""
 FINAL = 1 << 20
-"""Offset of the seed of the final evaluation, which plays episodes that were never played before."""
+"""Seed offset of the final evaluation, whose episodes were never played before."""
 
 
 def read(run: Path) -> dict[str, Any]:
-    """Return the final evaluation of a run of agents; {} if the run has not ended."""
+    """Return the final evaluation of a run of agents, or {} if the run has not ended."""
     try:
         evaluation: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -39,12 +39,12 @@ def read(run: Path) -> dict[str, Any]:
 
 
 def final_score(member: Member, watch: Watch) -> Score:
-    """Score the agent on episodes that neither training nor an earlier evaluation has played."""
+    """Score the agent on episodes that neither training nor an earlier evaluation has played, calling `watch`."""
     return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 
 def netlist_of(member: Member) -> CellNetlist | FunctionNetlist | None:
-    """Return the hard circuit of an agent: a function, a controller or a cell; None if the agent has none."""
+    """Return the hard circuit of an agent (a function, a controller or a cell), or None if it has no such circuit."""
     actor, spaces = member.agent.actor, member.environments.spaces
     if isinstance(actor, LogicActor) and isinstance(config := member.config, ClassifierConfig):
         return classifier.function_of(actor, config.table)
@@ -57,7 +57,7 @@ def files(
     config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float] | None,
     netlist: CellNetlist | FunctionNetlist | None,
 ) -> dict[str, str | bytes]:  # fmt: skip
-    """Return the result files by name; {} if `baselines` is None, because the run has not ended."""
+    """Return the contents of the result files by name, or {} if `baselines` is None since the run has not ended."""
     if baselines is None:
         return {}
     contents: dict[str, str | bytes] = {
@@ -73,9 +73,9 @@ def files(
 
 
 def curves(run: Path, card: bool = False) -> bytes:
-    """Draw the returns of a run's agents so far, the best agent in colour; `card` draws a square without a title.
+    """Draw a PNG of the agents' returns so far, the best agent in colour; `card` selects a square without a title.
 
-    Raises CheckpointError, ConfigError, OSError.
+    Raises CheckpointError, ConfigError or OSError.
     """
     run = chosen.run_folder(run)
     saved, config = checkpoint.read_agents(run), PolicyConfig.load(run / "config.toml")

@@ -1,4 +1,4 @@
-"""Metrics of an agent, one row per iteration, in `metrics.jsonl` and `metrics.csv`."""
+"""Metrics of an agent, one row per iteration, as in `metrics.jsonl` and `metrics.csv`."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -8,37 +8,37 @@ from difflogic.runs.journal import MetricsLine
 
 @dataclass(frozen=True)
 class PolicyRow(MetricsLine):
-    """Metrics of one iteration; a metric that the algorithm does not measure is None."""
+    """Metrics of one iteration; a metric is None if the algorithm does not measure it."""
 
     iteration: int
-    """Number of the iteration, from 1."""
+    """Number of the iteration, counted from 1."""
     steps: int
-    """Number of environment steps so far, over all copies."""
+    """Number of environment steps so far, summed over all copies."""
     episodes: int
-    """Number of episodes that ended so far."""
+    """Number of episodes completed so far."""
     mean_return: float | None
-    """Mean return of the last hundred episodes, with sampled actions; None before the first episode has ended."""
+    """Mean return of the last hundred training episodes, or None before the first episode has ended."""
     mean_length: float | None
     elapsed_s: float
     """Seconds of training so far."""
     steps_per_s: float
     score: float | None = None
-    """Mean return of an evaluation, with hard gates and the best actions; None if no evaluation was due."""
+    """Mean return of an evaluation with hard gates and best actions, or None if no evaluation was due."""
     policy_loss: float | None = None
     value_loss: float | None = None
     entropy: float | None = None
     approx_kl: float | None = None
     clip_fraction: float | None = None
     explained_variance: float | None = None
-    """1 - Var(return - value) / Var(return): 1 for a perfect critic, 0 for a constant one."""
+    """1 - Var(return - value) / Var(return), which is 1 for a perfect critic and 0 for a constant critic."""
     temperature: float | None = None
-    """Weight of the entropy in SAC."""
+    """Weight of the entropy bonus in SAC."""
     updates: int | None = None
-    """Number of gradient steps of this iteration."""
+    """Number of gradient steps in this iteration."""
 
     @property
     def epoch(self) -> int:
-        """Number of environment steps so far, used in place of epochs."""
+        """Number of environment steps so far, used instead of a number of epochs."""
         return self.steps
 
 

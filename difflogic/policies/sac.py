@@ -1,4 +1,4 @@
-"""Soft actor-critic (SAC): an actor with an entropy bonus, two critics, and targets that follow them slowly.
+"""Soft actor-critic (SAC): an actor with an entropy bonus, two critics, and target critics that follow slowly.
 
 Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names are Stable-Baselines3's.
 """
@@ -20,13 +20,13 @@ from difflogic.runs.checksummed import part_of
 from difflogic.tensor import Tensor, nn, optim
 
 ITERATION = 1000
-"""Number of environment steps between two rows of metrics."""
+"""Minimum number of environment steps per iteration."""
 SAVED = ("observations", "actions", "rewards", "following", "terminated")
-"""Names of the parts of a transition that are saved in a checkpoint."""
+"""Columns of the replay buffer that are saved in a checkpoint."""
 REACH = 3.0
-"""Bound of the means of a gate actor before tanh: tanh(3) is 0.995 of an action's bound."""
+"""Bound of the means of a gate actor before tanh; tanh(3) is 0.995, nearly the bound of actions."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
-"""Minimum and range of the logarithms of spreads: spreads are between exp(-5) = 0.007 and exp(2) = 7.4."""
+"""Minimum and range of the logarithm of a spread; spreads are between exp(-5) = 0.007 and exp(2) = 7.4."""
 
 
 class QNetwork:
@@ -48,14 +48,14 @@ class QNetwork:
 
 
 class SAC(Learner):
-    """SAC learner: an actor, two critics with targets, a temperature and a replay buffer."""
+    """SAC learner, with an actor, two critics and their targets, a temperature and a replay buffer."""
 
     config: AgentConfig
 
     def __init__(
         self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the networks. Raises ConfigError if actions are discrete, LimitError if memory is short, DeviceError."""
+        """Make networks and buffer. Raises ConfigError for discrete actions, LimitError (memory) or DeviceError."""
         require_continuous(config, spaces)
         super().__init__(config, spaces, seen, device, wiring)
         sac, seed, widths = config.sac, config.seed, config.critic.widths
@@ -96,7 +96,7 @@ class SAC(Learner):
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
     ) -> dict[str, float]:
-        """Step the environment copies, learn at the configured intervals, and return metrics; see `PPO.iterate`."""
+        """Step all environment copies, learn at the configured interval, and return metrics, as in `PPO.iterate`."""
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
         self.actor.began(progress)
         metrics: dict[str, float] = {"updates": 0}
@@ -126,11 +126,11 @@ class SAC(Learner):
         environments.begin_anew(over)
 
     def _read(self, observations: Floats) -> tuple[Floats, Floats]:
-        """Return the actor's inputs for observations, and the inputs of all other networks."""
+        """Return the inputs of the actor and of all other networks for `observations`."""
         return self.actor.features(observations), self.seen.scaled(observations)
 
     def _columns(self, **transitions: npt.NDArray[Any]) -> Arrays:
-        """Return the columns of the replay buffer: transitions, and the networks' inputs, which it thus caches."""
+        """Return the columns for the replay buffer: `transitions` and the networks' inputs, which are cached."""
         features, scaled = self._read(transitions["observations"])
         after_features, after = self._read(transitions["following"])
         return transitions | {"features": features, "scaled": scaled, "after_features": after_features, "after": after}
@@ -155,7 +155,7 @@ class SAC(Learner):
         self._actor_optimizer.step()
         self.actor.updated()
         self._spread_optimizer.step()
-        # The actor's loss left gradients in the critics too, which learn only from their own loss.
+        # The actor's loss has left gradients in the critics, which learn only from their own loss.
         self._critic_optimizer.zero_grad()
 
         entropy = -float(log_probs.numpy().mean())
@@ -174,7 +174,7 @@ class SAC(Learner):
         }
 
     def _follow(self) -> None:
-        """Move the parameters of the targets by the share `tau` towards their critics."""
+        """Move the parameters of each target towards its critic, by the share `tau`."""
         tau = self.config.sac.tau
         for critic, target in zip(self._critics, self._targets, strict=True):
             for own, slow in zip(critic.parameters(), target.parameters(), strict=True):
@@ -187,11 +187,11 @@ class SAC(Learner):
         return first - (first - second).relu()
 
     def _reaching(self, mean: Tensor) -> Tensor:
-        """Return the mean `[N, A]` of the normal distribution before tanh, from the output of the actor."""
+        """Return the actor's output as the mean `[N, A]` before tanh; the output of gates is scaled by REACH."""
         return mean * REACH if self.config.policy != "mlp" else mean
 
     def _sample(self, features: Tensor, scaled: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Sample actions in [-1, 1], `[N, A]`, differentiably, and return them with their log densities `[N]`."""
+        """Return differentiable sampled actions in [-1, 1], `[N, A]`, and their log densities `[N]`."""
         mean = self._reaching(self.actor(features))
         log_spread = (self._spread(scaled).tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
