@@ -1,1 +1,1 @@
-"""The command `difflogic`, and the code that its subcommands share."""
+"""Command line `difflogic`: its entry point, its subcommands, and the code that they share."""

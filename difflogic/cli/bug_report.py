@@ -1,4 +1,4 @@
-"""Writer of bug reports, which describe the installation and the machine without private names."""
+"""Text of a bug report, which describes the installation and the machine without private names."""
 
 import contextlib
 import getpass
@@ -19,11 +19,11 @@ PACKAGES = (
 SHOWN = ("DIFFLOGIC_", "NUMBA_")
 SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
 _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
-"""Pattern of the folders in an absolute path, up to the last slash."""
+"""Pattern for the folders of an absolute path, up to the last slash."""
 
 
 def lines() -> Iterator[str]:
-    """Yield lines about versions, system, processor, memory, environment and caches."""
+    """Yield the report's lines about versions, system, processor, memory, environment variables and caches."""
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
     from difflogic.system.processor import cores, processor_name
@@ -41,7 +41,7 @@ def lines() -> Iterator[str]:
 
 
 def private() -> Callable[[str], str]:
-    """Return a function that removes the names of the user, of the machine and of folders from a text."""
+    """Return a function that replaces the names of the user, the machine and folders in a text by placeholders."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
     with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
         names["<user>"].append(getpass.getuser())

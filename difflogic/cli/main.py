@@ -1,4 +1,4 @@
-"""Entry point of the command line, which finds the subcommand and prints expected errors as one sentence."""
+"""Entry point of the command line, which runs a subcommand and prints each expected error as one sentence."""
 
 import importlib
 import sys
@@ -55,10 +55,10 @@ GROUPS = {
         "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
     },
 }
-"""Commands by purpose: for each name the click command, `module:function` in `cli.commands`, and a line of help."""
+"""Mapping from purposes to commands; each has its `module:function` in `cli.commands` and a line of help."""
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
-"""Commands that end when the reader of their output closes the pipe; other commands complete their work."""
+"""Commands that stop when the reader of their output closes the pipe; other commands complete their work."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show an image.
 
   difflogic train checkerboard-small --until-solved   train a checkerboard
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # Click would import every command to get its line of help.
+        # Click itself would import every command for its line of help.
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, (_, text) in commands.items()])

@@ -41,14 +41,14 @@ SECTIONS = {
     "The job": ("name", "priority", "tags", "watch"),
     "Files and output": ("out", "resume", "track", "log_interval", "as_json"),
 }  # fmt: skip
-"""Sections in the help of commands that train, with their options in order."""
+"""Mapping from section titles in the help of training commands to the names of options, in order."""
 
 
 class TrainingCommand(click.Command):
     """Command whose help groups the options by SECTIONS."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by the title of their section; the last section also has all options without one."""
+        """Return the options by section title; the last section also contains the options that SECTIONS lacks."""
         rest = {option.name: option for option in self.get_params(ctx) if isinstance(option, click.Option)}
         groups = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
         groups[[*SECTIONS][-1]] += rest.values()
@@ -61,7 +61,7 @@ class TrainingCommand(click.Command):
 
 
 class _Path(click.Path):
-    """Click type of a path, for which users may also write a rule."""
+    """Click type of a path; users may also write a rule, such as B3/S23, in its place."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
@@ -74,7 +74,7 @@ GIVEN_OTHERWISE = ("preset", "config", "set")
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """Combine options into one decorator, in the order of the help."""
+    """Combine click options into one decorator, in their order in the help."""
 
     def decorate(function: Function) -> Function:
         for option in reversed(options):
@@ -85,7 +85,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
 
 
 FORCE = "difflogic.force"
-"""Key of `--force` in the context of click."""
+"""Key of the value of `--force` in `meta` of the click context."""
 quick_option = click.option(
     "--quick", is_flag=True, help="Use fewer initial states, and shorten the two long tests to a tenth."
 )
@@ -106,12 +106,12 @@ def forced() -> bool:
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """Return an output file, or reject it before the command begins; this is a callback of options and arguments."""
+    """Return an output file, or reject it before the command begins (a callback of click parameters)."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
 def output_option(*names: str, required: bool = False, help: str) -> Callable[[Function], Function]:  # noqa: A002
-    """Return an option for an output file, by default `--out`. The command also needs `force_option`."""
+    """Return a click option for an output file, by default `--out`. The command also needs `force_option`."""
     names = names or ("--out", "-o")
     return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
@@ -120,7 +120,7 @@ circuit_options = together(
     click.option("--periodic/--zero", default=None, help="The boundary of the grid [the file's, else zero]."),
     click.option("--visible", type=int, metavar="V", help="The number of channels that form the image [the file's]."),
 )
-"""Options `--periodic/--zero` and `--visible`; None means the file's own value."""
+"""Options `--periodic/--zero` and `--visible`; None means the value in the circuit's file."""
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
 json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
 """Option `--json` of commands that print a single document."""
@@ -138,17 +138,17 @@ agent_options = together(
     click.option("--policy", type=click.Choice(ACTORS), help="Gates, an automaton, or a network [the preset's]."),
     click.option("--steps", type=int, help="Environment steps, or rows of a table, including those before --resume."),
 )
-"""Options for agents only, which `cli.request.agents` reads."""
+"""Options that apply to agents only, which `cli.request.agents` reads."""
 
 table_options = together(
     click.option("--label", metavar="COLUMN", help="Train a classifier of this column of --data, .csv, .npz or IDX."),
     click.option("--test", type=PATH, metavar="FILE", help="A classifier's test set; all rows of --data are learned."),
 )
-"""Options for classifiers only."""
+"""Options that apply to classifiers only."""
 
 
 def megabytes(text: str) -> int:
-    """Parse a positive number of MB and return bytes; this is a type for click."""
+    """Parse a positive number of MB and return bytes (a click type)."""
     try:
         value = float(text)
     except ValueError:
@@ -159,7 +159,7 @@ def megabytes(text: str) -> int:
 
 
 def grid_size(text: str) -> tuple[int, int]:
-    """Parse WIDTHxHEIGHT in cells and return `(height, width)`; this is a type for click."""
+    """Parse WIDTHxHEIGHT in cells and return `(height, width)` (a click type)."""
     width, height = _parser(Size)(text)
     return height, width
 
@@ -180,7 +180,7 @@ def options_of(
     without: Collection[str] = (),
     where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return the options that a request declares in `groups`, if `where` is true and the name is not in `without`.
+    """Return click options for those that `request` declares in `groups`, not in `without`, and accepted by `where`.
 
     Defaults are None for values, False for flags and empty for lists.
     """
@@ -262,7 +262,7 @@ target_options = together(
     ),
     recording_options,
 )
-"""Option `--target` and related options, which `cli.request` reads."""
+"""Options for the target and the initial state, which `cli.request` reads."""
 
 field_options = together(
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
@@ -313,14 +313,14 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
-    """Return the selector of `--engine` or `--gpu`, or None. Raises UsageError if the options contradict each other."""
+    """Return the selector that `--engine` or `--gpu` sets, or None. Raises UsageError if these are contradictory."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)
 
 
 def take_engine(options: dict[str, Any]) -> Engine | None:
-    """Remove `engine_options` from a command's options, and return the selected engine, or None."""
+    """Remove `engine_options` from a command's options, and return the selected engine, or None for no selection."""
     from difflogic.devices import open as placement
 
     selector = engine_selector(options.pop("engine"), options.pop("gpu"))
@@ -331,14 +331,14 @@ def take_engine(options: dict[str, Any]) -> Engine | None:
 
 
 def show_choice(sentence: str) -> None:
-    """Print a sentence about the chosen circuit of a run on standard error; it is empty if there is no choice."""
+    """Print a sentence about the chosen circuit of a run on standard error, unless the sentence is empty."""
     if sentence:
         echo(sentence, err=True)
 
 
 @contextmanager
 def service(command: str) -> Iterator[None]:
-    """Raise MissingPackagesError if an import in this context needs the extra `serve`, which is not installed."""
+    """Raise MissingPackagesError if an import inside the `with` block fails because the extra `serve` is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -349,7 +349,7 @@ def service(command: str) -> Iterator[None]:
 
 
 def client(command: str) -> Client:
-    """Return a client for the server that the environment names. Raises UsageError, MissingPackagesError."""
+    """Return a client of DIFFLOGIC_SERVER or of the user's local server. Raises UsageError or MissingPackagesError."""
     with service(command):
         from difflogic.serve.client import Client
 

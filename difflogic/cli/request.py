@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 AnyRequest = TypeVar("AnyRequest", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
-"""Options of commands other than `train` that messages may name."""
+"""Options of commands other than `train` that messages may mention."""
 OF_AGENTS = ("algorithm", "policy", "steps")
-"""Options that automata do not have."""
+"""Options that do not apply to automata."""
 OF_AUTOMATA = ("from_recording", "placement", "devices", "max_memory", *TRAIN_FIELDS)
-"""Options that agents do not have, in addition to those that a request declares."""
+"""Options that do not apply to agents, in addition to those that a request declares as such."""
 DEPTH = 3
 """Maximum number of names in the path of a field, such as model.update.widths."""
 _WRITTEN = {
@@ -39,16 +39,16 @@ _WRITTEN = {
     "film_rule": "--recording-rule",
     "film_frames": "--frames",
 }
-"""Names of options and arguments for fields with a different name."""
+"""Mapping from fields to options and arguments with different names."""
 
 
 def written(name: str) -> str:
-    """Return the name of an option or argument on the command line."""
+    """Return the option or argument of a field, as users write it on the command line."""
     return _WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
 def in_options(sentence: str) -> str:
-    """Replace fields in backticks in a sentence by options: `until_solved` becomes --until-solved."""
+    """Replace fields in backticks in a sentence by command-line options: `until_solved` becomes --until-solved."""
     of_requests = [option.name for part in (TrainRequest, SweepRequest) for option in options(part)]
     names = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
     return re.sub("`([a-z_]+)`", lambda match: written(match[1]) if match[1] in names else match[0], sentence)
@@ -98,7 +98,7 @@ def _samples(given: Mapping[str, Any], file: Path) -> Dataset:
 
 
 def axes(over: Sequence[str]) -> dict[str, str]:
-    """Return the values of each field from `--over FIELD=VALUES`. Raises UsageError."""
+    """Return a mapping from fields to the texts of their values, as in `--over FIELD=VALUES`. Raises UsageError."""
     values: dict[str, str] = {}
     for axis in over:
         path, equals, text = axis.partition("=")
@@ -115,7 +115,7 @@ def axes(over: Sequence[str]) -> dict[str, str]:
 def agents(
     given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
 ) -> PolicyConfig | None:
-    """Return the configuration of agents for PRESET or `--config`, changed by options, or None for automata.
+    """Return the configuration of agents from PRESET or `--config`, changed by options, or None for automata.
 
     `environment` is the configuration if PRESET names an environment. Raises ConfigError, or UsageError for options
     that are for automata only, or for agents only.
@@ -137,7 +137,7 @@ def agents(
 
 
 def changes(configured: Configured[Any]) -> str:
-    """Describe the fields that a new target or initial state changed, and the conversion of images."""
+    """Describe the fields that the new target or initial state changed, and how images were converted."""
     differences, notices = list(_differences(configured)), map(in_options, configured.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(differences)}"] if differences else []), *notices])
 
@@ -182,7 +182,7 @@ def _changed_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the values of `--set` as nested fields; the last value of a field counts. Raises UsageError."""
+    """Return the assignments of `--set` as nested fields; a field's last value counts. Raises UsageError."""
     from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 

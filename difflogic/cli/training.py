@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 SIGNAL_BASE = 128
-"""Offset of exit codes: a process that signal N ended has the exit code SIGNAL_BASE + N."""
+"""Offset of exit codes: the exit code after an end by signal N is SIGNAL_BASE + N."""
 WITH_RESUME = (
     "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
     "stop_when_solved", "within", "log_interval", "track", "as_json",
@@ -31,9 +31,9 @@ WITH_RESUME = (
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
-    """Train with the values of `train_options`, or continue the run of `--resume`; return the exit code.
+    """Train with a command's options (`train_options`), or continue the run of `--resume`; return the exit code.
 
-    If `takes_environments`, PRESET may be any environment. Raises what `start` raises.
+    If `takes_environments`, PRESET may be any environment. Raises the errors of `start`.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
@@ -56,7 +56,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
 def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
     """Train a request, or continue the run in the folder `resume`; return the exit code.
 
-    `options` select the devices and the reports. Raises UsageError, and what `Trainer.run` raises.
+    `options` select the devices and the reports. Raises UsageError and the errors of `Trainer.run`.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -88,7 +88,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
         reporter.ended(trained)
     if isinstance(trained.run, Run):
-        # `--placement sticky` reads this.
+        # `--placement sticky` later reads this engine.
         keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
     interrupted = trained.last.interrupted
     if isinstance(interrupted, int):
@@ -99,9 +99,9 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 def policy(
     options: Mapping[str, Any], takes_environments: bool = False
 ) -> tuple[PolicyConfig | None, LabelledTable | None, Mapping[str, Any]]:
-    """Return the configuration of agents or a classifier or None, the classifier's table or None, and other options.
+    """Return the configuration of agents or a classifier (or None), a classifier's table (or None), and other options.
 
-    Raises DataError, UsageError.
+    Raises DataError or UsageError.
     """
     from difflogic.config.agent_presets import fitted, of_table
     from difflogic.config.policy import PolicyConfig
@@ -119,7 +119,7 @@ def policy(
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    """Return the table of `--data`, `--label` and `--test`, or None for others. Raises DataError, UsageError."""
+    """Return the classifier's table of `--data`, `--label` and `--test`, or None. Raises DataError or UsageError."""
     from difflogic.config import table
 
     label, file, test = (options.get(name) for name in ("label", "data", "test"))
@@ -134,7 +134,7 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """Return the selected engine, or the choice of `--placement`; a resumed run stays on its engine by default.
+    """Return the selected engine, or that which `--placement` chooses; a resumed run by default keeps its engine.
 
     Raises UsageError if options contradict each other.
     """

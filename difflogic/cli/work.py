@@ -1,4 +1,4 @@
-"""Arguments PRESET or RUN, which name a training that a command examines."""
+"""Arguments by which commands that examine a training select it: PRESET or RUN, and related options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ work_options = together(
 
 
 class Examined(NamedTuple):
-    """Configuration to examine; for a run, with its model and data."""
+    """Configuration to examine, with the model and the samples of a run, if it is one."""
 
     config: Config
     model: ModelState | None = None
@@ -35,14 +35,14 @@ class Examined(NamedTuple):
 
 
 def is_asked(options: Mapping[str, Any]) -> bool:
-    """Return whether the command line has any of `work_options`."""
+    """Return whether the command line sets any of `work_options`."""
     return any(options[name] not in (None, ()) for name in ("name", "config_file", "assignments", "batch"))
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return the training that `work_options` select: a preset, a run, a file or, by default, the checkerboard.
+    """Return the training that `work_options` select: a preset, run, configuration or, by default, the checkerboard.
 
-    Raises UsageError, ConfigError; RunFolderError, CheckpointError, DataError for a run that cannot be read.
+    Raises UsageError or ConfigError, or for an unreadable run RunFolderError, CheckpointError or DataError.
     """
     from difflogic.config import presets
     from difflogic.config.customise import configure

@@ -216,7 +216,7 @@ _COLUMNS = (
     *(("% of copy rate", "share_of_copy_rate", 100), ("dispatches", "dispatches", 1)),
     *(("% transfer", "transfer_share", 100), ("memory MB", "peak_mb", 1), ("on device MB", "device_mb", 1)),
 )
-"""Columns of the table of results: header, field of a result, and factor."""
+"""Columns of the table of results: header, field of a result, and factor by which its value is multiplied."""
 
 
 def _engine_line(name: str, engine: Line) -> str:

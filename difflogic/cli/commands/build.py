@@ -15,7 +15,7 @@ from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 OTHER_TARGETS = ("target", "rule", "rule_table", "data")
-"""Options for targets that this command takes as WHAT."""
+"""Target options of other commands whose values this command takes as WHAT."""
 NEXT_OF_FOLDER = (("difflogic render {0} -o run.gif", "an animation"), *NEXT)
 
 

@@ -28,7 +28,7 @@ SHOWN_LIMITS = (
     *("max-compute-invocations-per-workgroup", "max-storage-buffers-per-shader-stage"),
     *("max-compute-workgroup-storage-size", "max-storage-buffer-binding-size", "max-buffer-size"),
 )
-"""Limits of an adapter that bound the size of a grid or a population."""
+"""Names of the printed adapter limits, which bound the size of a grid or a population."""
 SHOWN_FEATURES = ("timestamp-query", "shader-f16")
 PASSED = "All tests passed: the GPU engine can be used."
 NOT_PASSED = "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until they pass."
@@ -71,7 +71,7 @@ def command(
 
 
 def _examine(adapter: str | None, only_list: bool, report: bool, write: Callable[[str], None] | None) -> int:
-    """List the devices, test the adapters and return the exit code; `write` is None for output as one JSON document."""
+    """List the devices, test the adapters and return the exit code; `write` prints text; None: output is JSON."""
     from difflogic.devices import selftest
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER
@@ -122,7 +122,7 @@ def _lines(device: Device) -> list[str]:
 def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
     plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
     if device.adapter is not None:
-        # The handle is an object of wgpu, which JSON cannot represent.
+        # JSON cannot represent the handle, which is an object of wgpu.
         names = [field.name for field in dataclasses.fields(device.adapter) if field.name != "handle"]
         plain |= {name: getattr(device.adapter, name) for name in names}
     return plain | ({"checks": [dataclasses.asdict(check) for check in checks]} if checks else {})

@@ -99,7 +99,7 @@ def command(runs: tuple[Path, ...], html: Output | None, curves: Output | None, 
 
 
 def _data(run: Path, file: Path | None, label: str | None) -> Dataset | LabelledTable | None:
-    """Load the file of `--data`: a table for a classifier, else samples. Raises DataError, LimitError, UsageError."""
+    """Load the file of `--data`: a classifier's table, or samples. Raises DataError, LimitError or UsageError."""
     from difflogic.actions import accuracy
     from difflogic.config import dataset, table
 
@@ -113,7 +113,7 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
 
 
 def _save(result: ActionResult, out: Output | None, name: str) -> list[Path]:
-    """Write the file `name` of a result to `out`, if set, and all others to the run folder; return their paths."""
+    """Write the file `name` of a result to `out`, if set, and other files to the run folder; return all paths."""
     content = result.files.pop(name, None)
     paths = save(result, "the results are")
     if out is not None and content is not None:

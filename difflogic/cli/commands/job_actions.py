@@ -23,7 +23,7 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
 
 
 def _steering(action: str, state: str, about: str) -> click.Command:
-    """Return a command that applies an action to jobs; `state` describes the result for a job that was not running."""
+    """Return a command that applies `action` to jobs; `state` is the message about jobs that were not running."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
@@ -34,7 +34,7 @@ def _steering(action: str, state: str, about: str) -> click.Command:
 
 
 def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
-    """Apply an action to jobs and print the state of each job; a running job stops after its next checkpoint."""
+    """Apply `action` to jobs, and print the new state of each; a running job stops after its next checkpoint."""
     with client("jobs") as server:
         for job in jobs:
             wanted = server.steer(job, action)["wanted"]
@@ -42,7 +42,7 @@ def steer(action: str, state: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, example: str) -> click.Command:
-    """Return a command that sets a field of a job to the value of the click argument `value`."""
+    """Return a command that sets the job's field for the click argument `value`, and prints `result`."""
 
     @_command(action, about, example)
     @job_argument
@@ -55,7 +55,7 @@ def _editing(action: str, value: Callable[[Any], Any], result: str, about: str, 
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Return a command that queues a job based on another job; by default its options are those of the request."""
+    """Return a command that queues a job based on another job, by default with the options of the action's request."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -81,7 +81,7 @@ class Clone(Request):
 
 
 def _tagging(action: str, change: Callable[[list[str], str], list[str]], result: str, about: str) -> click.Command:
-    """Return a command that changes the tags of jobs by `change(tags, tag)`."""
+    """Return a command that replaces the tags of jobs by `change(tags, tag)`."""
 
     @_command(action, about, '"for the paper" abcdefghijklmnop')
     @click.argument("tag")

@@ -65,7 +65,7 @@ def submit(**options: Any) -> int:
 
 
 def _request(options: Mapping[str, Any], **others: Any) -> JobRequest:
-    """Return the request that options describe, with name, priority and tags. Raises UsageError, ConfigError."""
+    """Return the job request for the command's options; `others` replace options. Raises UsageError or ConfigError."""
     sweep = request.request_fields(options, SweepRequest)
     if options["name"] is None and options["target"] is not None:  # the page uses the same name
         others["name"] = options["target"].stem[:100]

@@ -67,7 +67,7 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
 TITLES = {"gates": "soft gates"}
-"""Titles of columns that differ from the names of their fields. Gates are counted before training, so none is dead."""
+"""Mapping from fields to different column titles; `soft gates` since gates are counted before training."""
 HEADERS = ("preset", "what it learns", "grid", *(TITLES.get(name, name) for name in SIZES), "evaluations", "cost")
 
 
@@ -80,7 +80,7 @@ def _agents(name: str) -> dict[str, Any]:
 
 
 def _of_tasks() -> list[dict[str, Any]]:
-    """Return the rows of tasks in Python, and report the tasks that cannot be used."""
+    """Return a table row for each usable task in Python, and report the other tasks on standard error."""
     from difflogic.config import registered
     from difflogic.config.own_task import FEW
 
@@ -109,7 +109,7 @@ def _row(name: str, about: str, config: Config) -> dict[str, Any]:
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """Return the maximum number of restarts of a preset for each recipe."""
+    """Return a mapping from recipes to the maximum number of restarts of a preset."""
     from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest

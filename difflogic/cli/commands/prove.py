@@ -93,7 +93,7 @@ def command(
 
 
 def _write(result: ActionResult, out: Output) -> list[Path]:
-    """Write the proof to `out`, and a counterexample to files next to `out`; return the paths."""
+    """Write the proof to `out`, and any counterexample to files next to `out`; return the paths."""
     proof, *others = result.files.items()
     out.write(str(proof[1]).encode())
     stem, paths = Path(proof[0]).stem, [out.path]

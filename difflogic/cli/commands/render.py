@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 ASYNCHRONOUS = 0.6
 """Default fire rate of asynchronous rollouts, as in the paper."""
 OF_EPISODES = ("steps", "seed", "frame_ms")
-"""Options that also apply to an episode of an agent."""
+"""Options that also apply to the drawing of an agent's episode."""
 FRAME_MS = 40
 
 
 def step_list(text: str) -> list[int]:
-    """Parse `12`, `0,5,10`, `1-40` or a mixture as ascending steps; this is a type for click."""
+    """Parse `12`, `0,5,10`, `1-40` or a mixture as ascending steps (a click type)."""
     # Numbers have at most seven digits, so that `1-999999999` does not fill the memory.
     if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
         raise click.BadParameter(f"{text!r} does not name steps: expected 12, 0,5,10 or 1-40, for example.")
@@ -43,7 +43,7 @@ def step_list(text: str) -> list[int]:
 
 
 def damage_position(text: str) -> Any:
-    """Parse `centre`, `random` or `ROW,COLUMN`; this is a type for click."""
+    """Parse the place of damage: `centre`, `random` or `ROW,COLUMN` (a click type)."""
     if text in ("centre", "random"):
         return text
     if not re.fullmatch(r"\d{1,7},\d{1,7}", text):
@@ -52,7 +52,7 @@ def damage_position(text: str) -> Any:
 
 
 def channel(text: str) -> Any:
-    """Parse `loss`, `all`, or a channel's number; this is a type for click."""
+    """Parse the channels to draw: `loss`, `all`, or the number of a channel (a click type)."""
     if text in ("loss", "all"):
         return text
     if not text.isascii() or not text.isdigit():
@@ -149,7 +149,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
 
 
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
-    """Write the training curve, or an animation of an episode with the thresholds and gates that are 1."""
+    """Write an agent's training curve, or an animation of an episode that marks the thresholds and gates that are 1."""
     from difflogic.circuits.readers import source
     from difflogic.model import function_json
     from difflogic.policies import controllers, film

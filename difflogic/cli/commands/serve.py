@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def environment(text: str) -> str:
-    """Parse the name of an environment that Gymnasium itself registers; this is a type for click."""
+    """Parse the name of an environment that Gymnasium itself registers (a click type)."""
     if ":" in text:
         raise click.BadParameter(f"{text!r} would import a module: expected an environment of gymnasium itself.")
     from difflogic.policies.environments import threshold
@@ -35,7 +35,7 @@ def environment(text: str) -> str:
 
 
 def tasks(text: str) -> frozenset[str]:
-    """Parse a list of names of installed tasks in Python; this is a type for click."""
+    """Parse a comma-separated list of installed tasks in Python (a click type)."""
     from difflogic.config import registered
 
     return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
@@ -49,7 +49,7 @@ def _allow(_context: click.Context, _option: click.Parameter, is_given: bool) ->
 
 
 def network(text: str) -> str:
-    """Parse an IP address or network; this is a type for click."""
+    """Parse an IP address or network (a click type)."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
@@ -57,7 +57,7 @@ def network(text: str) -> str:
 
 
 def root_path(text: str) -> str:
-    """Parse a prefix of all paths, and remove its last slash; this is a type for click."""
+    """Parse the prefix of all URL paths, and remove its trailing slashes (a click type)."""
     path = text.rstrip("/")
     # The prefix must differ from paths of the server.
     reserved = ("api", "static", "docs", "openapi.json", "metrics")
@@ -217,7 +217,7 @@ def _settings(options: dict[str, Any]) -> ServeSettings:
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[Tokens, Path | None]:
-    """Return the configured tokens; or else a generated token for this machine only, and the file with the token."""
+    """Return the configured tokens and None, or a generated token for this machine only and the path of its file."""
     from difflogic.serve.api import tokens
 
     if file is not None:

@@ -74,4 +74,4 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
 
 
 def ignored(step: PassReport) -> None:
-    """Ignore the report of a pass; unlike `silent`, this keeps the result if Ctrl-C stops a pass."""
+    """Ignore the report of a pass; unlike `silent`, which then raises, keep the result if Ctrl-C stops a pass."""

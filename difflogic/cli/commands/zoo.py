@@ -38,7 +38,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def what(data: dict[str, Any]) -> str:
-    """Describe the behaviour of a circuit in the zoo."""
+    """Describe the behaviour of the zoo circuit in `data` as the end of a sentence."""
     if "environment" in data:
         return f"acts in {data['environment']}"
     if "does" in data:

@@ -1,4 +1,4 @@
-"""Functions that print all text of commands, and escape it since it may come from other people's files and servers."""
+"""Functions that print the text of commands, escaped since it may come from untrusted files and servers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
-    """Print text with its control characters escaped, on standard output, or with `err` on standard error."""
+    """Print text with its control characters escaped, on standard error if `err`, otherwise on standard output."""
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
 def echo_above(console: Console, text: object) -> None:
-    """Print text, or a drawing of rich, above the bar or the grid of a console."""
+    """Print text, or a renderable of rich, above the progress bar or the grid of a console."""
     console.print(visible(text) if isinstance(text, str) else text, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Reports about jobs on a server, in the form of a training on this machine."""
+"""Reports about jobs on a server, in the form of reports about a training on this machine."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -25,7 +25,7 @@ from difflogic.train.observer import Beginning, Standing
 DETACHED = 130
 """Exit code if Ctrl-C ends the reports."""
 BEFORE = 10
-"""Number of lines about earlier epochs that are shown first."""
+"""Maximum number of lines about earlier epochs, which are shown first."""
 
 
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
@@ -68,7 +68,7 @@ class _Follower:
         self._attempts = 0
         self._attempt = 0
         self._ended: set[int] = set()
-        """Numbers of the attempts whose end was shown."""
+        """Numbers of the attempts whose end has been shown."""
         self._was_shown = False
         self._waits_for: str | None = None
         self._evaluated: dict[int, Row] = {}
@@ -134,7 +134,7 @@ class _Follower:
         self._reporter.began(Beginning(config, info, f"job {job['id']}", None, *progress))
 
     def _show_ended_attempts(self, job: JobJson) -> None:
-        """Show each ended attempt once, although every event lists all attempts."""
+        """Show each ended attempt only once, although every event lists all attempts."""
         for attempt in (Attempt(**values) for values in (job["result"] or {}).get("attempts", ())):
             if not attempt.is_open and attempt.number not in self._ended:
                 self._ended.add(attempt.number)
@@ -207,7 +207,7 @@ class _SweepFollower(_Follower):
             self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
-        """Ignore rows, which the server sends only for the best trial at the end."""
+        """Ignore rows: for a sweep, the server sends only those of the best trial, at the end."""
 
 
 def _code(job: JobJson) -> int:

@@ -1,4 +1,4 @@
-"""Preview of the target before training, as the circuit sees it."""
+"""Preview of the target before training, in the cells and channels of the circuit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Preview:
-    """Target of a configuration as a sentence and, if it is the same for all initial states, as an image below it.
+    """Target of a configuration as a sentence and, if it is the same for all initial states, an image below.
 
     The image is drawn in characters of `core.text_picture`, or on a terminal in coloured half blocks.
     """
@@ -69,7 +69,7 @@ class Preview:
 
 
 def compare(best: Replica) -> Table:
-    """Draw the target of a model next to the output of its hard circuit for the first evaluation grid."""
+    """Draw the target of `best` next to the output of its hard circuit for the first evaluation grid."""
     from rich.table import Table
 
     learned, task = best.job, best.job.config.task
@@ -84,6 +84,6 @@ def compare(best: Replica) -> Table:
 
 
 def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
-    """Return colours `[H, W, 3]` with an even number of rows; cells that are off become dark grey."""
+    """Return the colours `[H, W, 3]` of cells, with an even number of rows; cells that are off are dark grey."""
     shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
     return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))

@@ -1,4 +1,4 @@
-"""Printer of the result of an action: title, table and sentences, or a report in JSON."""
+"""Printing of the result of an action: title, table and sentences, or a report in JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = 80
 
 
 def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
-    """Print a result, write its files by `write`, print their paths, and return the exit code."""
+    """Print a result, call `write`, which writes its files, print their paths, and return the exit code."""
     if result.told:
         echo(result.told, err=True)
     if as_json:
@@ -40,7 +40,7 @@ def show(result: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return lines of suggested commands, in which `path` replaces `{0}`, with the purpose of each command."""
+    """Return lines that suggest `commands`, pairs of a command, in which `path` replaces `{0}`, and its purpose."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
     # With a long path the purposes are left out, since a command on a single line is easy to copy.
@@ -50,7 +50,7 @@ def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
 
 
 def save(result: ActionResult, subject: str) -> list[Path]:
-    """Write the files of a result to the run folder, and return their paths; warn if the folder is read-only."""
+    """Write the files of a result to the run folder and return their paths; on failure, warn about `subject`."""
     try:
         return [] if result.folder is None else result.keep()
     except RunFolderError as error:

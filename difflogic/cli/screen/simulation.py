@@ -1,4 +1,4 @@
-"""Reports of a simulation as events, and a drawing of its grid in half blocks."""
+"""Reporter of a simulation, which sends events to a sink or draws the grid in half blocks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FRAMES_PER_S = 20
 REPORT_S = 0.5
-"""Minimum number of seconds between two reports in JSON."""
+"""Minimum number of seconds between two progress reports in JSON."""
 OFF = 48
 """Brightness of a cell that is off, so that it is visible on a black terminal."""
 SHAPES = " ▄▀█"
@@ -38,10 +38,10 @@ SHAPES = " ▄▀█"
 
 
 class SimulationReporter:
-    """Watcher of a simulation (`loop.Watcher`) that reports to a sink and writes the output file."""
+    """Watcher of a simulation (see `loop.Watcher`) that reports to a sink and writes the output file."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
-        """Report a frame every `every` steps; None: at the interval of the recording."""
+        """Report a frame every `every` steps; None: at the interval of the recording, if any."""
         self.sink = sink
         self._recording = recording
         self.every = every or (0 if recording is None else recording.every)
@@ -135,7 +135,7 @@ class GridScreen(Lines):
         echo_above(self._live.console, text)
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Draw the grid, and make the simulation wait, so that there are at most `FRAMES_PER_S` frames per second."""
+        """Draw the grid, and delay the simulation so that there are at most `FRAMES_PER_S` frames per second."""
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
@@ -171,7 +171,7 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
 
 
 def blocks(image: Picture, console: Console) -> Text:
-    """Draw an image as the console allows: in coloured half blocks, in half blocks, or with `#` for a cell."""
+    """Draw an image as the console allows: in coloured half blocks, plain half blocks, or `#` for cells that are on."""
     from rich.text import Text
 
     is_plain = console.options.ascii_only
@@ -184,7 +184,7 @@ def blocks(image: Picture, console: Console) -> Text:
 
 
 def half_blocks(image: Picture) -> Text:
-    """Draw an image as half blocks: each has the colour of the upper pixel, its background that of the lower pixel."""
+    """Draw an image as half blocks in the colour of the upper pixel, on a background in that of the lower pixel."""
     from rich.text import Text
 
     colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)

@@ -1,4 +1,4 @@
-"""Sinks, which show events as lines, as a progress bar with the last line, or as JSON.
+"""Sinks, which show events as lines, as lines above a progress bar, or as JSON.
 
 A long command describes each event once, in machine-readable fields and in text, and passes the event to a sink:
 
@@ -35,11 +35,11 @@ class Event:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the event in JSON, in addition to its name."""
     text: Sequence[object] = ()
-    """Lines of text, or renderables of rich, which are printed as text outside a terminal."""
+    """Lines of text, or renderables of rich, which are printed as plain text if there is no terminal."""
     is_warning: bool = False
     """True if the text is printed on standard error."""
     brief: str = ""
-    """Text in the progress bar, which replaces `text`; if it is empty, `text` is printed above the bar."""
+    """Text in the progress bar, shown in place of `text`; if it is empty, `text` is printed above the bar."""
 
 
 class Lines:
@@ -52,7 +52,7 @@ class Lines:
         self.finish()
 
     def show(self, event: Event) -> None:
-        """Show an event, if it has text."""
+        """Show the text of an event, if it has any."""
         for line in event.text:
             if event.is_warning:
                 echo(f"Warning: {line}", err=True)
@@ -63,13 +63,13 @@ class Lines:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress and the speed; a sink of lines shows neither."""
+        """Show the progress, `done` of `total` units, and the speed; a sink of lines shows nothing."""
 
     def show_image(self, draw: Callable[[], RenderableType]) -> None:
-        """Replace the last image, if the terminal has colours; a sink of lines shows no images."""
+        """Replace the last image by that of `draw` if the terminal has colours; a sink of lines shows no images."""
 
     def finish(self) -> None:
-        """Release the screen after the last event."""
+        """Restore the terminal after the last event."""
 
 
 class Bar(Lines):
@@ -147,7 +147,7 @@ class JsonLines(Lines):
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """Return a sink for JSON, or on a terminal a bar that counts `unit`, such as epochs, or else a sink of lines."""
+    """Return a sink for JSON, or on a terminal a bar that counts `unit`, such as epochs, otherwise a sink of lines."""
     if as_json:
         return JsonLines()
     # A bar redraws its line, so in a file it would leave many escape codes.
@@ -155,10 +155,10 @@ def choose(as_json: bool, unit: str) -> Lines:
 
 
 def working(text: str) -> None:
-    """Print progress of a command on standard error."""
+    """Print a line about the progress of a command on standard error."""
     echo(f"... {text}", err=True)
 
 
 def show_pass(step: PassReport) -> None:
-    """Print the result of a pass of simplification on standard error."""
+    """Print the result of a simplification pass on standard error."""
     working(f"{step.name}: {step.gates[1]} gates, {step.seconds:.1f} s{', stopped by Ctrl-C' if step.stopped else ''}")

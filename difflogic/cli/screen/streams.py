@@ -18,7 +18,7 @@ class StandardStream(io.FileIO):
     """Raw stream of standard output or standard error."""
 
     is_optional = False
-    """True if text without a reader is discarded, since the command has more to do than print."""
+    """True if text without a reader is discarded, since the command has other work to complete."""
     has_failed = False
     """True if an error was raised; later errors are ignored, since the interpreter flushes the rest at exit."""
 
@@ -33,7 +33,7 @@ class StandardStream(io.FileIO):
 
 
 def prepare() -> None:
-    """Open closed streams (`>&-`) on the null device, and let the others print names in any alphabet."""
+    """Open closed streams (`>&-`) on the null device, and make open streams escape unsupported characters."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         # After `difflogic train >&-`, descriptor 1 is free, and the next opened file would receive the output.

@@ -10,7 +10,7 @@ from difflogic.system.files import quoted
 
 
 class SweepReporter(SweepObserver):
-    """Observer that reports a sweep to a sink as the events begin, trial, notice and end."""
+    """Observer that reports a sweep to a sink as the events `begin`, `trial`, `notice` and `end`."""
 
     def __init__(self, sink: Lines) -> None:
         self._sink = sink

@@ -1,4 +1,4 @@
-"""Printer of tables: framed on a terminal, line by line on a narrow terminal, in plain columns for a pipe.
+"""Printing of tables: framed on a terminal, line by line on a narrow terminal, in plain columns for a pipe.
 
 Wide columns of prose are also printed line by line in a pipe. No text is cut: only prose is wrapped, between words.
 """
@@ -16,13 +16,13 @@ from difflogic.system.words import visible
 Row = Sequence[str]
 
 PIPED = 120
-"""Maximum number of characters in a piped line with columns of prose."""
+"""Maximum number of characters per line in a pipe if a table has columns of prose."""
 NARROWEST = 24
-"""Minimum width of a column of prose in characters; a table that does not fit is printed line by line."""
+"""Minimum number of characters in a column of prose; a table too wide for the terminal is printed line by line."""
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
-    """Print a table; the first column and columns without digits are left-aligned; with `texts`, all columns are."""
+    """Print a table; left-aligned are the first column and columns without digits, or, with `texts`, all columns."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     are_left = [texts or not index or not _has_digit(column[1:]) for index, column in enumerate(columns)]
@@ -42,7 +42,7 @@ def loss_cells(soft: float | None, hard: int | None, solved: int | None, models:
 
 
 def solved_cell(solved: int | None, models: int) -> str:
-    """Return the number of solved models as text; "" if the number is unknown."""
+    """Return the number of solved models as text, for one model `yes` or `no`; "" if the number is unknown."""
     return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
@@ -69,7 +69,7 @@ def _fitted(headers: Row, rows: Sequence[Row], are_left: Sequence[bool], title: 
 
 
 def _lines(headers: Row, rows: Sequence[Row], title: str, width: int) -> Iterator[str]:
-    """Yield a table line by line: the first cell of each row, and below it the other cells with their headers."""
+    """Yield the lines of a table: the first cell of each row, and below it the other cells with their headers."""
     if title:
         yield title
     for first, *rest in rows:

@@ -153,7 +153,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("checkpoint", {"epoch": epoch}))
 
     def ended(self, trained: Trained) -> None:
-        """Report the end of a training after its folder is complete."""
+        """Report the end of a training, after its run folder has been completed."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
         build, advice = command_for(run), list[str]()
@@ -211,7 +211,7 @@ def _accuracy(row: Row, evaluated: Row | None) -> str:
 
 
 def _when(epoch: int, evaluated: Row | None) -> str:
-    """Return the epoch of an evaluation as text, or "" if it is `epoch`."""
+    """Return ` at epoch N` for an evaluation at another epoch than `epoch`, or "" otherwise."""
     return "" if evaluated is None or evaluated.epoch == epoch else f" at epoch {evaluated.epoch}"
 
 
@@ -222,7 +222,7 @@ def _hard_fields(evaluated: Row | None) -> dict[str, float | None]:
 
 
 def _number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN: None for NaN."""
+    """Return a number for JSON, in which None replaces NaN."""
     return None if math.isnan(value) else value
 
 
@@ -256,7 +256,7 @@ def interrupter(run: Run | AgentRun) -> str:
 
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
-    """Return advice on how to continue an interrupted run in the folder `path`."""
+    """Return a sentence about an interruption, and how to continue the run in the folder `path`."""
     done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
     # If the signal arrived during the last epochs, the run is complete.
     if run.complete and done >= total:
