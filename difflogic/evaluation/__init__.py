@@ -1,1 +1,1 @@
-"""Tests of trained circuits outside the training conditions: other grids, more steps, asynchronous cells, damage."""
+"""Test trained circuits outside their training conditions: other grids, more steps, asynchronous cells, damage."""

@@ -1,4 +1,4 @@
-"""Gallery exhibits of agents: an episode of the best agent, returns, gates, controller, exports."""
+"""Create gallery exhibits of agents: an episode of the best agent, returns, gates, controller and exports."""
 
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,11 @@ from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
 CARD = "card.png"
-"""Name of the square image of returns, which the gallery shows if there is no animation."""
+"""File name of the square image of returns, which the gallery shows if there is no animation."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the gallery exhibit of the best agent of a run that has ended.
+    """Return the gallery exhibit `name` of a completed run's best agent; each simplification pass calls `on_pass`.
 
     Raises CheckpointError, or RunFolderError if the run has not ended.
     """

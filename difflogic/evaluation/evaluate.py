@@ -1,4 +1,4 @@
-"""Run all tests of a run, and describe the results in `evaluation.json`.
+"""Run all tests on a trained run, with results in `evaluation.json`.
 
     {"format": "difflogic-evaluation", "version": 1, "difflogic": "0.1.0", "run": "runs/NAME", "name": "checkerboard",
      "seed": 23, "epoch": 500, "engine": "cpu: ...", "starts": 64, "quick": false,
@@ -7,7 +7,7 @@
      "gates": {"gates": 3040, "active": 21, "undecided": 68, "paper_active": 22, "layers": [
         {"name": "perceive 0", "gates": 128, "active": 0, "undecided": 0, "kinds": [16 numbers]}, ...]}}
 
-Tests that do not fit the run's task are absent. The text of a measure is human-readable, and its wording may change.
+Tests that do not apply to the run's task are omitted. The text of a measure is for readers, and its wording may change.
 """
 
 import json
@@ -53,7 +53,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Curve of each fault test: key of the test, numbers or probabilities of faults, and accuracies."""
+        """Curve of each fault test: key of its measure, numbers or probabilities of faults, and accuracies."""
         return [(measure.key, *points(measure)) for measure in self.measures if measure.key in CURVES]
 
     @property
@@ -62,7 +62,7 @@ class RunEvaluation:
 
     @property
     def gates(self) -> dict[str, Any]:
-        """Numbers of soft gates, in total and by layer, in the format of evaluation.json."""
+        """Counts of soft gates, in total and by layer, in the format of evaluation.json."""
         counts = {name: sum(getattr(layer, name) for layer in self.layers) for name in ("gates", "active", "undecided")}
         paper = published(self.trained.config).active_gates
         return counts | {"paper_active": paper, "layers": [asdict(layer) for layer in self.layers]}
@@ -78,7 +78,7 @@ class RunEvaluation:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
     def files(self) -> Files:
-        """Return the contents of the files for the run folder, by name."""
+        """Return the contents of the evaluation's files by name, for the run folder."""
         contents: Files = {NAME: self.to_json()}
         if self.fault_curves:
             contents[FAULTS] = plots.accuracy_png(self.fault_curves)
@@ -97,9 +97,9 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Run all tests that fit a run's task on its hard circuit; see `difflogic.actions.evaluate`.
+    """Test a run's hard circuit with all tests that apply to its task; see `difflogic.actions.evaluate`.
 
-    Initial states are sampled from a separate random stream of the run's seed. Raises UsageError, CheckpointError.
+    Initial states are sampled from a separate random stream of the run's seed. Raises UsageError or CheckpointError.
     """
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine

@@ -1,8 +1,8 @@
-"""Measure fault tolerance: the accuracy of a circuit if bits flip, or if cells or gates are stuck at 0 or 1.
+"""Measure fault tolerance: the accuracy of a circuit whose bits flip or whose cells or gates are stuck at 0 or 1.
 
 `difflogic.engine.events` describes faults of bits and cells. Stuck gates are random gates of the trained circuit, or
-single gates of the simplified circuit. The hard circuit runs for the number of steps of its task, without damage, from
-initial states that training and its evaluation do not use. Faults stop before the last step.
+single gates of the simplified circuit. The hard circuit runs for the task's number of steps, without damage, from
+initial states that neither training nor its evaluation uses. The final state has no faults.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,33 +23,33 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 
 FAULT_STREAM = 0x6661756C
-"""Constant ("faul") for the `fold_in` of the key of random faults. Added to the seed, it gives other initial states."""
+"""Constant ("faul") for the `fold_in` of the key of random faults; also added to the seed for new initial states."""
 POINTS = 5
-"""Number of points of a curve, without the point for no faults. From point to point, the faults double."""
+"""Number of points per curve, excluding the point for no faults; faults double from point to point."""
 PART = 8
-"""Maximum number of initial states in one rollout."""
+"""Maximum number of initial states per rollout."""
 TRIALS = 8
-"""Number of random sets of stuck gates of each size."""
+"""Number of random sets of stuck gates per size."""
 MOST_FAULTS = 400
-"""Maximum number of faults of single gates to test; if there are more, a random sample is tested."""
+"""Maximum number of single-gate faults to test; from more faults, a random sample is tested."""
 FEW_STARTS = 8
-"""Maximum number of initial states from which each fault of a single gate is tested."""
+"""Maximum number of initial states per test of a single-gate fault."""
 DRAWN = ("checkerboard", "picture", "rule")
-"""Targets of tasks whose initial states can be sampled."""
+"""Kinds of target for which the fault tests can create initial states and targets."""
 TOLD = 5
-"""Maximum number of worst faults that the text names."""
+"""Maximum number of the worst faults that the text names."""
 
 
 @dataclass(frozen=True)
 class FaultTests:
-    """Fault tests up to the probabilities `flip` and `stuck_cells`, and up to `stuck_gates` gates; 0 omits a test."""
+    """Fault tests with the maximum probabilities `flip` and `stuck_cells` or number `stuck_gates`; 0 omits a test."""
 
     flip: float = 0.0
     stuck_cells: float = 0.0
     stuck_gates: int = 0
 
     def __iter__(self) -> Iterator[Callable[[EvaluationContext], Measure | None]]:
-        """Yield the tests in the form of `difflogic.evaluation.suite.Test`."""
+        """Yield the selected tests as functions of the type `difflogic.evaluation.suite.Test`."""
         if self.flip:
             yield lambda context: _of_states(context, "flip", self.flip, "bits that flip before a step")
         if self.stuck_cells:
@@ -74,7 +74,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     most = min(most, circuit.gates)  # more cannot be stuck
-    # For 54 gates: 3, 7, 14, 27 and 54.
+    # For example, with 54 gates: 3, 7, 14, 27 and 54.
     counts = sorted({round(most / 2**n) for n in range(POINTS)} - {0})
     accuracies = {0.0: _accuracy(context, circuit)}
     for count in counts:
@@ -100,10 +100,10 @@ def _measure(key: str, title: str, accuracies: dict[float, float]) -> Measure:
 
 
 def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
-    """Return the job of a task with faults, and with new evaluation grids from another seed."""
+    """Return the job for testing `circuit` on its task with the changes `task`, on grids from another seed."""
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
-    # Remove the parts that only training needs, which would sample or store initial states too.
+    # Remove the parts that only training needs, which would also sample or store initial states.
     plain = config.with_(train=probes, growth=GrowthConfig(), search=SearchConfig(), pool=PoolConfig())
     return job.make_job(plain.with_(task=task), circuit)
 
@@ -125,7 +125,7 @@ def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None
 
 
 def single_stuck_gates(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy with each gate of the simplified circuit stuck at 0, then at 1."""
+    """Measure the accuracy with each single gate of the simplified circuit stuck at 0 and at 1."""
     if context.config.task.target not in DRAWN:
         return None
     task_job = _job(context, context.trained.circuit)
@@ -158,16 +158,16 @@ def _fault_report(accuracies: dict[str, float], without: float, faults: int) -> 
 
 
 def _shown(netlist: CellNetlist, task_job: Job, starts: Bits) -> Bits:
-    """Return the loss channels of a rollout at the compared steps, `[J, B, H, W, loss_channels]`."""
+    """Return the loss channels of a rollout from `starts` at the compared steps, `[J, B, H, W, loss_channels]`."""
     spec = task_job.config.task
     states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, task_job.probe_masks), 1)
     return np.stack([state[..., : spec.loss_channels] for step, state in states if step in spec.judged_steps])
 
 
 def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the numbers or probabilities of faults of a measure, and the accuracy at each."""
+    """Return a fault measure's numbers or probabilities of faults, and the accuracy at each of them."""
     return [float(name) for name in measure.values], list(measure.values.values())
 
 
 CURVES = ("flip", "stuck-cells", "stuck-gates")
-"""Keys of measures for which `points` returns a curve."""
+"""Keys of the measures to which `points` applies."""

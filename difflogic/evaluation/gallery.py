@@ -1,6 +1,6 @@
-"""Write galleries: `index.html`, and for each run a folder of static files, which any web server can host.
+"""Write galleries: `index.html` and a folder of static files per run, which any web server can host.
 
-An exhibit shows the running automaton, its animation, losses, gates, circuit, and every export that fits.
+An exhibit shows the running automaton, its animation, losses, gates and circuit, and all suitable exports.
 """
 
 import json
@@ -29,12 +29,12 @@ from difflogic.system.files import Output, inside
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
-"""Side of the grid and number of steps in animations of a rule, since training uses boards of only nine cells."""
+"""Side of the grid and number of steps for animations of a rule, since training uses boards of only nine cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """Folder `name` of a gallery: `files` by their paths in this folder, and texts for the gallery's index."""
+    """Folder `name` of a gallery: contents of `files` by path in this folder, and texts for the gallery's index."""
 
     name: str
     title: str
@@ -46,20 +46,20 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Return the exhibit of a run's trained circuit (of a population, the best one), including exports.
+    """Return the exhibit of a run's trained circuit (the best of a population), including exports.
 
     Args:
         run: Run folder.
         name: Name of the exhibit's folder.
-        on_pass: Callback for each pass of simplification.
+        on_pass: Callback after each pass of simplification.
 
     Raises:
-        CheckpointError: There is no trained circuit.
-        RunFolderError: The metrics or the evaluation cannot be read.
+        CheckpointError: If there is no trained circuit.
+        RunFolderError: If metrics or evaluation cannot be read.
     """
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
-    # Downloads contain the simplified circuit, the animation shows the trained circuit.
+    # Downloads contain the simplified circuit; the animation shows the trained circuit.
     smaller = simplified(netlist, on_pass)
     spec = RenderSpec()
     if (task := trained.config.task).target == "rule":
@@ -94,12 +94,12 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
 
 def title_of(run: Path) -> str:
-    """Return the name of a run's folder, without the date at the end of a default name."""
+    """Return the name of a run's folder, without the date and time that end a default name."""
     return re.sub(r"-\d{8}-\d{6}$", "", run.resolve().name)
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add all exports that fit the netlist to `files`, and return the reasons for omitting other formats."""
+    """Add all exports that support the netlist to `files`; return a text per omitted format with the reason."""
     exports, left_out = formats.exports(netlist, name)
     for form, contents in exports.items():
         for file, content in contents.items():
@@ -133,7 +133,7 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
 
 
 def listed(files: Files) -> list[tuple[str, str, str]]:
-    """Return the name of each file to download, its path, and its size as text."""
+    """Return `(name, path, size as text)` of each file to download."""
     downloads = []
     for path, content in sorted(item for item in files.items() if item[0].startswith("files/")):
         count = len(content if isinstance(content, bytes) else content.encode())
@@ -143,7 +143,7 @@ def listed(files: Files) -> list[tuple[str, str, str]]:
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each run with a unique folder name that is an identifier in every language."""
+    """Yield each run with a unique name that is an identifier in every export language, for the exhibit's folder."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)
@@ -156,7 +156,7 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def runs_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the run folders at or below `paths` without repetition. Raises UsageError if there is none."""
+    """Return all run folders at or below `paths`, without repetition. Raises UsageError if there are none."""
     runs = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not runs:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
@@ -164,7 +164,7 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def check_out(out: Path, force: bool) -> None:
-    """Raise UsageError if a gallery cannot be written to `out`; called before any work is done."""
+    """Raise UsageError if `out` is a file, or a folder that is not empty unless `force` is True."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name a folder.")
     if not force and out.is_dir() and any(out.iterdir()):
@@ -172,13 +172,13 @@ def check_out(out: Path, force: bool) -> None:
 
 
 def write_exhibit(out: Path, exhibit: Exhibit) -> None:
-    """Write an exhibit. Raises DifflogicError if a file cannot be written, or a link leads out of the gallery."""
+    """Write an exhibit to the gallery `out`. Raises DifflogicError if that fails, or if a link leads out of `out`."""
     for file, content in exhibit.files.items():
         _write(inside(out / exhibit.name / file, out), content)
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
-    """Write the page with links to exhibits that have been written before. Raises DifflogicError."""
+    """Write the page with links to all exhibits. Raises DifflogicError if that fails or a link leads out of `out`."""
     _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 

@@ -1,4 +1,4 @@
-"""Results of tests: each has a title, a result as text and as numbers, and possibly an animation."""
+"""Results of tests, each with a title, a text, numbers, and possibly an animation."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RolloutRecord:
     """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """Number of mismatches of each sample at each compared step, including damaged cells, `[n, B]`."""
+    """Number of mismatches per compared step and sample, including damaged cells, `[n, B]`."""
     values: int
-    """Number of compared values per sample and step."""
+    """Number of compared values per sample and compared step."""
     outside: npt.NDArray[np.int64]
-    """Number of mismatches of each sample at the end, without cells of the last damage, `[B]`."""
+    """Number of mismatches per sample at the last compared step, excluding cells of the last damage, `[B]`."""
     film: Film
 
     __repr__ = brief
@@ -45,9 +45,9 @@ class RolloutRecord:
 def watch(
     states: Iterable[Bits], targets: Iterable[Bits | None], steps: int, damaged: tuple[slice, ...] = ()
 ) -> RolloutRecord:
-    """Compare the first L channels of each of `steps + 1` states `[B, H, W, C]` with its target `[H, W, L]`.
+    """Compare the first L channels of each of `steps + 1` states `[B, H, W, C]` with the step's target `[H, W, L]`.
 
-    Steps with the target None are skipped. `damaged` are the rows and columns that the last damage zeroed.
+    Steps with the target None are skipped. `damaged` contains the rows and columns of the last damage.
     """
     # To save memory, store only the counts of all steps, and at most FRAMES images of the first sample.
     drawn_steps, frames, wrong = set(evenly(steps, FRAMES)), {}, []
@@ -71,20 +71,20 @@ def watch(
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Result of a test that fits the task."""
+    """Result of a test that applies to the task."""
 
     key: str
     """Machine-readable name, such as `fault-tolerance`."""
     title: str
     text: str
-    """Human-readable result."""
+    """Result as text for readers."""
     values: dict[str, float]
-    """Machine-readable result."""
+    """Result as numbers by name."""
     paper: str = ""
     met: bool | None = None
-    """True if the result is at least as good as the paper's; None if the results are not comparable."""
+    """True if the result is at least as good as the paper's, or None if the results are not comparable."""
     curve: Sequence[float] = ()
-    """Mean number of mismatches over the samples, after each compared step."""
+    """Mean number of mismatches per sample, after each compared step."""
     film: Film | None = field(default=None, repr=False)
     __repr__ = brief
 
@@ -92,8 +92,8 @@ class Measure:
     def of(
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
-        """Make a measure of the mismatches at the end of rollouts of equal length."""
-        # Rollouts with other fire masks count as further samples.
+        """Return a measure of the final mismatches in rollouts of equal length; `more` are additional values."""
+        # Rollouts with other fire masks count as additional samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
         total, values = int(wrong[-1].sum()), samples * records[0].values
@@ -116,13 +116,13 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure as in evaluation.json, without the animation."""
+        """Return the measure in the format of evaluation.json, without the animation."""
         names = ("key", "title", "text", "values", "paper", "met")
         return {name: getattr(self, name) for name in names} | {"curve": list(self.curve)}
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """Return a text: `exact`, or the number of mismatches over all samples."""
+    """Return `exact`, or a text with the number of mismatches among all `values` of all samples."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

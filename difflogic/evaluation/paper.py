@@ -1,4 +1,4 @@
-"""Published figures of five experiments: Miotti et al. 2025 (arXiv 2506.04912) and its notebook, at seed 23."""
+"""Figures of five experiments published by Miotti et al. 2025 (arXiv 2506.04912) and in its notebook, at seed 23."""
 
 from dataclasses import dataclass, replace
 
@@ -9,16 +9,16 @@ from difflogic.core import rules
 
 @dataclass(frozen=True)
 class Published:
-    """Figures for one experiment; a figure is None if the paper does not contain it."""
+    """Published figures of one experiment; a figure is None if it was not published."""
 
     solved_at: int | None = None
-    """Epoch from which the hard loss is 0."""
+    """First epoch from which the hard loss is 0."""
     active_gates: int | None = None
     """Number of gates whose most probable function is neither A nor B; perception gates count once per kernel."""
     robustness: int | None = None
     """Mean number of mismatches over 4000 asynchronous steps of a 64x64 grid; each step zeroes a 10x10 square."""
     exact: bool = False
-    """True if the circuit is exact; a board is exact also with sides four times as long and after self-healing."""
+    """True if the circuit is exact; for a board, also on sides four times as long and after self-healing."""
 
 
 PUBLISHED = {
@@ -31,13 +31,13 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return the paper's figures for an experiment; all are None for other tasks."""
+    """Return the paper's figures for an experiment; all figures are None for any other task."""
     figures = PUBLISHED.get(config.name)
     return figures if figures is not None and is_own_task(config) else Published()
 
 
 def is_own_task(config: Config) -> bool:
-    """Return whether the preset with the configuration's name has the same target, initial state, grid and timing."""
+    """Return whether `config` has the same target, initial state, grid and timing as the preset of its name."""
     return _asked(config) == _asked(presets.get(config.name))
 
 

@@ -1,10 +1,10 @@
-"""Prove claims about a run's circuit (`prove RUN`), in a form that anyone can check again.
+"""Prove claims about a run's circuit (`prove RUN`), in a form that others can check.
 
-The task determines which of three claims is proved:
+The task determines which of three kinds of claim is proved:
 
 * every initial state: every grid of 0 and 1 in all channels reaches the target
   (`difflogic.circuits.synthesis.every_start`);
-* one initial state: the image grows from the initial state of the task or of a sample; the text says if it stays;
+* one initial state: the target results from the initial state of a task or sample; the text says if it persists;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
 The file proof.json contains the circuit, so that no other file is needed to check the proof:
@@ -15,7 +15,7 @@ The file proof.json contains the circuit, so that no other file is needed to che
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
 `steps` is the step at which the task compares, `from_step` the first step from which the claim is true. For an
-asynchronous circuit, `from_step` counts rounds in which every cell fires at least once. `fingerprint` returns the hash.
+asynchronous circuit, `from_step` counts rounds in which every cell fires at least once. `fingerprint` is the hash.
 """
 
 import hashlib
@@ -53,36 +53,36 @@ SECONDS = 60.0
 """Default time limit of the search for a counterexample, in seconds."""
 ROLLOUT = "rollout"
 OWN = "difflogic"
-"""Name of the checker that needs no other program."""
+"""Name of the built-in checker, which needs no other program."""
 SMALLEST = 3
-"""Minimum side of a grid with a claim."""
+"""Minimum side of a grid for which there is a claim."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Maximum number of samples to prove, since each sample has a separate proof."""
+"""Maximum number of samples that are proved, since each sample has a separate proof."""
 MOST_STEPS = 10_000
-"""Maximum number of steps of a rollout from one initial state; it ends earlier if its states repeat."""
+"""Maximum number of steps of a rollout from one initial state; the rollout ends earlier if states repeat."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Claim to prove, with all data that the proof needs."""
+    """Claim about a circuit, with all data that its proof needs."""
 
     claim: str
     """Kind of the claim: one of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
     target: Bits
-    """Target, uint8 `[H, W, L]`; an array `[0, 0, 0]` for a rule."""
+    """Target, uint8 `[H, W, L]`; for a rule, an empty array of shape `[0, 0, 0]`."""
     rule: str = ""
     path: Path = Path()
-    """Path of the circuit; a file that contains the rule may be in the same folder."""
+    """Path of the circuit, whose folder may also contain the file of the rule."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Claim with the result of its proof."""
+    """Result of an attempt to prove a claim."""
 
     claim: Claim
     proved: bool | None
@@ -91,7 +91,7 @@ class Proof:
     text: str
     from_step: int | None = None
     counterexample: Bits | None = None
-    """Initial state `[H, W, C]` that leads to mismatches at the compared step; None if not known."""
+    """Initial state `[H, W, C]` that leads to mismatches at the compared step, or None if unknown."""
 
     __repr__ = brief
 
@@ -102,7 +102,7 @@ class Proof:
 
     @property
     def late(self) -> bool:
-        """True if the target is reached only after the step at which the task compares."""
+        """True if the target is only reached after the step at which the task compares."""
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Proof:
 
 
 def fingerprint(netlist: CellNetlist) -> str:
-    """Return the SHA-256 of a circuit: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
+    """Return the SHA-256 of a circuit's channels, boundary, gates, wires and outputs as 32-bit integers."""
     # The fixed width and byte order give the same hash on every machine.
     head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
     parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
@@ -140,25 +140,25 @@ def fingerprint(netlist: CellNetlist) -> str:
 
 
 def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
-    """Return the claim that fits a run's task. Raises what `of_circuit` raises."""
+    """Return the claim that the task of a run implies. Raises UsageError or ConfigError, like `of_circuit`."""
     return of_circuit(CellNetlist.of_run(trained.circuit, trained.config), trained.config, trained.path, every, size)
 
 
 def of_circuit(
     netlist: CellNetlist, config: Config, run: Path, every: bool = False, size: tuple[int, int] | None = None
 ) -> Claim:
-    """Return the claim that fits the task of a circuit.
+    """Return the claim that a circuit's task implies.
 
     Args:
-        netlist: The circuit.
-        config: Configuration with the task of the circuit.
-        run: Path of the circuit, for messages.
-        every: True to require a claim about every initial state.
-        size: Rows and columns of the grid; None for the grid of the task.
+        netlist: Circuit to prove.
+        config: Configuration with the circuit's task.
+        run: Path of the circuit, for messages and for locating the rule's file.
+        every: Whether to require a claim about every initial state.
+        size: Rows and columns of the grid, or None for the grid of the task.
 
     Raises:
-        UsageError: `every` is set and the task has one initial state, or the circuit does not fit the task.
-        ConfigError: The task does not support grids of that size.
+        UsageError: If `every` is set and the task has one initial state, or if circuit, task and size do not fit.
+        ConfigError: If the task does not support grids of that size.
     """
     expected = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
     if (netlist.periodic, netlist.neighbourhood, netlist.visible) != expected:
@@ -183,7 +183,7 @@ def of_circuit(
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return, for each sample, the claim that it becomes its target. Raises UsageError for unsuitable samples."""
+    """Return a claim per sample that it develops into its target. Raises UsageError if samples are unsuitable."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -204,7 +204,7 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
 
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
-    """Return the scenario of a task on another grid, and its target there."""
+    """Return the scenario and the target of a task on a grid of `height` x `width` cells."""
     own = resized(config, height, width)
     # A board on a grid twice as high or wide has twice the steps; an image keeps its number of steps.
     has_one = job.start(config) is not None
@@ -213,15 +213,15 @@ def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return a grid of a circuit's cells, if possible with the claim that every initial state reaches the target.
+    """Return a grid of the circuit's cells, if possible with the target that every initial state should reach.
 
-    There is no claim if the task has no target on a grid of that size, or if cells fire at random. Raises CircuitError
-    if the grid is too large.
+    There is no target if the task has none on a grid of that size, or if cells fire at random. Raises CircuitError if
+    the grid is too large.
     """
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
         return grid
-    # Exports support any circuit on any grid, with or without a claim.
+    # Exports support any circuit on any grid, with or without a target.
     own = (height, width) == (config.task.height, config.task.width)
     if min(height, width) < SMALLEST or not (own or knows_larger_grids(config.task)):
         return grid
@@ -240,7 +240,7 @@ def _of_rule(config: Config, netlist: CellNetlist, run: Path) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Prove a run's claim by three-valued simulation only, in milliseconds; return None for one initial state."""
+    """Decide quickly, by three-valued simulation, if every initial state reaches the target; None for other claims."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
@@ -248,14 +248,14 @@ def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> P
     """Prove or refute a claim.
 
     Args:
-        claim: The claim.
-        seconds: Time limit of the search for a counterexample, in seconds; None for no search.
-        judge: Checker: `difflogic`, or `berkeley-abc` for a claim about every initial state.
+        claim: Claim to prove or refute.
+        seconds: Time limit of the search for a counterexample, in seconds, or None for no search.
+        judge: Name of the checker: `difflogic`, or `berkeley-abc` for a claim about every initial state.
 
     Raises:
-        LimitError: The grid does not fit into memory.
-        UsageError: The checker cannot decide the claim.
-        ToolError: The checker is missing or fails.
+        LimitError: If the grid does not fit into memory.
+        UsageError: If the checker does not support the claim.
+        ToolError: If the checker is missing or fails.
     """
     if judge != OWN:
         return _by_abc(claim, SECONDS if seconds is None else seconds)
@@ -305,7 +305,7 @@ def _of_all_starts(claim: Claim, result: EveryStart) -> Proof:
 
 
 def shown(claim: Claim, start: Bits) -> Bits:
-    """Return the visible channels `[H, W, L]` at the compared step of a rollout from the initial state `start`."""
+    """Return the visible channels `[H, W, L]` of the circuit at the compared step, from the initial state `start`."""
     return claim.netlist.after(start, claim.scenario.steps)[..., : claim.target.shape[-1]]
 
 
@@ -323,7 +323,7 @@ def _when(claim: Claim, step: int) -> str:
 
 
 def _one_start(claim: Claim, seconds: float | None) -> Proof:
-    """Prove a claim by following the rollout until a state repeats, since all later states are then known."""
+    """Prove a claim by a rollout, until a state repeats (all later states are then known) or a limit is reached."""
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
@@ -374,6 +374,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """Return the names of the fields in which a proof differs from `again`, a new proof of the same claim."""
+    """Return the names of all fields in which a proof differs from `again`, a new proof of the same claim."""
     claimed, proved = proof.to_dict(), again.to_dict()
     return [name for name in proved if claimed[name] != proved[name]]

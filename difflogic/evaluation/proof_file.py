@@ -1,4 +1,4 @@
-"""Read and write the files of a proof: proof.json (see `difflogic.evaluation.proof`) and a counterexample."""
+"""Read and write a proof's files: proof.json (see `difflogic.evaluation.proof`) and its counterexample."""
 
 import io
 from functools import partial
@@ -17,12 +17,12 @@ from difflogic.model import netlist_json
 from difflogic.runs import plots
 
 NUMBERED = "proof-{}.json"
-"""File name of the proof of each sample after the first."""
+"""File name of the proof of each sample after the first, with a number."""
 COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
-    """Read a proof.json without checking the proof. Raises CircuitError if the file is malformed."""
+    """Read the file proof.json at `path` without checking the proof. Raises CircuitError if malformed."""
     return netlist_json.load_as(partial(_from_data, path), path)
 
 
@@ -55,7 +55,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
             raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"], path)
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
-    # Values that the file contains twice must agree, since people read the first lines and programs the circuit.
+    # Values that occur twice must agree, since people read the first lines and programs read the circuit.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):
         if data.get(name) != (own := proof.to_dict()[name]):
             raise CircuitError(
@@ -65,7 +65,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
 
 
 def files_of(proof: Proof) -> Files:
-    """Return the content of proof.json, and, if there is a counterexample, of its .npy file and image."""
+    """Return the contents of proof.json and, if there is a counterexample, of its .npy file and image, by name."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))

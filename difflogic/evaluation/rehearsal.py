@@ -1,4 +1,4 @@
-"""Shared context of the tests of an evaluation: the trained circuit, its task on other grids, and rollouts."""
+"""Shared context of an evaluation's tests: the trained circuit, its task on other grids, and rollouts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,22 +22,22 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Number of asynchronous rollouts, with different fire masks, of a batch of random initial states."""
+"""Number of asynchronous rollouts, with different fire masks, from each of several random initial states."""
 FIXED_DRAWS = 16
-"""Number of asynchronous rollouts, with different fire masks, if there is only one initial state."""
+"""Number of asynchronous rollouts, with different fire masks, from a single initial state."""
 FIRE_RATE = 0.6
-"""Fire rate of the paper for asynchronous rollouts of a circuit that was trained synchronously."""
+"""Fire rate in asynchronous rollouts of a synchronously trained circuit, as in the paper."""
 START_STREAM = 0x6576616C
-"""Constant ("eval") for the `fold_in` of the key of an evaluation, which training does not use."""
+"""Constant ("eval") for the `fold_in` of an evaluation's key, which differs from all keys of training."""
 
 
 def evaluation_key(config: Config) -> prng.Key:
-    """Return the key of the random numbers of a run's evaluation."""
+    """Return the random key for the evaluation of a run."""
     return prng.fold_in(prng.key_from_seed(config.seed), START_STREAM)
 
 
 def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
-    """Return initial states `[count, H, W, C]`, 0 or 1, as in training; random ones are sampled with `key`."""
+    """Return initial states `[count, H, W, C]`, 0 or 1, as in training; random states are sampled with `key`."""
     task = config.task
     shape = (count, task.height, task.width, config.model.channels)
     return events.draw_starts(task.start, key, shape, job.start(config))
@@ -45,27 +45,27 @@ def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationContext:
-    """Trained circuit, engine, and settings that all tests of an evaluation share."""
+    """Trained circuit, engine and settings, which all tests of an evaluation share."""
 
     engine: Engine
     trained: TrainedCircuit
     starts: int
-    """Number of new initial states from which the accuracy is measured."""
+    """Number of new initial states for measuring the accuracy."""
     quick: bool
     others: Dataset | None = None
-    """Samples to test on in place of the run's held-out samples."""
+    """Samples to test instead of the run's held-out samples, or None."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings with which a task in Python makes new samples; they override the run's settings."""
+    """Settings for new samples of a task in Python, which override the run's settings."""
 
     @cached_property
     def samples(self) -> Dataset | None:
-        """Samples to test on; None if there are no samples."""
+        """Samples to test, or None if there are no samples."""
         own = self.trained.data() if self.others is None else None
         return self.others if own is None else own.split(self.config.data.held_out)[1]
 
     @property
     def samples_are(self) -> str:
-        """Description of the samples, for titles."""
+        """Kind of the samples, as text for titles."""
         if self.others is not None:
             return "other samples"
         return "samples that were held out" if self.config.data.held_out else "samples, all learned from"
@@ -80,11 +80,11 @@ class EvaluationContext:
 
     @cached_property
     def own(self) -> Config:
-        """Configuration on the task's own grid, without damage."""
+        """Configuration of the run on the original grid, without damage."""
         return self.larger(1)
 
     def larger(self, factor: int) -> Config:
-        """Return the configuration on a grid `factor` times as high and as wide, without damage."""
+        """Return the configuration of the run on a grid `factor` times as high and wide, without damage."""
         task = self.config.task
         return resized(self.config, factor * task.height if task.height > 1 else 1, factor * task.width)
 
@@ -95,12 +95,12 @@ class EvaluationContext:
 
     @property
     def asynchronous_rate(self) -> float:
-        """Fire rate of asynchronous rollouts: the training's, or, for a synchronous circuit, the paper's."""
+        """Fire rate of asynchronous rollouts: as in training or, for a synchronous circuit, as in the paper."""
         return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Return the random key of a test's initial states, and the random key of its masks and damage."""
-        # Numbers of tests are hundreds apart, so that further masks can use the next numbers. Persistence has the same
+        """Return two random keys for the test number `test`: for initial states, and for fire masks and damage."""
+        # Numbers of tests are hundreds apart, so that repeated rollouts can use the next ones. Persistence has the same
         # number as accuracy, since it continues the same rollouts.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
@@ -116,7 +116,7 @@ class EvaluationContext:
         targets: Iterable[Bits | None] | None = None,
         start: Bits | None = None,
     ) -> RolloutRecord:
-        """Compare a rollout on the grid of `config` with its target; `test` selects the random numbers: see `keys`."""
+        """Compare a rollout on the grid of `config` with its target; `test` is the number of the test for `keys`."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
@@ -126,7 +126,7 @@ class EvaluationContext:
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
-        """Compare rollouts of all initial states on the run's grid; repeat asynchronous rollouts with other masks."""
+        """Compare rollouts from all initial states with the target; repeat asynchronous rollouts with other masks."""
         rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         # With one initial state the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
@@ -134,7 +134,7 @@ class EvaluationContext:
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
 
     def soft_loss(self, test: int) -> float:
-        """Return the soft circuit's sum of squared errors after T steps, averaged over new initial states."""
+        """Return the soft circuit's sum of squared errors after T steps, averaged over the initial states of `test`."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
         start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)
@@ -143,7 +143,7 @@ class EvaluationContext:
             fires = prng.uniform(mask_key, (task.steps, task.height, task.width, 1)) <= np.float32(train.fire_rate)
             masks = fires.astype(np.float32)
         total, target = 0.0, job.fixed_target(task)
-        # Batches are as large as in training, so they fit into memory.
+        # Batches are as large as in training, so that they fit into memory.
         for first in range(0, len(start), train.batch):
             batch = start[first : first + train.batch]
             last = self.engine.rollout(self.trained.circuit, batch, task.steps, "soft", masks)[-1]

@@ -1,4 +1,4 @@
-"""`render`: draw a rollout of a run as an animation or a strip, its gates or its losses, into one file."""
+"""Draw a rollout of a run (as an animation or a strip), its gates or its losses to a file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,12 +31,12 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""Default maximum numbers of states in an animation and in a strip."""
+"""Default maximum number of states in an animation and in a strip."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """Specification of a rollout to draw; fields that are None have the values of training."""
+    """Specification of a rollout to draw; a field that is None takes the value from training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns of the grid."""
@@ -44,16 +44,16 @@ class RenderSpec:
     start: str | None = None
     """Initial state: one of `config.choices.STARTS`, a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image file."""
     seed: int | None = None
-    """Seed of the random initial state, fire masks and places of damage."""
+    """Seed for the random initial state, fire masks and places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """Number of rollouts from one initial state to show side by side, with different masks and places of damage."""
+    """Number of rollouts from one initial state, drawn side by side, with different masks and places of damage."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
-    """Return the states, uint8 `[H, W, C]`, of rollout number `draw`, and the number of steps. Raises UsageError."""
+    """Return the states `[H, W, C]` of rollout number `draw`, and the number of steps. Raises UsageError."""
     task = trained.config.task
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
@@ -108,7 +108,7 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
 
 
 def _from_file(path: Path, config: Config) -> Bits:
-    """Return the bits `[h, w, c]` of a file; an image is reduced to the number of colours of the run's target."""
+    """Return the bits `[h, w, c]` in a .npy or image file; an image is reduced to the target's number of colours."""
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
@@ -124,7 +124,7 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: loss channels as colours, all as tiles, or one channel."""
+    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: the loss channels as colours, all as tiles, or one channel."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
@@ -136,12 +136,12 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a rollout; fields that are None are chosen automatically."""
+    """Appearance of a drawn rollout; a field that is None is chosen automatically."""
 
     channels: Channels = "loss"
     scale: int | None = None
     steps: Sequence[int] | None = None
-    """CA steps of the states to show."""
+    """Steps of the states to show."""
     frame_ms: int = film.FRAME_MS
 
 
@@ -161,22 +161,22 @@ def render(
         True
 
     Args:
-        run: A run, its folder or a checkpoint file.
-        out: The file. Its suffix sets the format: .gif and .apng are animations, .png is a strip of steps.
-        what: `rollout`, `gates` or `loss`.
-        spec: Rollout: size, steps, initial state, damage.
-        look: Appearance: channels, scale, steps to show.
-        engine: Engine that computes the rollout; None for the engine of the run.
-        member: Model of a population, counted from 1; None for the best.
+        run: Run, run folder or checkpoint file.
+        out: File to write, as an animation (.gif or .apng) or a strip of states (.png).
+        what: What to draw: `rollout`, `gates` or `loss`.
+        spec: Size, steps, initial state and damage of the rollout.
+        look: Channels, scale and steps to show.
+        engine: Engine that computes the rollout, or None for the engine of the run.
+        member: Model of a population, counted from 1, or None for the best model.
         force: Whether to replace an existing file.
 
     Returns:
-        The size of the file in bytes.
+        Size of the file in bytes.
 
     Raises:
-        UsageError: An argument does not fit the run, or `out` exists and `force` is not set.
-        CheckpointError: There is no usable, trained circuit.
-        RunFolderError: A link leads out of the run folder.
+        UsageError: If an argument does not fit the run, or if `out` exists and `force` is False.
+        CheckpointError: If there is no usable trained circuit.
+        RunFolderError: If a link leads out of the run folder.
     """
     kind = kind_of(Path(out), what)
     output = Output(Path(out), force)
@@ -195,7 +195,7 @@ def render(
 
 
 def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
-    """Draw a rollout as a `gif` or `apng`, or as a strip in a `png`. Raises UsageError, LimitError (memory)."""
+    """Return a drawn rollout in the format `kind`: `gif`, `apng`, or `png` (strip). Raises UsageError or LimitError."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
@@ -236,7 +236,7 @@ def _shown(requested: Sequence[int] | None, steps: int, most: int) -> list[int]:
 
 
 def kind_of(path: Path, what: str) -> str:
-    """Return the image format for the file's suffix. Raises UsageError for a suffix that does not fit `what`."""
+    """Return the image format for the suffix of `path`. Raises UsageError if `what` does not support this suffix."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
         raise UsageError(f"There is no kind of image {what!r}: expected {', '.join(DRAWINGS)}.")

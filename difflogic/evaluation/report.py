@@ -1,4 +1,4 @@
-"""Write an evaluation as one HTML file with all images, without scripts."""
+"""Render an evaluation as a single HTML file that contains all images and no scripts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MAX_CURVE = 1000
-"""Maximum number of points of a curve."""
+"""Maximum number of points per curve."""
 
 
 def to_html(evaluation: RunEvaluation) -> str:
-    """Return the report of an evaluation as HTML."""
+    """Return the report of an evaluation as HTML text."""
     trained, neighbourhood = evaluation.trained, evaluation.trained.circuit.neighbourhood
     return page(
         "report.html",
@@ -46,7 +46,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """Render the template `file` with `values`; a missing value raises an error."""
+    """Render the template `file` with `values`. Raises an error if a value is missing."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 
@@ -61,7 +61,7 @@ def _environment() -> Environment:
 def _curve(wrong: Sequence[float], shots: Film) -> str:
     if len(wrong) < 2 or not any(wrong):
         return ""
-    # More points than pixels would only take more time.
+    # More points than pixels would take time without a visible effect.
     count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)

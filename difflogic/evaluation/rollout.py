@@ -1,7 +1,7 @@
-"""Run hard rollouts on any grid for any number of steps, asynchronous or damaged, and yield one state at a time.
+"""Run hard rollouts on any grid, optionally asynchronous or damaged, and yield one state at a time.
 
-`Engine.rollout` computes states in chunks, so a long rollout takes no more memory than a short one. The states do not
-depend on the size of the chunks.
+States are computed in chunks of steps by `Engine.rollout`, so a long rollout takes no more memory than a short one.
+The states do not depend on the size of the chunks.
 """
 
 import math
@@ -23,23 +23,23 @@ from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
-"""Maximum number of bytes of a chunk's states; a chunk has at least one step."""
+"""Maximum size in bytes of the states in a chunk, which has at least one step."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
-"""Constants ("fire", "dama") for the `fold_in` of the keys of fire masks and of places of damage."""
+"""Constants ("fire", "dama") for the `fold_in` of the keys of fire masks and of damage places."""
 
 
 @dataclass(frozen=True)
 class DamagePlan:
-    """Times and places of damage, which zeroes all channels of a square with `side` cells, clipped at the border."""
+    """Times and place of damage, which zeroes all channels in a square of side `side`, clipped at the border."""
 
     side: int
     steps: Sequence[int]
-    """CA steps after which damage occurs, ascending; 0 damages the initial state."""
+    """Steps after which damage occurs, in ascending order; 0 damages the initial state."""
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
-    """First row and column of the square, `centre`, or `random` for a random place for each sample and step."""
+    """First row and column of the square, `centre`, or `random` for a random place per sample and step."""
 
     def check_fits(self, height: int, width: int) -> None:
-        """Raise UsageError if the place is outside a grid of this size."""
+        """Raise UsageError if the place is outside a grid of `height` x `width` cells."""
         if isinstance(self.place, tuple) and not (0 <= self.place[0] < height and 0 <= self.place[1] < width):
             row, column = self.place
             raise UsageError(
@@ -48,7 +48,7 @@ class DamagePlan:
             )
 
     def hit(self, key: prng.Key, state: Bits) -> Bits:
-        """Return `state [B, H, W, C]` with the damaged squares zeroed."""
+        """Return `state` `[B, H, W, C]` with one square per sample zeroed; `key` samples random places."""
         batch, height, width, _ = state.shape
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
@@ -57,7 +57,7 @@ class DamagePlan:
         return np.where(intact[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:
-        """Return the rows and columns of the damage; an empty tuple for a random place."""
+        """Return the row and column slices of the damage, or an empty tuple for a random place."""
         if self.place == "random":
             return ()
         row, column = self._corner(height, width)
@@ -78,10 +78,10 @@ def play(
     fire_rate: float = 1.0,
     damage: DamagePlan | None = None,
 ) -> Iterator[Bits]:
-    """Yield the states, uint8 `[B, H, W, C]`, after 0, 1, ... `steps` steps, each with its damage.
+    """Yield the states, uint8 `[B, H, W, C]`, after 0, 1, ... `steps` steps, including damage.
 
-    `start [B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, the same cells in all
-    samples. `key` determines masks and places of damage. Raises DataError, and what engines raise.
+    `start` `[B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, identical cells in
+    all samples. `key` determines fire masks and places of damage. Raises DataError, or an error of the engine.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
     # With separate streams, damage does not change which cells fire, so rollouts can be compared.
@@ -112,7 +112,7 @@ def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bi
 
 
 def evenly(steps: int, most: int) -> list[int]:
-    """Return at most `most` evenly spread steps from 0 to `steps`, including the first and the last."""
+    """Return at most `most` evenly spaced steps from 0 to `steps`, including 0 and `steps`."""
     # For at most 8 of the steps 0 to 20, a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and 20 is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

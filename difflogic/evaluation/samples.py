@@ -1,4 +1,4 @@
-"""Test a circuit on samples: held-out samples of its run, other samples, or new samples of a task in Python."""
+"""Test a circuit on samples: held-out samples of its run, given samples, or new samples of a task in Python."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,12 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
 
 AT_ONCE = 64
-"""Maximum number of samples in one rollout."""
+"""Maximum number of samples per rollout."""
 TEST = 800
 
 
 def check(context: EvaluationContext) -> None:
-    """Raise DataError if the samples do not fit the circuit, and what `own_numbers` raises for wrong settings."""
+    """Raise DataError if samples do not fit the circuit, or ConfigError or UsageError if settings are wrong."""
     if context.settings:
         _task(context)
     if context.samples is None:
@@ -34,7 +34,7 @@ def check(context: EvaluationContext) -> None:
 
 
 def sample_accuracy(context: EvaluationContext) -> Measure | None:
-    """Count wrong cells and wrong samples over all compared steps."""
+    """Count mismatches and samples with mismatches over all compared steps."""
     samples = context.samples
     if samples is None:
         return None
@@ -61,8 +61,8 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
-    """Return the states `[J, B, H, W, C]` at the compared steps; `number` selects the random key of the batch."""
-    # Each batch needs a separate key for free channels and firing cells, or sample 64 would begin like sample 0.
+    """Return the states `[J, B, H, W, C]` at the compared steps; the batch's `number` selects its random keys."""
+    # Each batch needs separate keys for free channels and firing cells, or sample 64 would begin like sample 0.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     rate = context.config.train.fire_rate
@@ -71,7 +71,7 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods in the run's samples of single steps, and the neighbourhoods that are always right."""
+    """Count the neighbourhoods in the run's single-step samples, and those for which the circuit is always right."""
     samples, config = context.trained.data(), context.config
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
@@ -90,7 +90,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
         ]
     ).reshape(len(kinds), -1)[:, : expected.shape[1]]
     shown = np.unique(kinds[counted])
-    # A neighbourhood is wrong if a cell with this neighbourhood is wrong.
+    # A neighbourhood is wrong if any cell with this neighbourhood is wrong.
     wrong = np.unique(kinds[counted & (after != expected).any(axis=1)])
     # Nine cells with one channel have 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(shown) - len(wrong)
@@ -116,9 +116,9 @@ def _name(context: EvaluationContext) -> str | None:
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy on new samples of a task in Python, and the numbers that the task's own evaluation returns.
+    """Measure the accuracy on new samples of a task in Python, and the numbers returned by the task's evaluation.
 
-    Raises ConfigError for unknown settings, UsageError for settings if the run has no such task, FaultyTaskError.
+    Raises ConfigError for unknown settings, UsageError for settings without such a task, or FaultyTaskError.
     """
     own = _task(context)
     if own is None:
@@ -140,7 +140,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
-    """Return the run's task in Python with the requested settings, None without a task, or why it cannot be loaded."""
+    """Return the run's task in Python with the requested settings, None without a task, or why loading failed."""
     plugin, settings = context.config.plugin, context.settings
     if not plugin.name:
         if settings:

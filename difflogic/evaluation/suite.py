@@ -1,4 +1,4 @@
-"""Tests of a trained circuit. Each test returns a Measure, or None if it does not apply to the circuit's task.
+"""Tests of a trained circuit; each test returns a Measure, or None if it does not apply to the circuit's task.
 
 Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
 self-healing, 4000 asynchronous steps with damage after each step), and similar evaluations for other tasks.
@@ -21,18 +21,18 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Side of the zeroed square, as in the paper; it is smaller if it exceeds half of the grid's shortest side."""
+"""Side of the zeroed square in cells, as in the paper, but at most half of the grid's shorter side."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
-"""Divisor by which a quick evaluation reduces the steps of the two long tests."""
+"""Divisor for the steps of the two long tests in a quick evaluation."""
 
 Test = Callable[[EvaluationContext], Measure | None]
 
 
 def training(context: EvaluationContext) -> Measure | None:
-    """Report the first epoch in the metrics at which the hard circuit was exact on the evaluation grids."""
+    """Report the first epoch at which the hard circuit was exact on all evaluation grids, according to the metrics."""
     last, first, paper = context.trained.last_evaluation, context.trained.first_solved, context.paper.solved_at
     if last is None or last.hard_loss is None:
         return None
@@ -46,7 +46,7 @@ def training(context: EvaluationContext) -> Measure | None:
 
 
 def accuracy(context: EvaluationContext) -> Measure | None:
-    """Measure the hard and soft loss and their gap, after T steps from new initial states, without damage."""
+    """Measure hard loss, soft loss and their difference after T steps from new initial states, without damage."""
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
@@ -59,7 +59,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """Prove by three-valued simulation, in milliseconds, that every initial state reaches the target."""
+    """Try to prove by fast three-valued simulation that every initial state reaches the target."""
     result = proof.at_once(context.trained)
     if result is None:
         return None
@@ -68,7 +68,7 @@ def every_start(context: EvaluationContext) -> Measure | None:
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
-    """Measure the accuracy after T steps with the same damage as in training."""
+    """Measure the accuracy after T steps with damage as in training."""
     task = context.config.task
     if not task.damage_side or not task.is_fixed:
         return None
@@ -83,15 +83,15 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """Count the neighbourhoods (512 of nine cells) for which the middle cell of a 3x3 board follows the rule."""
+    """Count the neighbourhoods (of 512 for nine cells) for which the middle cell of a 3x3 board follows the rule."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
-    # Of several boards that differ only in cells that perception does not read, one is enough.
+    # Boards that differ only in cells that perception does not read are equivalent, so one of them is enough.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
     entries = np.flatnonzero(~unread.any(axis=1))
     boards = rehearsal.fresh_starts(resized(context.config, 3, 3), len(entries), context.keys(300)[0])
-    # Channel 0 is the board; other channels begin as in training.
+    # Channel 0 is the board; all other channels begin as in training.
     boards[..., 0] = rules.patches()[entries].reshape(-1, 3, 3)
     after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
     right = int(np.count_nonzero(after == rules.table(task.rule)[entries]))
@@ -102,7 +102,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
 
 
 def generations(context: EvaluationContext) -> Measure | None:
-    """Compare a circuit with its rule on a large grid of noise, generation by generation."""
+    """Compare the circuit with its rule on a large grid of noise, generation by generation."""
     task = context.config.task
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
@@ -116,7 +116,7 @@ def generations(context: EvaluationContext) -> Measure | None:
 
 
 def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterator[Bits | None]:
-    """Yield the targets of a rollout: the board `[H, W, 1]`, then `steps - 1` times None before each generation."""
+    """Yield targets for all steps of a rollout: the board `[H, W, 1]` every `steps` steps, and None in between."""
     while True:
         yield board
         yield from [None] * (steps - 1)
@@ -124,21 +124,21 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
 
 
 def persistence(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure whether the target is still there after `factor * T` steps."""
+    """Measure mismatches after `factor * T` steps, to test whether the target persists."""
     if not context.config.task.is_fixed:
         return None
-    # Use the random numbers of `accuracy`, so that only the number of steps differs.
+    # Use the random numbers from `accuracy`, so that only the number of steps differs.
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure mismatches on a larger grid: a board after proportionally more steps, or an image in its middle."""
+    """Measure mismatches on sides `factor` times as long: of a board after `factor * T` steps, of an image after T."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None
-    # Order spreads from cell to cell, so a board needs time in proportion to its width. An image does not.
+    # Order spreads from cell to cell, so a board needs time in proportion to its width; an image does not.
     board, config = task.target == "checkerboard", context.larger(factor)
     steps = factor * task.steps if board else task.steps
     record = context.watch(config, steps, test=400 + factor)
@@ -147,10 +147,10 @@ def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
 
 
 def other_timing(context: EvaluationContext) -> Measure | None:
-    """Measure mismatches of a synchronous circuit in an asynchronous rollout, or the reverse."""
+    """Measure mismatches of a synchronous circuit in asynchronous rollouts, or vice versa."""
     if not context.config.task.is_fixed:
         return None
-    # At a fire rate of 0.6 a cell fires in 12 of 20 steps, so four times the steps are enough.
+    # At a fire rate of 0.6 a cell fires in 12 of 20 steps on average, so four times the steps are enough.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
         return Measure.of(
@@ -162,7 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """Zero the middle of a large grid after every step, and measure the mismatches in the other cells."""
+    """Zero a square in the middle of a large grid after every step, and measure mismatches outside the square."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
@@ -176,7 +176,7 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
 
 
 def self_healing(context: EvaluationContext) -> Measure | None:
-    """Measure mismatches of a board after damage in the first half of the steps, or of an image after one damage."""
+    """Measure final mismatches after damage: to a board in the first half of the steps, or to an image once."""
     task = context.config.task
     if not task.is_fixed:
         return None
@@ -191,7 +191,7 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     measure = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
         return measure
-    # The step after the last mismatch, or 0 if the square had no ones in it.
+    # The step after the last mismatch, or 0 if the square contained no ones.
     wrong_at = np.flatnonzero(record.wrong[:, 0])
     healed = int(wrong_at[-1]) + 1 if wrong_at.size else 0
     values = measure.values | {"exact_from": healed}
@@ -203,7 +203,7 @@ def _fault_side(task: TaskConfig) -> int:
 
 
 def robustness(context: EvaluationContext) -> Measure | None:
-    """Measure the mean number of mismatches over thousands of asynchronous steps, with damage after each step.
+    """Measure the mean number of mismatches over thousands of asynchronous steps, each followed by damage.
 
     The paper's figure is from one trial. This test reports the mean and standard deviation over several trials.
     """
@@ -215,8 +215,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     record = context.watch(
         config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
     )
-    # The mean excludes the initial state, which is noise. The deviation is between trials, since steps depend on each
-    # other.
+    # The mean excludes the initial state, which is noise. The deviation is between trials, since steps are not
+    # independent.
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())

@@ -1,4 +1,4 @@
-"""Load trained circuits to evaluate or draw, with their metrics."""
+"""Load trained circuits and their metrics, for evaluating or drawing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from difflogic.system.words import counted
 
 @dataclass(frozen=True, eq=False)
 class TrainedCircuit(chosen.Chosen):
-    """Trained model of a run: the best model, or a selected member of the population."""
+    """Trained model of a run: the best model, or the selected member of a population."""
 
     rows: Sequence[Row]
-    """Metrics of the model, one row per epoch; empty for a checkpoint file."""
+    """Metrics of the model, one row per epoch; empty if the run is a checkpoint file."""
 
     __repr__ = brief
 
     @property
     def folder(self) -> Path | None:
-        """Folder for results: the run folder, or the common folder of several attempts; None for a checkpoint file."""
+        """Folder for results: the run folder or the common folder of all attempts, or None for a checkpoint file."""
         return self.named if self.named.is_dir() else None
 
     @property
     def first_solved(self) -> int | None:
-        """First epoch with an evaluation without mismatches; None if there is none."""
+        """First epoch with an evaluation without mismatches, or None."""
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
     def last_evaluation(self) -> Row | None:
-        """Last row of metrics with an evaluation, up to the epoch of the model."""
+        """Last row of metrics with an evaluation, at most at the epoch of the model, or None."""
         return last_evaluated(self.rows[: self.epoch])
 
     @property
@@ -46,7 +46,7 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def facts(self) -> str:
-        """Human-readable description of the circuit and its task."""
+        """Description of the circuit and its task, for readers."""
         task, train, model = self.config.task, self.config.train, self.config.model
         rate = (
             f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
@@ -60,9 +60,9 @@ class TrainedCircuit(chosen.Chosen):
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
-    """Load a run's best circuit (see `difflogic.runs.chosen`), or the last state of model `member`, counted from 1.
+    """Load a run's best circuit (see `difflogic.runs.chosen`), or the last state of model `member` (from 1).
 
-    Raises CheckpointError if there is no usable, trained checkpoint, UsageError for an unknown member, RunFolderError.
+    Raises CheckpointError if no usable checkpoint is trained, UsageError for an unknown member, or RunFolderError.
     """
     model = chosen.load(path, member)
     if model.epoch == 0 and not model.kept:
@@ -77,7 +77,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Return an engine to test a run's circuit, if possible the run's engine; all give the same hard rollouts."""
+    """Return an engine to test a run's circuit, if possible the run's; all engines compute equal hard rollouts."""
     # A checkpoint file is in the folder of its run, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine
