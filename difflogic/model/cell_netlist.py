@@ -1,8 +1,8 @@
 """Hard circuits of a cell, which compute its next state from its 3x3 patch.
 
 Input `in[channel][patch]` has the number `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
-bottom-right). Outputs are the next state, one per channel. A perception gate is listed once per channel, since hardware
-has a separate gate for each channel. The file format is circuit.json: `difflogic.model.netlist_json`.
+bottom-right). The outputs are the bits of the next state, one per channel. A perception gate is
+listed once per channel, since hardware has a separate gate for each. `difflogic.model.netlist_json` defines the file.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellNetlist(Netlist):
-    """Hard circuit of a cell: gates from the 9*C bits of a 3x3 patch to the C bits of the cell.
+    """Hard circuit of a cell, which computes the C bits of its next state from the 9*C bits of its 3x3 patch.
 
-    The file format is circuit.json. `build` and `from_circuit` make checked netlists.
+    The file format is circuit.json. `build` and `from_circuit` validate the netlists that they make.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> keep.rollout(np.ones((1, 2, 2, 1), np.uint8), steps=3).shape
@@ -42,17 +42,17 @@ class CellNetlist(Netlist):
 
     channels: int
     periodic: bool
-    """True if a cell at the border reads the opposite side of the grid (a torus); else it reads 0 outside the grid."""
+    """True if border cells read the opposite side of the grid (a torus); False if they read 0 outside the grid."""
     visible: int
-    """Number of visible channels: the first `visible` channels are shown, the others are hidden state."""
+    """Number of visible channels: the first `visible` channels are displayed, and all others are hidden state."""
     origin: tuple[int, ...]
     """Number of each channel in the original circuit: `0, 1, ...` unless some channels were removed."""
     scenario: Scenario | None = None
-    """Grid, initial state and steps of the circuit's training; None if unknown."""
+    """Grid, initial state, number of steps and fire rate that the circuit was trained for; None if unknown."""
     neighbourhood: str = "moore"
-    """Key of `wiring.NEIGHBOURHOODS`: the cells of a patch that gates may read."""
+    """Key of `wiring.NEIGHBOURHOODS`, which lists the cells of a patch that gates may read."""
     colours: tuple[tuple[int, int, int], ...] = ()
-    """Red, green and blue of each state, a number whose bits are the visible channels; empty if not specified."""
+    """RGB colour of each visible state, indexed by the number whose bits are the visible channels; may be empty."""
 
     kind, buses = "cell", ("patch", "result")
     __repr__ = brief
@@ -71,26 +71,26 @@ class CellNetlist(Netlist):
         neighbourhood: str = "moore",
         colours: Sequence[Sequence[int]] = (),
     ) -> CellNetlist:
-        """Make a checked netlist.
+        """Make a netlist from arrays, and validate it.
 
         Args:
             channels: Number of channels of a cell, C.
-            periodic: True for a torus, False for 0 outside the grid.
-            gates: Truth tables, ints `[n]` from 0 to 15.
-            wires: The two bits that each gate reads, ints `[n, 2]`: the 9*C inputs (channel, then patch index) come
-                first, then the gates.
-            outputs: The bit that becomes the next value of each channel, ints `[C]`.
+            periodic: True for a torus; False if border cells read 0 outside the grid.
+            gates: Gate ids (truth tables), ints `[n]` from 0 to 15.
+            wires: Numbers of the two bits that each gate reads, ints `[n, 2]`. The 9*C inputs are numbered first (by
+                channel, then patch index), then the gates.
+            outputs: Number of the bit that becomes the next value of each channel, ints `[C]`.
             visible: Number of visible channels, counted from the first; None for all.
             origin: Number of each channel in the original circuit; None for `0, 1, ...`.
-            scenario: Grid, initial state and steps of the circuit's training; None if unknown.
-            neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
-            colours: Red, green and blue of each state, 0 to 255.
+            scenario: Grid, initial state, steps and fire rate that the circuit was trained for; None if unknown.
+            neighbourhood: Name of the neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
+            colours: Red, green and blue of each visible state, from 0 to 255.
 
         Returns:
             The netlist.
 
         Raises:
-            CircuitError: A number is out of range, or a gate reads a later gate.
+            CircuitError: A value is out of range, or a gate reads itself or a later gate.
         """
         netlist = cls(
             channels=channels,
@@ -132,7 +132,7 @@ class CellNetlist(Netlist):
 
     @cached_property
     def palette(self) -> npt.NDArray[np.uint8]:
-        """Colours of all states of the visible channels, uint8 `[n, 3]`, padded with black; empty if unspecified."""
+        """RGB colours of all visible states, uint8 `[n, 3]`, padded with black; empty if `colours` is empty."""
         colours = np.array(self.colours, dtype=np.uint8).reshape(-1, 3)
         return np.pad(colours, ((0, (1 << self.visible) - len(colours)), (0, 0))) if self.colours else colours
 
@@ -144,12 +144,12 @@ class CellNetlist(Netlist):
     def from_circuit(
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
-        """Discretise a circuit: each gate becomes its function with the largest logit (of equal logits, the first).
+        """Discretise a circuit: replace each gate by its most probable function (the first one if several are equal).
 
         Args:
             circuit: Soft gates and their wiring.
             visible: Number of visible channels, counted from the first; None for all.
-            scenario: Grid, initial state and steps of the circuit's training; None if unknown.
+            scenario: Grid, initial state, steps and fire rate that the circuit was trained for; None if unknown.
 
         Returns:
             A netlist with all gates of the circuit.
@@ -176,14 +176,14 @@ class CellNetlist(Netlist):
 
     @classmethod
     def of_run(cls, circuit: Circuit, config: Config) -> CellNetlist:
-        """Discretise the circuit of a run; the task's loss channels are the visible channels."""
+        """Discretise the circuit of a training run; the visible channels are the task's loss channels."""
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """Run the netlist; every cell is updated in each step.
+        """Run the automaton synchronously: every step updates every cell.
 
         Args:
-            x: Initial states of 0 and 1, `[B, H, W, C]`, or one state, `[H, W, C]`. The last axis may be omitted if the
+            x: Initial states, `[B, H, W, C]` of 0 and 1, or one state, `[H, W, C]`. The last axis may be omitted if the
                 netlist has one channel.
             steps: Number of steps, T.
 
@@ -204,9 +204,9 @@ class CellNetlist(Netlist):
         return np.stack(states).reshape(len(states), *bits.shape)
 
     def steps(self, state: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Iterator[Bits]:
-        """Yield the states, uint8 `[B, H, W, C]`, after 1, 2, ... steps.
+        """Yield the state, uint8 `[B, H, W, C]`, after each of `steps` steps.
 
-        A cell takes its new state if `fires`, `[T, H, W, 1]` or `[T, B, H, W, 1]`, is not 0, or if `fires` is None.
+        Only cells with a nonzero entry in `fires`, `[T, H, W, 1]` or `[T, B, H, W, 1]`, are updated; None updates all.
         """
         # Every cell is a sample: B grids of H x W cells are B*H*W samples, 64 per word.
         shape = state.shape[:3]
@@ -217,7 +217,7 @@ class CellNetlist(Netlist):
             yield state
 
     def after(self, grid: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Bits:
-        """Return the state `[H, W, C]` of one grid after `steps` steps; `steps` may be 0."""
+        """Return the state `[H, W, C]` of one grid after `steps` steps, which may be 0; `fires` is as in `steps`."""
         for [state] in self.steps(grid[None], steps, fires):
             grid = state
         return grid

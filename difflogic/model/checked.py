@@ -11,7 +11,7 @@ from difflogic.errors import CircuitError
 
 Array = npt.NDArray[Any]
 WIRES = "wires"
-"""Key of the candidates' logits, in dictionaries of logits with one key per network."""
+"""Key of the logits of candidate wires, in dictionaries that map each network to its logits."""
 
 
 def network(
@@ -22,10 +22,10 @@ def network(
     n_out: int | None,
     tail: tuple[int, ...] = (),
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the logits and the wires `[..., out, *tail]` of one network as checked arrays.
+    """Validate a network, and return the arrays of its logits and of its wires `[..., out, *tail]`, one per layer.
 
-    The network has `n_in` inputs and `n_out` outputs, or any number of outputs if `n_out` is None. Raise CircuitError
-    if a shape, type or value is wrong.
+    The network has `n_in` inputs and `n_out` outputs (None for any number); `tail` is `(k,)` with k candidates for each
+    wire, otherwise `()`. Raise CircuitError if a shape, type or value is invalid.
     """
     if not logits or len(logits) != len(wires):
         raise CircuitError(
@@ -47,7 +47,7 @@ def network(
 
 
 def wire_logits(logits: Mapping[str, Sequence[npt.ArrayLike]]) -> Array | None:
-    """Return the candidates' logits, `[G, 2, k]`, or None if wiring is fixed. Raise CircuitError if they are wrong."""
+    """Return the logits of candidate wires, `[G, 2, k]`, or None if there are none. Raise CircuitError if invalid."""
     if WIRES not in logits:
         return None
     [array] = (_array("The logits of wires", values) for values in logits[WIRES])

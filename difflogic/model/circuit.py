@@ -30,14 +30,14 @@ from difflogic.model.framed import in_frame
 NETWORKS = ("perceive", "update")
 
 NOISE_STREAM = 0x6E6F6973
-"""Constant ("nois") for the `fold_in` of the key of the noise in initial logits."""
+"""Constant ("nois") that `fold_in` mixes into the key of the seed to sample the noise of initial logits."""
 
 WIRE_SHARE = 0.88
-"""Initial probability of a wire's first candidate, the wire of the fixed wiring; other candidates have the logit 0."""
+"""Initial probability of each wire's first candidate, the wire itself; all other candidates have the logit 0."""
 FIXED = 1e6
 """Logit of a gate function or candidate that is always chosen; `-FIXED` is the logit of one that is never chosen.
 
-Weight decay reduces this logit in each epoch, but never by enough to matter."""
+Weight decay reduces this logit in each epoch, but too little to have an effect."""
 
 PAPER_START = InitialConfig()
 """Initial logits of the authors' notebook."""
@@ -48,12 +48,12 @@ ArraysByNetwork = dict[str, list[Array]]
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Soft gates and their wiring, the input of every engine; training changes the logits.
+    """Soft gates and their wiring, which engines evaluate and train; training changes only the logits.
 
     `perceive[l]`, float `[K, out, 16]`, are the logits of layer l of the K perception kernels. `update[l]`, float
     `[out, 16]`, are the logits of layer l of the update network. `perceive_wires[l]`, int `[K, 2, out]`, and
-    `update_wires[l]`, int `[2, out]`, are the indices of the inputs. With k candidates, wires have an additional last
-    axis, `[..., out, k]`. `from_arrays`, `initial` and `feed_forward` make checked circuits.
+    `update_wires[l]`, int `[2, out]`, are the indices of the gates' inputs. With k candidates for each wire, wires have
+    an additional last axis, `[..., out, k]`. `from_arrays`, `initial` and `feed_forward` make validated circuits.
 
         >>> config = difflogic.presets.checkerboard(small=True)
         >>> circuit = difflogic.Circuit.initial(config.model, seed=23)
@@ -68,9 +68,9 @@ class Circuit:
     channels: int
     periodic: bool
     neighbourhood: str = "moore"
-    """Key of `wiring.NEIGHBOURHOODS`: the cells of a patch that the first layer of perception may read."""
+    """Key of `wiring.NEIGHBOURHOODS`, which lists the cells of a patch that the first perception layer may read."""
     wire_logits: Array | None = None
-    """Logits of the candidates, float `[G, 2, k]`, gates in the order of `flat_logits`; None if wiring is fixed."""
+    """Logits of candidate wires, float `[G, 2, k]`, in the order of gates in `flat_logits`; None if wiring is fixed."""
 
     @classmethod
     def from_arrays(
@@ -81,16 +81,16 @@ class Circuit:
         periodic: bool = False,
         neighbourhood: str = "moore",
     ) -> Circuit:
-        """Make a checked circuit from plain arrays.
+        """Make a circuit from plain arrays, and validate it.
 
         Args:
-            logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. Two empty lists
-                for `perceive` make a feed-forward circuit. With candidates also `"wires": [[G, 2, k]]`.
-            wires: Indices of inputs by network and layer, ints `[2, out]` (shared by all perception kernels) or
+            logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. With
+                candidates also `"wires": [[G, 2, k]]`. If both `perceive` lists are empty, the circuit is feed-forward.
+            wires: Indices of gates' inputs by network and layer, ints `[2, out]` (shared by all perception kernels) or
                 `[K, 2, out]`; with candidates `[2, out, k]` or `[K, 2, out, k]`.
             channels: Number of channels of a cell, C.
-            periodic: True for a torus.
-            neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
+            periodic: True for a torus; False if border cells read 0 outside the grid.
+            neighbourhood: Name of the neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
 
         Returns:
             The circuit.
@@ -117,7 +117,7 @@ class Circuit:
         return circuit.within(neighbourhood)
 
     def within(self, neighbourhood: str) -> Circuit:
-        """Return the circuit with another neighbourhood. Raise CircuitError if the circuit reads other cells."""
+        """Return a copy with another neighbourhood. Raise CircuitError if the circuit reads cells outside it."""
         wiring.check_within(neighbourhood, np.unique(self.perceive_wires[0]).tolist() if self.perceive else ())
         return replace(self, neighbourhood=neighbourhood)
 
@@ -128,7 +128,7 @@ class Circuit:
         seed: int,
         initial: InitialConfig = PAPER_START,
     ) -> Circuit:
-        """Make the initial circuit of a training: every gate passes on its first input, and the wiring is random.
+        """Make the initial circuit of a training run: wires are sampled, and gates pass on their first inputs.
 
         The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, where `sub` samples
         first the update network, then perception.
@@ -136,7 +136,7 @@ class Circuit:
         Args:
             model: Layers, kernels, channels and wiring schemes.
             seed: Seed of the wiring.
-            initial: Initial logits of the pass-through gates, and their noise.
+            initial: Initial logits of the pass-through functions, and the noise added to all logits.
 
         Returns:
             The circuit.
@@ -175,7 +175,7 @@ class Circuit:
     ) -> Circuit:
         """Make a circuit without perception, for example as a layer of your own network.
 
-        The inputs of a layer are read about equally often.
+        Wires are sampled so that all inputs of a layer are read about equally often.
 
             >>> difflogic.Circuit.feed_forward([28, 32, 32], seed=0).outputs
             32
@@ -183,14 +183,14 @@ class Circuit:
         Args:
             widths: Number of inputs, then number of gates of each layer. The last layer gives the outputs.
             seed: Seed of the wiring.
-            initial: Initial logits.
-            candidates: Candidates for each input of a gate: 1 (fixed wiring), 2, 4, 8 or 16.
+            initial: Initial logits of the pass-through functions, and the noise added to all logits.
+            candidates: Number of candidates for each wire: 1 (fixed wiring), 2, 4, 8 or 16.
 
         Returns:
             The circuit.
 
         Raises:
-            CircuitError: There are fewer than two widths, a width is below 1, or `candidates` is another number.
+            CircuitError: There are fewer than two widths, a width is below 1, or `candidates` is unsupported.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -205,7 +205,7 @@ class Circuit:
         return circuit.with_candidates(candidates, seed)._with_noise(initial, seed)
 
     def with_candidates(self, count: int, seed: int) -> Circuit:
-        """Return the circuit with `count` candidates for each wire: the wire itself, then random wires from `seed`."""
+        """Return a copy with `count` candidates for each wire: the wire itself, then wires sampled from `seed`."""
         if count == 1:
             return self
         if count not in wiring.CANDIDATES:
@@ -264,12 +264,12 @@ class Circuit:
 
     @property
     def outputs(self) -> int:
-        """Number of gates of the last layer: the channels of an automaton."""
+        """Number of outputs, which are the gates of the last layer; for an automaton, the number of channels."""
         return int(self.update[-1].shape[0])
 
     @property
     def patch(self) -> int:
-        """Number of values that a cell reads of each channel: 9, or 1 without perception."""
+        """Number of values that a cell reads per channel: 9, or 1 without perception."""
         return wiring.PATCH if self.perceive else 1
 
     def require_automaton(self) -> None:
@@ -282,12 +282,12 @@ class Circuit:
 
     @property
     def gates(self) -> int:
-        """Number of soft gates, G; a gate of a kernel counts once, although all channels use it."""
+        """Number of soft gates, G; a perception gate counts once per kernel, although all channels use it."""
         return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
 
     @property
     def candidates(self) -> int:
-        """Number of candidates for each input of a gate, k; 1 if wiring is fixed."""
+        """Number of candidates for each wire, k; 1 if wiring is fixed."""
         return 1 if self.wire_logits is None else int(self.wire_logits.shape[-1])
 
     @property
@@ -297,7 +297,7 @@ class Circuit:
 
     @cached_property
     def chosen(self) -> Circuit:
-        """Circuit whose wires are the most probable candidates; the circuit itself if wiring is fixed."""
+        """Circuit in which each wire is fixed to its most probable candidate; `self` if wiring is already fixed."""
         if self.wire_logits is None:
             return self
         best, wires = self.wire_logits.argmax(axis=-1), self.wires
@@ -312,19 +312,19 @@ class Circuit:
 
     @property
     def logits(self) -> ArraysByNetwork:
-        """Logits in the form that `from_arrays` expects."""
+        """Logits by network and layer, in the form that `from_arrays` expects."""
         logits = {"perceive": list(self.perceive), "update": list(self.update)}
         return logits if self.wire_logits is None else logits | {WIRES: [self.wire_logits]}
 
     @property
     def wires(self) -> ArraysByNetwork:
-        """Wires in the form that `from_arrays` expects, for perception `[K, 2, out]`."""
+        """Wires by network and layer, in the form that `from_arrays` expects; `[K, 2, out]` for perception."""
         return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
 
     def flat_logits(self) -> Array:
-        """Return all logits, `[P, 16]`: perception layer by layer (kernel, then gate), then update, then wires.
+        """Return all logits, `[P, 16]`: perception layers (by kernel, then gate), update layers, then candidate wires.
 
-        The logits of wires are in the order of gates; zeros pad the last row.
+        The logits of candidate wires are in the order of their gates; zeros pad the last row.
         """
         rows = [] if self.wire_logits is None else [wiring.rows(self.wire_logits)]
         return np.concatenate([self.gate_logits, *rows])
@@ -348,18 +348,18 @@ class Circuit:
         return arrays
 
     def with_logits(self, flat: Array) -> Circuit:
-        """Return the circuit with other logits, `[P, 16]`."""
+        """Return a copy with the logits `flat [P, 16]`, in the order of `flat_logits`."""
         arrays = self.unflatten(flat)
         wires = arrays.get(WIRES, [None])[0]
         return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]), wire_logits=wires)
 
     def with_gate_logits(self, logits: Array) -> Circuit:
-        """Return the circuit with other logits of the gates, `[G, 16]`."""
+        """Return a copy with the gate logits `logits [G, 16]`; logits of candidate wires stay the same."""
         return self.with_logits(np.concatenate([logits, self.flat_logits()[self.gates :]]))
 
 
 def _start(logit: float) -> Array:
-    """Return the initial logits of a gate, `[16]`."""
+    """Return the initial logits of a gate, `[16]`: `logit` for the pass-through function A, 0 for all others."""
     # With a logit of 10 and fifteen zeros the probability is 0.9993: all gates begin as wires, through which gradients
     # pass almost unchanged at any depth.
     start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
@@ -368,13 +368,13 @@ def _start(logit: float) -> Array:
 
 
 def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
-    """Return the initial logits of the update network, which are lower in layers narrower than the first."""
+    """Return the initial logits of update layers of these widths, lower in layers narrower than the first."""
     wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
 def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
-    """Make an update network copy `channels` of a cell to the next state, with a fixed gate per channel and layer.
+    """Make an update network copy these channels of a cell to its next state by one fixed gate per channel and layer.
 
     Changes `logits[l]`, float `[out, 16]`, and `wires[l]`, int `[2, out]`, in place. The k-th channel in the list uses
     the k-th gate from the end, except in the last layer, where it uses the gate of the channel itself.
@@ -392,7 +392,7 @@ def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Arra
 
 
 def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:
-    """Sample the wires of a network, with one subkey per layer; the first layer reads only the inputs `among`."""
+    """Sample a network's wires, with one subkey per layer; the first layer reads only inputs in `among` (None: all)."""
     layers: list[Array] = []
     for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
         key, sub = prng.split(key)

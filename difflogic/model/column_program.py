@@ -1,11 +1,11 @@
-"""Share values between the rows of a grid: a cell reuses what the cells above it have computed.
+"""Share values between the rows of a grid: a cell reuses values that the cells above it have computed.
 
 The cells of a column are computed from top to bottom. Two gates that compute the same function of inputs one row apart
 become one node: only the lower gate is computed, and the upper gate is the node's value in the previous row. So an
 input is loaded once instead of three times.
 
 For example, `g = in[0] XOR in[2]` and `h = in[6] XOR in[8]` are one node: `h` is its current value, and `g` its value
-two rows before, delay 2. Gates of few inputs are compared by their truth tables, others by their structure.
+two rows before, delay 2. Gates of few inputs are compared by their truth tables, all others by structure.
 
 If the order of some inputs does not matter, as for the eight neighbours that Life adds up, the inputs are permuted to
 share as many values as possible.
@@ -28,22 +28,22 @@ from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, read_i
 
 AND, A_AND_NOT_B, NOT_A_AND_B, XOR, OR = 1, 2, 4, 6, 7
 MOST_SYMMETRIC = 12
-"""Maximum number of inputs for the search for symmetries, which needs the complete truth table."""
+"""Maximum number of circuit inputs for which symmetries are searched, which needs the complete truth table."""
 MOST_TRIED_GATES = 60
-"""Maximum number of gates of a circuit whose symmetric inputs are permuted."""
+"""Maximum number of gates of a circuit for which permutations of symmetric inputs are tried."""
 STARTS, SWAPS = 4, 150
-"""Number of random orders of symmetric inputs, and number of attempts to improve each order."""
+"""Number of random orders tried per group of symmetric inputs, and number of swaps tried to improve each order."""
 _FEW = 4
-"""Maximum number of inputs of a gate that is compared by its truth table."""
+"""Maximum number of cells that a gate depends on if it is compared by its truth table."""
 MOST_CARRIED = 20
-"""Maximum number of values that stay in registers from row to row, of 32 registers; more would be spilled."""
+"""Maximum number of values kept in the 32 registers from row to row; more values would be spilled to memory."""
 
 Value = tuple[int, int]
-"""Number of a node, and delay of its value in rows."""
+"""Index of a node, and the number of rows (delay) by which its value lies above the current row."""
 Cell = tuple[int, int, int]
-"""Channel, column of the patch, and number of rows above the lowest row."""
+"""Channel, column of the patch (0 to 2), and number of rows above the lowest row of the patch."""
 Function = tuple[tuple[Cell, ...], int]
-"""Cells that a node depends on, shifted so that the lowest one is in row 0, and its truth table."""
+"""Cells that a node depends on, shifted so that the lowest cell is in row 0, and the node's truth table."""
 
 
 class Ref(NamedTuple):
@@ -58,10 +58,10 @@ class Ref(NamedTuple):
 
 
 class ColumnNode(NamedTuple):
-    """Gate of two earlier nodes, or, if `gate` is 0, the input of `channel` in the lowest row and column `dx`.
+    """Gate that reads earlier nodes; or, if `gate` is 0, the input of `channel` in the lowest row and column `dx`.
 
     If `gate` is 0 and `channel` is -1, the node is the constant 0. Every node is 0 if all inputs are 0. Therefore no
-    node is the inverse of another.
+    node is the inverse of another node.
     """
 
     gate: int
@@ -72,22 +72,22 @@ class ColumnNode(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """Function of cells, and the number of rows, `delay`, by which its cells are shifted upward."""
+    """Function of cells, with the number of rows (`delay`) by which its cells must be shifted upward."""
 
     function: Function
     delay: int
 
 
 class ColumnProgram(NamedTuple):
-    """Nodes in topological order, and the outputs, one per channel."""
+    """Step of a cell as a list of nodes in topological order, and one output per channel."""
 
     nodes: list[ColumnNode]
     outputs: list[Ref]
 
     def computed(self, carried: Container[int] | None = None) -> list[list[int]]:
-        """Return the delays at which each node is read, ascending.
+        """Return, for each node, the delays at which it is read, in ascending order.
 
-        A node in `carried` (None for all nodes) is computed only at its first delay, other nodes at all their delays.
+        Nodes in `carried` (None for all) are computed only at their first delay, and all other nodes at every delay.
         """
         reads: list[set[int]] = [set() for _ in self.nodes]
         for output in self.outputs:
@@ -103,8 +103,8 @@ class ColumnProgram(NamedTuple):
     def carried(self) -> set[int]:
         """Return the nodes whose values stay in registers from row to row.
 
-        If there are too few registers for all nodes, the cells of the middle column are loaded again in each row, which
-        costs no more than spilling them. (Loading a left or right neighbour takes two loads and a shift.)
+        If there are too few registers for all nodes, inputs from the middle column are excluded: loading them again in
+        each row costs no more than spilling them. (Loading a left or right neighbour takes two loads and a shift.)
         """
         everything = set(range(len(self.nodes)))
         if len(_carried(self.computed(everything), everything)) <= MOST_CARRIED:
@@ -112,28 +112,28 @@ class ColumnProgram(NamedTuple):
         return {number for number in everything if self.nodes[number].gate or self.nodes[number].dx != 1}
 
     def cost(self) -> int:
-        """Return the number of gates and shifts of a step."""
+        """Return the number of gates and shifts that a step computes per cell."""
         reads = zip(self.nodes, self.computed(), strict=True)
         return sum(bool(node.gate or node.dx != 1) for node, delays in reads if delays)
 
 
 class ColumnLoop(NamedTuple):
-    """Program as a loop over the rows of a column; each list of values is in topological order.
+    """Column program scheduled as a loop over rows; each list of values is in topological order.
 
-    The value of a gate at a delay reads its inputs at their delays plus this delay. An input at delay d is the cell d
-    rows above the row below the current one.
+    A gate's value at delay d reads its inputs at their own delays plus d. Delay 0 of an input is the row below the
+    current row, so an input at delay d is d rows above that row.
     """
 
     before: list[Value]
-    """Values that are computed before the first row."""
+    """Values that are computed once, before the first row."""
     row: list[Value]
     """Values that are computed in each row."""
     carried: list[Value]
-    """Values from the previous row: `(node, delay)` is the previous row's value `(node, delay - 1)`."""
+    """Values taken from the previous row, in which the value `(node, delay)` was `(node, delay - 1)`."""
 
 
 def column_loop(program: ColumnProgram) -> ColumnLoop:
-    """Schedule a program as a loop, with every value as late as possible, so that few values occupy registers."""
+    """Schedule a program as a loop that computes each value as late as possible, so that few registers are occupied."""
     nodes = program.carried()
     delays = program.computed(nodes)
     carried = _carried(delays, nodes)
@@ -143,7 +143,7 @@ def column_loop(program: ColumnProgram) -> ColumnLoop:
 
 
 def _carried(delays: list[list[int]], nodes: Container[int]) -> list[Value]:
-    """Return the values of `nodes` that a row takes from the row above it."""
+    """Return the values of `nodes` that a row reuses from the row above it; `delays` are as in `computed`."""
     return [
         (number, delay)
         for number, read in enumerate(delays)
@@ -153,7 +153,7 @@ def _carried(delays: list[list[int]], nodes: Container[int]) -> list[Value]:
 
 
 def _in_order(program: ColumnProgram, targets: Sequence[Value], available: Container[Value]) -> list[Value]:
-    """Return the targets and the values that they depend on, in topological order, without `available` values."""
+    """Return the targets and all values that they depend on, except `available` values, in topological order."""
     order: dict[Value, None] = {}
     waiting = list(reversed(targets))
     while waiting:
@@ -171,7 +171,7 @@ def _in_order(program: ColumnProgram, targets: Sequence[Value], available: Conta
 
 
 def column_program(netlist: CellNetlist) -> ColumnProgram:
-    """Share the values of a circuit between rows; a search chooses the order of symmetric inputs."""
+    """Convert a netlist to a column program of low cost, found by a search over the orders of symmetric inputs."""
     gates = lines(netlist)
     best = _shared(netlist, gates, {})
     if len(gates) > MOST_TRIED_GATES:
@@ -186,7 +186,7 @@ def column_program(netlist: CellNetlist) -> ColumnProgram:
 def _improved(
     netlist: CellNetlist, gates: list[Assignment], group: list[int], rng: np.random.Generator
 ) -> ColumnProgram:
-    """Improve a random order of symmetric inputs by swaps of one or two pairs that do not raise the cost."""
+    """Return the program after improving a random order of the inputs `group` by swaps that do not raise the cost."""
     order = rng.permutation(group).tolist()
     best = _shared(netlist, gates, dict(zip(group, order, strict=True)))
     for _ in range(min(SWAPS, factorial(len(group)) - 1)):
@@ -201,7 +201,7 @@ def _improved(
 
 
 def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
-    """Return groups of two or more inputs whose order changes no output; [] if there are too many inputs to search."""
+    """Return groups of two or more inputs whose order affects no output; [] if the circuit has too many inputs."""
     inputs = read_inputs(netlist)
     if len(inputs) > MOST_SYMMETRIC:
         return []
@@ -223,7 +223,7 @@ def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
 
 
 def _shared(netlist: CellNetlist, gates: list[Assignment], places: dict[int, int]) -> ColumnProgram:
-    """Build a program of the gates, with inputs permuted by `places`."""
+    """Build a program of the gates; `places` maps permuted inputs to the inputs that replace them."""
     table = _Table()
     inputs = {bit for line in gates for bit in line.reads} | set(netlist.outputs.tolist())
     refs = {bit: table.input(places.get(bit, bit)) for bit in sorted(inputs) if bit < netlist.inputs}
@@ -238,7 +238,7 @@ def _shared(netlist: CellNetlist, gates: list[Assignment], places: dict[int, int
 
 
 class _Table:
-    """Builder of nodes that creates each node once (structural hashing)."""
+    """Builder of nodes that reuses equal nodes (structural hashing)."""
 
     def __init__(self) -> None:
         self.nodes = [ColumnNode(0)]
@@ -264,7 +264,7 @@ class _Table:
         return Ref(ref.node, ref.delay, True) if inverted else ref
 
     def _node(self, gate: int, a: Ref, b: Ref) -> Ref:
-        """Return the node of an AND, `a` AND NOT `b`, XOR or OR; reuse an existing equal node."""
+        """Return the node of `a AND b`, `a AND NOT b`, `a XOR b` or `a OR b`, reusing an equal node if there is one."""
         if a == b:
             return a if gate & 1 else Ref(0)
         if 0 in (a.node, b.node):
@@ -293,7 +293,7 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """Return what a gate of two delayed functions computes, as a function of cells; None if it reads too many."""
+    """Return the function of a gate of x and y, `before_x` and `before_y` rows earlier; None if of too many cells."""
     if x is None or y is None:
         return None
     own = [
@@ -313,9 +313,9 @@ def _function(gate: int, x: Function | None, before_x: int, y: Function | None, 
 def _joined(
     gate: int, x: int, of_a: tuple[int, ...], y: int, of_b: tuple[int, ...], count: int
 ) -> tuple[tuple[int, ...], int]:
-    """Combine two functions of `count` variables by a gate: return the variables of the result, and its truth table.
+    """Combine functions of `count` variables by a gate; return the variables of the result and its truth table.
 
-    Bit `m` of a table is the value if variable `i` is bit `i` of `m`.
+    Table `x` is over variables `of_a`, table `y` over `of_b`. Bit `m` is the value if variable `i` is bit `i` of `m`.
     """
 
     def value(table: int, variables: Sequence[int], row: int) -> int:

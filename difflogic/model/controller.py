@@ -1,4 +1,4 @@
-"""Controllers: functions from an observation of an environment to the number of an action."""
+"""Controllers: hard circuits that map an observation of an environment to the number of an action."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_./:-]{0,100}")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controller(FunctionNetlist):
-    """Hard circuit that chooses an agent's action at each observation; `from_gates` makes a checked controller."""
+    """Hard circuit that maps each observation to an agent's action; `from_gates` makes a validated controller."""
 
     environment: str = ""
     """Gymnasium id of the environment that the controller was trained in, such as `CartPole-v1`."""
     environment_version: str = ""
-    """Version of the package that contains the environment."""
+    """Version of the Python package that provides the environment."""
 
     kind, buses = "controller", ("code", "action")
     words = Words("observation", "an observation", "observations", "action", "an action", "actions", "act")
@@ -41,10 +41,10 @@ class Controller(FunctionNetlist):
         environment_version: str = "",
         memory: int = 0,
     ) -> Controller:
-        """Make a checked controller from gates of `difflogic.model.decision`. Raise CircuitError if they do not fit.
+        """Make a validated controller from `gates`, a result of `decision`. Raise CircuitError if they are invalid.
 
-        Actions and observations have default names such as `action0` unless they are named. The `memory` bits are the
-        last dimensions of the thermometer, and the outputs that follow the action's bits.
+        If `actions` is a number or `observations` is None, default names such as `action0` are used. The `memory` bits
+        are the last dimensions of the thermometer, and the outputs after the action's bits.
         """
         names = numbered("observation", observations or thermometer.dimensions - memory)
         return cls(
@@ -63,7 +63,7 @@ class Controller(FunctionNetlist):
         return False
 
     def machine(self) -> LatchNetlist:
-        """Return the controller as a sequential netlist, with latches for the memory bits that it reads."""
+        """Return the controller as a sequential netlist, with one latch for each memory bit that it reads."""
         places = [*range(len(self.outputs) - self.memory), *self.latches.values()]
         gates = gate_arrays(self.gates, self.wires, self.outputs[places])
         names = tuple(self.output_names[k] for k in places)

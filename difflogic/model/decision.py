@@ -1,4 +1,4 @@
-"""Build the decision of a policy from gates: count the output bits of each action, and compare the counts.
+"""Build a policy's choice of an action from gates: count the output bits of each action, and compare the counts.
 
 Bits are counted as in a multiplier: adders reduce the bits of one weight to one bit, with carries of twice the weight.
 Most adders add a bit and two pairs with eight gates, while two full adders take ten. A pair stores two bits as the
@@ -23,12 +23,12 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.errors import CircuitError
 
 Layer = tuple[npt.ArrayLike, npt.ArrayLike]
-"""Wires into the previous layer, int `[k, n]`, and truth tables `[n, 2**k]`, or, if k is 2, gate ids `[n]`.
+"""Wires to the previous layer, int `[k, n]`, and n truth tables of k inputs, `[n, 2**k]` (or gate ids `[n]` for k = 2).
 
-The first wire is the most significant bit of the index in a truth table.
+The first wire is the most significant bit of the index into a truth table.
 """
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
-"""Gate ids, wires and outputs, as in a netlist."""
+"""Gate ids, wires and outputs of a circuit, numbered as in a netlist."""
 Pair = tuple[int, int]
 """Two bits a and b, stored as (a, a XOR b)."""
 
@@ -36,10 +36,10 @@ _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 
 
 def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
-    """Build all gates from the input bits to the bits of the chosen action's number, the lowest first.
+    """Return gates that compute the chosen action's number, in binary with the lowest bit first, from `inputs` bits.
 
-    The bits of the last layer form equal groups, one per action; if `actions` is 0, they are the outputs. The last
-    `memory` bits are in no group; they follow the bits of the action. Raise CircuitError if groups cannot be equal.
+    The last layer consists of equal groups of bits, one per action, then `memory` bits, which are output after those of
+    the action. If `actions` is 0, all its bits are outputs. Raise CircuitError if the groups cannot be equal.
     """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))
@@ -56,7 +56,7 @@ def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0
 
 
 class _Circuit:
-    """Builder of gates; each method appends gates and returns their bits."""
+    """Builder of gates; each method appends gates and returns the numbers of the result's bits."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
@@ -71,7 +71,7 @@ class _Circuit:
     def layer(
         self, number: int, before: list[int], wires: npt.NDArray[np.generic], gates: npt.NDArray[np.generic]
     ) -> list[int]:
-        """Append a layer of a policy, and return its bits."""
+        """Append layer `number` of a policy, which reads the bits `before`, and return its bits. Raise CircuitError."""
         ways = gates.shape[1].bit_length() - 1 if gates.ndim == 2 else 2
         fits = wires.shape == (ways, len(gates)) and gates.shape[1:] in ((), (1 << ways,))
         if not fits or not all(a.dtype.kind in "iu" for a in (wires, gates)):
@@ -89,7 +89,7 @@ class _Circuit:
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def table(self, entries: Sequence[int], bits: list[int], cache: dict[tuple[int, ...], int]) -> int:
-        """Build a truth table by Shannon expansion and return its bit; `cache` maps cofactors to existing bits."""
+        """Build a function of `bits` by Shannon expansion and return its bit; `cache` maps cofactors to their bits."""
         key, half = tuple(entries), len(entries) // 2
         if key not in cache:
             low, high, rest = key[:half], key[half:], bits[1:]
@@ -106,7 +106,7 @@ class _Circuit:
         return cache[key]
 
     def count(self, bits: list[int]) -> list[int]:
-        """Return the number of ones in `bits` as bits, the lowest first."""
+        """Return the number of ones in `bits`, in binary with the lowest bit first."""
         number, singles, pairs = list[int](), list(bits), list[Pair]()
         while len(number) < len(bits).bit_length():  # higher carries are always 0
             carries, carried_pairs = list[int](), list[Pair]()
@@ -137,12 +137,12 @@ class _Circuit:
         return number
 
     def add(self, bit: int, pair: Pair) -> tuple[int, int]:
-        """Return the sum and the carry of a bit and a pair (full adder)."""
+        """Return the sum bit and the carry of a bit and a pair (full adder)."""
         total = self.gate(_XOR, bit, pair[1])
         return total, self.gate(_XOR, total, self.gate(_OR, pair[1], self.gate(_XOR, pair[0], bit)))
 
     def double(self, bit: int, first: Pair, other: Pair) -> tuple[int, Pair]:
-        """Return the sum of a bit and two pairs, and the pair of their carries (modified double full adder)."""
+        """Return the sum bit of a bit and two pairs, and the pair of the two carries (modified double full adder)."""
         # The carry of `bit` and the first pair is `half` if the three bits are equal, else NOT `half` (`inverts`). The
         # carry of `half` and the second pair is `half` if the bits of the pair differ, else its first bit: `against` is
         # 1 if this carry is not `half`. So the two carries differ if `inverts` and `against` differ.
@@ -152,7 +152,7 @@ class _Circuit:
         return self.gate(_XOR, half, other[1]), (self.gate(_XOR, half, inverts), self.gate(_XOR, inverts, against))
 
     def first_largest(self, numbers: list[list[int]]) -> list[int]:
-        """Return the index of the largest number as bits; of equal numbers, the first."""
+        """Return the index of the first largest number, in binary with the lowest bit first."""
         best, place = numbers[0], list[int]()
         for index, number in enumerate(numbers[1:], 1):
             differs = [self.gate(_XOR, a, b) for a, b in zip(number[1:], best[1:], strict=True)]
@@ -170,7 +170,7 @@ class _Circuit:
         return place
 
     def larger(self, number: list[int], other: list[int], differs: list[int]) -> int:
-        """Return a bit: is `number` larger than `other`? `differs` are the XORs of all their bits but the lowest."""
+        """Return the bit of `number > other`; `differs` are the XORs of the numbers' bits except the lowest bit."""
         # From the lowest bit up: if two bits differ, the bit of `number` decides, else the result of the lower bits.
         result = self.gate(_A_AND_NOT_B, number[0], other[0])
         for bit, either in zip(number[1:], differs, strict=True):
@@ -178,7 +178,7 @@ class _Circuit:
         return result
 
     def chosen(self, condition: int, yes: int, no: int | None) -> int:
-        """Return a bit that is the constant `yes` if `condition` is 1, else the bit `no`, or 0 if `no` is None."""
+        """Return a bit that is the constant `yes` if `condition` is 1, otherwise the bit `no`, or 0 if `no` is None."""
         if no is None:
             return self.gate(_AND, condition, condition) if yes else self.gate(_FALSE, condition, condition)
         return self.gate(_OR, condition, no) if yes else self.gate(_NOT_A_AND_B, condition, no)

@@ -22,16 +22,16 @@ STARTS = ("random", "seed", "zeros", "picture")
 
 @dataclass(frozen=True)
 class Scenario:
-    """Grid, initial state, steps and fire rate of a circuit. Raises CircuitError for impossible values."""
+    """Grid, initial state, number of steps and fire rate of a circuit. Raises CircuitError for invalid values."""
 
     start: str
-    """Initial state: `random` bits; `zeros`; `seed`, with 1 in all channels of cell (H//2, W//2); or `picture`."""
+    """Initial state: `random` bits, `zeros`, `seed` (1 in all channels of cell (H//2, W//2)), or the `picture`."""
     height: int
     width: int
     steps: int
-    """Number of steps after which the state is compared with the target."""
+    """Number of steps after which training compares the state with the target."""
     fire_rate: float = 1.0
-    """Probability with which a cell takes its new state in a step."""
+    """Probability that a cell is updated in a step."""
     picture: tuple[str, ...] = ()
     """Image in the first channels of the initial state, as rows of text: see `difflogic.core.text_picture`."""
 
@@ -55,7 +55,7 @@ class Scenario:
 
     @classmethod
     def of(cls, config: Config) -> Scenario:
-        """Return the scenario of a training job."""
+        """Return the scenario of a training run with the configuration `config`."""
         task = config.task
         # A circuit that learned from all 3x3 boards also runs on larger grids, which have too many boards to list. A
         # task with data samples has no single initial state.
@@ -63,7 +63,7 @@ class Scenario:
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 
     def grid(self, origin: Sequence[int]) -> npt.NDArray[np.uint8] | None:
-        """Return the initial state `[H, W, C]`, 0 or 1, of the channels numbered `origin`; None if it is random."""
+        """Return the initial state `[H, W, C]` of 0 and 1 for the original channels `origin`; None if it is random."""
         if self.start == "random":
             return None
         grid = np.zeros((self.height, self.width, len(origin)), dtype=np.uint8)

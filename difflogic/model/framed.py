@@ -1,4 +1,4 @@
-"""Display a circuit in notebooks: an iframe with the page that runs it.
+"""Display a circuit in a notebook as an iframe that contains the circuit's interactive page.
 
 An export makes the page. This module must not import exports, which are a higher layer: `difflogic` sets `page_of`.
 """
@@ -7,7 +7,7 @@ import html
 from collections.abc import Callable
 
 HEIGHT = 720
-"""Height of the frame in pixels: enough for the automaton and its controls, without the diagram below them."""
+"""Height of the iframe in pixels: fits the automaton and its controls, but not the diagram below them."""
 
 
 def _unknown(circuit: object) -> str | None:
@@ -15,11 +15,11 @@ def _unknown(circuit: object) -> str | None:
 
 
 page_of: Callable[[object], str | None] = _unknown
-"""Function that returns the HTML page of a circuit, or None if the circuit has no page."""
+"""Function that returns the HTML of a circuit's interactive page, or None if the circuit has no page."""
 
 
 def in_frame(circuit: object) -> str | None:
-    """Return HTML for a notebook; None if the circuit has no page, in which case the notebook shows text."""
+    """Return the HTML of an iframe with the circuit's page; None if it has no page (notebooks then show its repr)."""
     page = page_of(circuit)
     if page is None:
         return None

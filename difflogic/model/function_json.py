@@ -1,4 +1,4 @@
-"""Read and write function.json and controller.json, which contain functions as readable text.
+"""Read and write function.json and controller.json, which contain a function or controller as readable text.
 
 Version 1:
 
@@ -33,13 +33,13 @@ from difflogic.model.thermometer import Thermometer
 from difflogic.version import __version__
 
 NAME, FUNCTION = "controller.json", "function.json"
-"""Names of the files in a run folder that contain the function of an agent, and of a classifier."""
+"""Names of the files in a run folder that contain an agent's controller and a classifier's function."""
 FORMAT, FUNCTION_FORMAT = FORMATS = "difflogic-controller", "difflogic-function"
 VERSION = 1
 
 
 def to_json(function: FunctionNetlist) -> str:
-    """Return a function as JSON text, one gate per line."""
+    """Return a function or controller as JSON text with one gate per line."""
     head: dict[str, Any] = {"format": FUNCTION_FORMAT, "version": VERSION, "difflogic": __version__}
     inputs, choices = "inputs", "classes"
     if isinstance(function, Controller):
@@ -56,17 +56,17 @@ def to_json(function: FunctionNetlist) -> str:
 
 
 def from_json(text: str) -> FunctionNetlist:
-    """Parse a function from JSON text. Raise CircuitError if the text is not a valid function."""
+    """Parse the text of function.json or controller.json. Raise CircuitError if it is invalid."""
     return from_data(parse(text))
 
 
 def load(path: Path) -> FunctionNetlist:
-    """Read a function.json or controller.json. Raise CircuitError with the file's name if it is not valid."""
+    """Read a function.json or controller.json. Raise CircuitError with the file's path if it is invalid."""
     return load_as(from_data, path)
 
 
 def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
-    """Make a function from parsed JSON. Raise CircuitError if the data is not a valid function."""
+    """Make a function or controller from parsed JSON. Raise CircuitError if the data is invalid."""
     if data.get("format") == FUNCTION_FORMAT:
         check_format(data, FUNCTION_FORMAT, VERSION)
         names, thermometer = _inputs(typed(data, "inputs", list), "An input", may_be_bits=True)
@@ -93,7 +93,7 @@ def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
 
 
 def _inputs(rows: list[Any], subject: str, may_be_bits: bool = False) -> tuple[tuple[str, ...], Thermometer]:
-    """Return names and thresholds of inputs; if `may_be_bits` and no row has thresholds, the inputs are bits."""
+    """Return the inputs' names and thresholds; if `may_be_bits` and no row has thresholds, the inputs are bits."""
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             raise CircuitError(f"{subject} is an object with a name and thresholds, got {shown(row)}.")

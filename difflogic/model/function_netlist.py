@@ -1,4 +1,4 @@
-"""Functions as hard circuits, which map the bits of a sample to output bits or to the number of a class.
+"""Functions: hard circuits that map the bits of a sample to output bits or to the number of a class.
 
 A sample consists of bits, or of numbers that thresholds convert to bits (`difflogic.model.thermometer`). An input is
 named after its bit, `edge`, or its threshold, `angle>=0.25`. Outputs are named bits, or the binary number of a class,
@@ -33,7 +33,7 @@ _GATE = re.compile(r"g\d+")
 
 
 class Words(NamedTuple):
-    """Words in texts for the samples, inputs and classes of a kind of function, and the verb of exported programs."""
+    """Nouns in messages for the samples, inputs and classes of a kind of function, and the command of its programs."""
 
     sample: str
     a_sample: str
@@ -46,9 +46,9 @@ class Words(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionNetlist(Netlist):
-    """Hard circuit for independent samples: a trained layer, a classifier, a policy.
+    """Hard circuit that maps independent samples to outputs, such as a trained layer, a classifier or a policy.
 
-    `from_circuit` makes a function. Calling the function with samples evaluates it.
+    `from_circuit` makes a function, which is called with samples.
 
         >>> layer = difflogic.Circuit.feed_forward([28, 64, 40], seed=0)
         >>> classifier = difflogic.FunctionNetlist.from_circuit(layer, classes=["cat", "dog"])
@@ -57,15 +57,15 @@ class FunctionNetlist(Netlist):
     """
 
     thermometer: Thermometer
-    """Thresholds of each number of a sample; made by `Thermometer.of_bits` if samples are bits."""
+    """Thresholds for each number of a sample; `Thermometer.of_bits(D)` if samples consist of D bits."""
     observations: tuple[str, ...]
-    """Names of the numbers or bits of a sample."""
+    """Names of the numbers or bits that form a sample."""
     choices: tuple[str, ...] = ()
     """Names of the classes; empty if the result is the output bits."""
     named_outputs: tuple[str, ...] = ()
     """Names of the output bits; empty if there are classes."""
     memory: int = 0
-    """Number of memory bits of a controller: its last outputs, which are the last numbers of the next sample."""
+    """Number of memory bits of a controller: its last outputs, which become the last numbers of its next sample."""
 
     kind, buses = "function", ("code", "result")
     words: ClassVar[Words] = Words("sample", "a sample", "inputs", "class", "a class", "classes", "classify")
@@ -80,21 +80,21 @@ class FunctionNetlist(Netlist):
         classes: int | Sequence[str] | None = None,
         thermometer: Thermometer | None = None,
     ) -> FunctionNetlist:
-        """Discretise a feed-forward circuit: each gate becomes its function with the largest logit.
+        """Discretise a feed-forward circuit: replace each gate by its most probable function.
 
         Args:
             circuit: A circuit without perception.
-            inputs: Names of its inputs, or of the numbers that `thermometer` encodes; None for `x0, x1, ...`.
-            outputs: Names of its outputs; None for `y0, y1, ...`.
-            classes: Names of classes, or their number. The outputs form equal groups, one per class, and the result is
-                the first class with the most ones in its group. None: the result is the outputs.
+            inputs: Names of the circuit's inputs, or of the numbers that `thermometer` encodes; None for `x0, x1, ...`.
+            outputs: Names of the circuit's outputs; None for `y0, y1, ...`.
+            classes: Names or number of classes. The outputs form equal groups, one per class, and the result is the
+                first class with the most ones in its group. If None, the result is the output bits.
             thermometer: Thresholds that convert numbers to the circuit's inputs; None if samples are bits.
 
         Returns:
-            A netlist with all gates of the circuit and, for classes, the gates that count and compare.
+            A netlist with all gates of the circuit and, with classes, the gates that count and compare outputs.
 
         Raises:
-            CircuitError: The circuit is an automaton, or names or classes do not fit the circuit.
+            CircuitError: The circuit is an automaton, or the numbers of names or classes do not fit it.
         """
         if circuit.perceive:
             raise CircuitError("A function has no neighbours: of an automaton, use CellNetlist.from_circuit.")
@@ -133,7 +133,7 @@ class FunctionNetlist(Netlist):
         return self.thermometer == Thermometer.of_bits(self.thermometer.dimensions)
 
     def validated(self) -> Self:
-        """Return `self` if `validate` accepts it. Raise what `validate` raises."""
+        """Validate the function and return `self`. Raise CircuitError if it is invalid."""
         self.validate()
         return self
 
@@ -177,14 +177,14 @@ class FunctionNetlist(Netlist):
         return (*shown, *self.observations[len(self.observations) - self.memory :])
 
     def __call__(self, samples: npt.ArrayLike) -> Integers:
-        """Compute the class of each sample.
+        """Compute the class, or the output bits, of each sample.
 
         Args:
             samples: Numbers or bits, `[N, D]`.
 
         Returns:
-            The numbers of the classes, int64 `[N]`, with memory bits as higher bits of the number; without classes the
-            output bits, `[N, outputs]`.
+            The number of each sample's class, int64 `[N]`, with memory bits as its higher bits; for a function without
+            classes the output bits, `[N, outputs]`.
 
         Raises:
             CircuitError: The samples have an unsuitable shape.
@@ -192,29 +192,29 @@ class FunctionNetlist(Netlist):
         return self.decide(self.thermometer.code(samples))
 
     def decide_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
-        """Compute the class of each fixed-point sample; `fixed` is `form.of(samples)`."""
+        """Compute the class, or the output bits, of each sample from fixed-point values, `form.of(samples)`."""
         return self.decide(form.code(fixed))
 
     def decide(self, code: Bits) -> Integers:
-        """Compute the class, or the output bits, for each code, a column of `code`, uint8 `[bits, N]`."""
+        """Compute the class, or the output bits, for each column of `code`, the input bits uint8 `[bits, N]`."""
         bits: Integers = self.result_bits(code).astype(np.int64)
         return (bits << np.arange(len(bits))[:, None]).sum(axis=0) if self.choices else bits.T
 
     def result_bits(self, code: Bits) -> Bits:
-        """Return the output bits for each code, uint8 `[outputs, N]`."""
+        """Return the output bits, uint8 `[outputs, N]`, for the input bits `code [bits, N]`."""
         return unpack_bits(self.evaluate(pack_bits(code)), code.shape[1])
 
     @property
     def latches(self) -> dict[int, int]:
-        """Mapping from each input bit that is a memory bit to the index of the output that is its next value."""
+        """Mapping from the index of each memory bit among the inputs to the index of the output with its next value."""
         shown, first = len(self.outputs) - self.memory, len(self.observations) - self.memory
         return {bit: shown + d - first for bit, (d, _) in enumerate(self.thermometer.places) if d >= first}
 
     def on(self, thermometer: Thermometer) -> Self:
-        """Return a copy with another thermometer; its gates must then be replaced by `with_gates`."""
+        """Return a copy with another thermometer; the caller must then adapt the gates by `with_gates`."""
         return replace(self, thermometer=thermometer)
 
 
 def numbered(stem: str, names: int | Sequence[str]) -> tuple[str, ...]:
-    """Return `names`, or, if `names` is a number, that number of names `stem0`, `stem1` and so on."""
+    """Return `names` as a tuple; if `names` is a number n, return n names, `stem` followed by 0, 1, ..., n - 1."""
     return tuple(f"{stem}{i}" for i in range(names)) if isinstance(names, int) else tuple(names)

@@ -1,7 +1,7 @@
-"""Complete automata of a fixed size, for hardware and model checkers.
+"""Complete automata of a fixed size as netlists, for hardware and model checkers.
 
-The state is a vector with bit `C*(W*y + x) + channel` for each channel of each cell. A `LatchNetlist` computes the next
-state from a state that latches store; it contains a copy of the cell's gates for each place of the grid.
+The state is a vector with bit `C*(W*y + x) + channel` for each channel of each cell. A `LatchNetlist` stores the
+state in latches and computes the next state; it contains a copy of the cell's gates for each position of the grid.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.system.brief import brief
 
 MOST_VALUES = 1 << 16
-"""Maximum number of bits of a state: several times the capacity of the largest FPGA."""
+"""Maximum number of bits of a state, several times the capacity of the largest FPGA."""
 MOST_GATES = 400_000
-"""Maximum number of gates of a machine; its file lists every gate."""
+"""Maximum number of gates of a `LatchNetlist`, whose exported file lists every gate."""
 
 _FALSE, _AND, _NOT_A_AND_B, _OR, _A_OR_NOT_B, _TRUE = 0, 1, 4, 7, 11, 15
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Automaton with one cell netlist at all places of a grid.
+    """Automaton of `height` x `width` cells that all have the same cell netlist.
 
-    A `target`, uint8 `[H, W, L]`, adds a claim: for every initial state, after `steps` steps and from then on, the
-    first L channels equal the target. Raises CircuitError for a grid that is too large.
+    A `target`, uint8 `[H, W, L]`, adds a claim for model checkers: from every initial state, the first L channels equal
+    the target after `steps` steps and from then on. Raises CircuitError if the grid is too large.
     """
 
     cell: CellNetlist
@@ -59,7 +59,7 @@ class Grid:
 
     @property
     def start(self) -> Bits:
-        """Initial state `[H, W, C]` of the circuit's scenario if it has one of this size, else zeros."""
+        """Initial state `[H, W, C]` of the cell's scenario if that has this size and is not random, otherwise zeros."""
         scenario, shape = self.cell.scenario, (self.height, self.width)
         if scenario is not None and (scenario.height, scenario.width) == shape:
             grid = scenario.grid(self.cell.origin)
@@ -68,15 +68,15 @@ class Grid:
         return np.zeros((*shape, self.cell.channels), dtype=np.uint8)
 
     def with_cell(self, cell: CellNetlist) -> Grid:
-        """Return the same grid with another circuit."""
+        """Return a copy with another cell netlist."""
         return replace(self, cell=cell)
 
     def machine(self) -> LatchNetlist:
-        """Return one step as a sequential netlist, with latches that are all 0 at first.
+        """Return the automaton as a sequential netlist that computes one step per cycle; all latches are initially 0.
 
-        In the first step the inputs are the state. Latches store the state and the age: `age[k]` is 1 after k steps.
-        The first outputs are the visible bits of the current state or, with a target, one bit that is 1 if the state
-        contradicts the claim. Then follow the latches' next values. Raises CircuitError for too many gates.
+        In the first step the state is read from inputs, later from latches. The latch `age[k]` is 1 after k steps. The
+        first outputs are the visible bits of the current state or, with a target, one bit that is 1 if the state
+        contradicts the claim; the rest are the latches' next values. Raises CircuitError if there are too many gates.
         """
         count, gates = len(self.cell.gates), self.height * self.width * len(self.cell.gates)
         if gates > MOST_GATES:
@@ -89,7 +89,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LatchNetlist(NamedNetlist):
-    """Sequential netlist: the last `latches` inputs are the state, the last outputs its next value."""
+    """Sequential netlist: its last `latches` inputs are the stored state, its last `latches` outputs the next state."""
 
     latches: int
 
@@ -98,12 +98,12 @@ class LatchNetlist(NamedNetlist):
 
     @property
     def first_latch(self) -> int:
-        """Number of the first latch; the inputs before it are not latches."""
+        """Index of the first input that is a latch; all later inputs are latches too."""
         return self.inputs - self.latches
 
 
 class _Parts:
-    """Builder of a machine; each method appends gates and returns the numbers of their bits."""
+    """Builder of the netlist of a grid; methods append gates and return the numbers of their bits."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -114,12 +114,12 @@ class _Parts:
         self.size = self.inputs
 
     def gate(self, gate: int, a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Append a gate for each pair of bits, and return their bits."""
+        """Append a gate of the kind `gate` for each pair of bits in `a` and `b`, and return the gates' bits."""
         pairs = np.stack(np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b)), axis=-1).astype(np.int64)
         return self.append(np.full(len(pairs), gate), pairs)
 
     def append(self, gates: npt.ArrayLike, wires: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Append gates, and return their bits."""
+        """Append gates that read the bits `wires [n, 2]`, and return the gates' bits."""
         self.gates.append(np.asarray(gates, dtype=np.uint8))
         self.wires.append(wires)
         self.size += len(wires)
@@ -150,7 +150,7 @@ class _Parts:
         )
 
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
-        """Append the gates of the cell at all places, and return the bits of the next state."""
+        """Append the gates of all cells, and return the bits of the next state; `false` is a bit that is always 0."""
         cell = self.grid.cell
         # The patches of a grid of bit numbers are the bits that each cell reads; 0 marks positions outside the grid.
         numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)

@@ -1,4 +1,4 @@
-"""Flat layout of a circuit: levels of gate instances on one vector of nodes per cell, the same for every engine.
+"""Flat layout of a circuit, the same for every engine: one vector of nodes per cell, computed level by level.
 
 Every cell has `nodes` values: first its patch (node `channel * 9 + f`), then the output of every gate *instance*. An
 update gate has one instance. A perception gate has C instances, one per channel (channel fastest), with the same
@@ -30,7 +30,7 @@ Index = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Level:
-    """Level of `count` instances from `first_instance` on. Its instance `i` has gate `first_gate + i // replicas`."""
+    """Level of `count` instances from `first_instance` on; its instance `i` has gate `first_gate + i // replicas`."""
 
     first_instance: int
     count: int
@@ -40,18 +40,18 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Flat wiring of one circuit; the node of instance `i` is `patch_nodes + i`."""
+    """Flat wiring of a circuit; the output of instance `i` is node `patch_nodes + i`."""
 
     channels: int
     gates: int
     levels: tuple[Level, ...]
     wires: Index
-    """Nodes of inputs a and b of each instance, uint32 `[instances, 2]`; with k candidates `[instances, 2, k]`."""
+    """Nodes that inputs a and b of each instance read, uint32 `[instances, 2]`, or, with candidates, `[..., k]`."""
     kernels: int = 1
     perception_levels: int = 0
-    """Number of perception levels, which come first."""
+    """Number of perception levels, which precede the update levels."""
     patch: int = wiring.PATCH
-    """Number of values that a cell reads of each channel: 9, or 1 without perception."""
+    """Number of values that a cell reads per channel: 9, or 1 without perception."""
 
     @property
     def patch_nodes(self) -> int:
@@ -59,7 +59,7 @@ class Layout:
 
     @property
     def outputs(self) -> int:
-        """Number of instances of the last level: the next state, or the outputs of a feed-forward circuit."""
+        """Number of outputs, the instances of the last level: the next state, or a feed-forward circuit's outputs."""
         return self.levels[-1].count
 
     @property
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def parameters(self) -> int:
-        """Number of rows of 16 parameters, P: logits of gates, then logits of wires."""
+        """Number of rows of 16 parameters, P: logits of gates, then logits of candidate wires."""
         return self.gates + (-(-2 * self.candidates * self.gates // 16) if self.candidates > 1 else 0)
 
     @property
@@ -80,12 +80,12 @@ class Layout:
         return self.wires.shape[2] if self.wires.ndim > 2 else 1
 
     def wire_logits(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-        """Return the logits of candidates, `[G, 2, k]`, in `flat [P, 16]`; None if wiring is fixed."""
+        """Return the logits of candidate wires, `[G, 2, k]`, contained in `flat [P, 16]`; None if wiring is fixed."""
         shape = (self.gates, 2, self.candidates)
         return None if self.candidates == 1 else flat[self.gates :].reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def chosen(self, flat: npt.NDArray[Any]) -> "Layout":
-        """Return the layout with the most probable candidates for logits `flat [P, 16]`; `self` if wiring is fixed."""
+        """Return a copy with the most probable wires for the logits `flat [P, 16]`; `self` if wiring is fixed."""
         logits = self.wire_logits(flat)
         if logits is None:
             return self
@@ -94,24 +94,24 @@ class Layout:
 
     @cached_property
     def instance_gates(self) -> Index:
-        """Gate of each instance, uint32 `[instances]`."""
+        """Index of the gate of each instance, uint32 `[instances]`."""
         return np.concatenate(
             [level.first_gate + np.arange(level.count, dtype=np.uint32) // level.replicas for level in self.levels]
         ).astype(np.uint32)
 
     @cached_property
     def slots(self) -> Index:
-        """Slot for the adjoint of each input, uint32 in the shape of `wires`."""
+        """Slot in which each instance stores the adjoint of each of its inputs, uint32 in the shape of `wires`."""
         return self._fanout[0]
 
     @cached_property
     def fanout(self) -> Index:
-        """Range of slots, `[start, end)`, that add up to the adjoint of each node, uint32 `[nodes, 2]`."""
+        """Range of slots `[start, end)` whose sum is the adjoint of each node, uint32 `[nodes, 2]`."""
         return self._fanout[1]
 
     @property
     def slot_count(self) -> int:
-        """Number of slots per cell: the region of the patch, and two regions between which levels alternate."""
+        """Number of slots per cell, for the region of the patch and the two regions between which levels alternate."""
         return int(self.fanout.max(initial=1))
 
     # Only training needs slots, so `slots` and `fanout` are computed together on first use.
@@ -159,7 +159,7 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
 
 
 def flat_layout(circuit: Circuit) -> Layout:
-    """Return the layout of a circuit: perception with an instance per channel, then the update network."""
+    """Return the layout of a circuit: the levels of perception, with an instance per channel, then those of update."""
     channels, kernels = circuit.channels, circuit.kernels
     patch_nodes = circuit.patch * channels
     levels: list[Level] = []

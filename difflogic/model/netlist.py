@@ -24,15 +24,15 @@ from difflogic.model.framed import in_frame
 from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
-"""Number of bytes of intermediate bits that `evaluate` stores at a time, chosen for caches and small machines."""
+"""Maximum number of bytes of intermediate bits that `evaluate` stores at a time, so that they fit caches."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Netlist(ABC):
-    """Gates between inputs and outputs, in topological order. Bits are numbered: first the inputs, then the gates.
+    """Gates in topological order, with inputs and outputs. Bits are numbered: first the inputs, then the gates.
 
-    `gates`, uint8 `[n]`, are truth tables. `wires`, int32 `[n, 2]`, are the two bits that each gate reads. `outputs`,
-    int32 `[outputs]`, are the bits that are returned.
+    `gates`, uint8 `[n]`, are gate ids (truth tables). `wires`, int32 `[n, 2]`, are the numbers of the bits that each
+    gate reads. `outputs`, int32 `[outputs]`, are the numbers of the bits that `evaluate` returns.
 
         >>> net = difflogic.CellNetlist.build(1, False, gates=[1], wires=[[3, 5]], outputs=[9])
         >>> net.bit_name(9)
@@ -44,9 +44,9 @@ class Netlist(ABC):
     outputs: Index
 
     kind: ClassVar[str]
-    """Kind of netlist, in one word."""
+    """One-word name of the kind of netlist, such as `cell` or `function`."""
     buses: ClassVar[tuple[str, str]]
-    """Names of the buses of all inputs and of all outputs in exported code."""
+    """Names of the input bus and the output bus in exported hardware code."""
 
     __repr__ = brief
     _repr_html_ = in_frame
@@ -54,7 +54,7 @@ class Netlist(ABC):
     @property
     @abstractmethod
     def input_names(self) -> Sequence[str]:
-        """Names of the inputs in order, without blanks."""
+        """Names of the inputs in order; names contain no blanks."""
 
     @property
     @abstractmethod
@@ -63,11 +63,11 @@ class Netlist(ABC):
 
     @property
     def shown(self) -> Sequence[str]:
-        """Names of the visible outputs; the others are hidden state."""
+        """Names of the visible outputs; all other outputs are hidden state."""
         return self.output_names
 
     def validate(self) -> None:
-        """Raise CircuitError if gates, wires or outputs are out of range or not in topological order."""
+        """Raise CircuitError if gates, wires or outputs are out of range, or gates are not in topological order."""
         # If gates read only earlier bits, there is no cycle, and one pass from first to last evaluates them.
         count = len(self.gates)
         before = self.inputs + np.arange(count)
@@ -79,23 +79,23 @@ class Netlist(ABC):
             raise CircuitError("An output must be an input or a gate.")
 
     def with_gates(self, gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> Self:
-        """Return a netlist with the same names and other gates. Raise CircuitError if the gates are not valid."""
+        """Return a copy with other gates, wires and outputs. Raise CircuitError if they are invalid."""
         netlist = replace(self, **gate_arrays(gates, wires, outputs))
         netlist.validate()
         return netlist
 
     @cached_property
     def inputs(self) -> int:
-        """Number of inputs, which is also the number of the first gate's bit."""
+        """Number of inputs, which is also the bit number of the first gate."""
         return len(self.input_names)
 
     @cached_property
     def program(self) -> BitProgram:
-        """Program that evaluates the gates."""
+        """Program that evaluates the gates for 64 samples per word."""
         return BitProgram(self.inputs, self.gates, self.wires)
 
     def evaluate(self, words: Words) -> Words:
-        """Return the outputs, uint64 `[outputs, N]`, for inputs uint64 `[inputs, N]`, with 64 samples per word."""
+        """Return outputs, uint64 `[outputs, N]`, for inputs `words`, uint64 `[inputs, N]`, with 64 samples per word."""
         # The bits of all gates are in memory together, so samples are evaluated in chunks that fit a cache.
         chunk = max(1, _CHUNK_BYTES // (8 * (self.inputs + len(self.gates))))
         result = np.empty((len(self.outputs), words.shape[1]), dtype=np.uint64)
@@ -105,13 +105,13 @@ class Netlist(ABC):
         return result
 
     def bit_name(self, bit: int) -> str:
-        """Return the name of a bit: the name of an input, or `g` and the number of a gate."""
+        """Return the name of bit number `bit`: the name of an input, or `g` followed by the index of a gate."""
         return self.input_names[bit] if bit < self.inputs else f"g{bit - self.inputs}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NamedNetlist(Netlist):
-    """Netlist with names of inputs and outputs, which have no further meaning."""
+    """Netlist with named inputs and outputs that have no predefined meaning."""
 
     kind, buses = "circuit", ("input", "output")
     __repr__ = brief
@@ -129,7 +129,7 @@ class NamedNetlist(Netlist):
 
 
 def gate_arrays(gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> dict[str, Any]:
-    """Return the array fields of a netlist with their types and shapes."""
+    """Convert gates, wires and outputs to the dtypes and shapes of the fields of a netlist."""
     return {
         "gates": np.asarray(gates, dtype=np.uint8).reshape(-1),
         "wires": np.asarray(wires, dtype=np.int32).reshape(-1, 2),

@@ -12,9 +12,9 @@ Version 1:
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 
-`gate` is the id, which is the truth table; `name` is for people and is not read. `visible` is the number of channels
-that are shown, the first ones; if it is absent, all are shown. Gates are written in topological order as `g0, g1, ...`.
-When a file is read, their ids may be any unique texts, in any order, but without a cycle.
+`gate` is the gate's id, which is its truth table; `name` is for people and is ignored by readers. The first `visible`
+channels are displayed; by default, all. Gates are written in topological order with the ids `g0, g1, ...`. A file from
+another program may list them in any order with any unique ids, but without a cycle.
 """
 
 import json
@@ -38,24 +38,24 @@ FORMAT = "difflogic-circuit"
 VERSION = 1
 
 MOST_CHARACTERS = 400
-"""Maximum length of a message about a file, whose names and values may be of any length."""
+"""Maximum number of characters of an error message, since names and values in a file may have any length."""
 
 MAX_BYTES = 1 << 29
-"""Maximum size of a file, some five million gates: Python needs ten times its size to parse it."""
+"""Maximum number of bytes of a file, enough for five million gates; parsing takes ten times as much memory."""
 
 KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list", dict: "a JSON object"}
-"""Names of JSON types in messages."""
+"""Mapping from the Python types of JSON values to their names in error messages."""
 
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
 
 
 def to_json(netlist: CellNetlist) -> str:
-    """Return a netlist as JSON text, one gate per line."""
+    """Return the contents of circuit.json for a netlist, with one gate per line."""
     return with_gates(head(netlist), netlist)
 
 
 def head(netlist: CellNetlist) -> dict[str, Any]:
-    """Return the fields of circuit.json that come before the gates."""
+    """Return the fields of circuit.json that precede the gates."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.neighbourhood != "moore":
@@ -82,17 +82,17 @@ def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
 
 
 def from_json(text: str) -> CellNetlist:
-    """Parse a netlist from JSON text. Raise CircuitError if the text is not a valid netlist."""
+    """Parse the contents of a circuit.json. Raise CircuitError if they are invalid."""
     return from_data(parse(text))
 
 
 def load(path: Path) -> CellNetlist:
-    """Read a circuit.json. Raise CircuitError with the file's name if it is not valid."""
+    """Read a circuit.json. Raise CircuitError with the file's path if it is invalid."""
     return load_as(from_data, path)
 
 
 def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
-    """Read a JSON object from a file and convert it. Raise CircuitError with the file's name if that fails."""
+    """Read a JSON object from a file and return its conversion. Raise CircuitError with the path if that fails."""
     text = read_text(path)
     try:
         return convert(parse(text))
@@ -101,13 +101,13 @@ def load_as(convert: Callable[[dict[str, Any]], T], path: Path) -> T:
 
 
 def refusal(path: Path, error: Exception) -> CircuitError:
-    """Return an error with the file's name and the message of `error`, in one line of limited length."""
+    """Return an error with the file's path and the message of `error`, in one line of limited length."""
     message = " ".join(str(error).split())
     return CircuitError(f"{path}: {message if len(message) <= MOST_CHARACTERS else f'{message[:MOST_CHARACTERS]}...'}")
 
 
 def read_text(path: Path) -> str:
-    """Read a text file. Raise CircuitError if it cannot be read, is not UTF-8 or exceeds MAX_BYTES."""
+    """Return the text of a file. Raise CircuitError if it cannot be read, is not UTF-8 or exceeds MAX_BYTES."""
     try:
         return read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -115,7 +115,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file. Raise CircuitError if it cannot be read or exceeds MAX_BYTES."""
+    """Return the bytes of a file. Raise CircuitError if it cannot be read or exceeds MAX_BYTES."""
     try:
         return files.read_bounded(path, MAX_BYTES)
     except OSError as error:
@@ -123,7 +123,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a JSON object. Raise CircuitError for any other text."""
+    """Parse text as a JSON object. Raise CircuitError if it is anything else."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
-    """Make a netlist from parsed JSON. Raise CircuitError if the data is not a valid netlist."""
+    """Make a netlist from the parsed JSON of a circuit.json. Raise CircuitError if the data is invalid."""
     # The messages below quote values in shortened form, since circuits may be untrusted, for example in the service.
     check_format(data, FORMAT, VERSION)
     channels = _whole(data, "channels", least=1)
@@ -158,7 +158,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 
 
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
-    """Raise CircuitError if the format or version of a file differs from `form` or `version`."""
+    """Raise CircuitError if the fields `format` and `version` of a file differ from `form` and `version`."""
     if data.get("format") != form or data.get("version") != version or data["version"] is True:
         writer = f", written by difflogic {data['difflogic']}" if "difflogic" in data else ""
         got = " ".join(f"{key} {data[key]}" for key in ("format", "version") if key in data) or "neither"
@@ -166,7 +166,7 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
-    """Return gate ids, wires and outputs in topological order; `inputs` are the inputs' names. Raise CircuitError."""
+    """Return gate ids, wires and outputs in topological order; `inputs` contains input names. Raise CircuitError."""
     rows = typed(data, "gates", list)
     bits = _bits(rows, inputs)
     gate_ids, wires = _gates(rows, bits)
@@ -191,7 +191,7 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
 
 
 def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
-    """Return the number of every name's bit: inputs first, then gates in the order of the file."""
+    """Return a mapping from each name to its bit number: first the inputs, then the gates in the order of the file."""
     # All names are numbered first, since a gate may read a gate that comes later in the file.
     bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
@@ -238,6 +238,6 @@ def typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text, shortened for a message."""
+    """Return the `repr` of a value, shortened to 80 characters for a message."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""Count the gates of a circuit by layer: by their most probable functions, and unconverged gates."""
+"""Count the gates of a circuit per layer: gates of each most probable function, active and unconverged gates."""
 
 from dataclasses import dataclass, replace
 
@@ -9,11 +9,11 @@ from difflogic.core import gates
 from difflogic.model.circuit import NETWORKS, Circuit
 
 DECIDED = 0.9
-"""Minimum probability of the most probable function of a converged gate."""
+"""Minimum probability that a converged gate gives to its most probable function."""
 CERTAIN = 0.99
-"""Minimum probability of a gate's function after `decided`."""
+"""Minimum probability of each gate's most probable function after `decided`."""
 WIRE_GATES = (gates.NAMES.index("A"), gates.NAMES.index("B"))
-"""Ids of the gates that only pass on an input; all others are active."""
+"""Ids of the functions A and B, which only pass on an input; gates with other functions are active."""
 
 
 def active_gates(logits: npt.NDArray[np.floating]) -> int:
@@ -22,28 +22,28 @@ def active_gates(logits: npt.NDArray[np.floating]) -> int:
 
 
 def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floating] | None = None) -> int:
-    """Return the number of unconverged gates, from logits `[G, 16]` and logits of candidates `wires [G, 2, k]`.
+    """Return the number of unconverged gates for `logits [G, 16]` and logits of candidate wires, `wires [G, 2, k]`.
 
-    A gate has converged if one function, and one candidate of each wire, has at least the probability DECIDED.
+    A gate has converged if one function, and one candidate for each wire, has at least the probability DECIDED.
     """
     is_undecided = _most(logits) < DECIDED
     return int((is_undecided if wires is None else is_undecided | (_most(wires) < DECIDED).any(axis=1)).sum())
 
 
 def _most(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return the largest probability of each row of logits `[..., n]`."""
+    """Return the largest softmax probability, `[...]`, of each row of logits `[..., n]`."""
     # The largest logit becomes exp(0) = 1, so its probability is 1 divided by the sum of the row.
     return np.asarray(1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1))
 
 
 def decided(circuit: Circuit) -> Circuit:
-    """Raise the most probable functions and wires to probability CERTAIN or more; the hard circuit stays the same."""
+    """Return a copy in which each most probable function and wire has at least probability CERTAIN."""
     wires = None if circuit.wire_logits is None else _certain(circuit.wire_logits)
     return replace(circuit.with_gate_logits(_certain(circuit.gate_logits)), wire_logits=wires)
 
 
 def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return logits `[..., n]` with the largest raised, if necessary, to the probability CERTAIN."""
+    """Return logits `[..., n]`, increasing each row's largest so that its probability is at least CERTAIN."""
     # For a probability p the logit must be log(p / (1 - p)) above the log-sum-exp of the others.
     is_best = np.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
     rest = np.logaddexp.reduce(np.where(is_best, -np.inf, logits), axis=-1, keepdims=True)
@@ -52,21 +52,21 @@ def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
 
 @dataclass(frozen=True)
 class Layer:
-    """Counts of the gates of one layer. A perception gate counts once per kernel, not once per channel."""
+    """Gate counts of one layer. A perception gate counts once per kernel, not once per channel."""
 
     name: str
-    """Network and number of the layer, from 0: `update 3`."""
+    """Network and number of the layer, counted from 0, such as `update 3`."""
     gates: int
     active: int
     """Number of gates whose most probable function is neither A nor B."""
     undecided: int
-    """Number of unconverged gates, in which no function has at least the probability 0.9."""
+    """Number of unconverged gates, whose most probable function has a probability below 0.9."""
     kinds: tuple[int, ...]
-    """Number of gates of each of the sixteen functions."""
+    """Number of gates per most probable function, indexed by the sixteen gate ids."""
 
 
 def census(circuit: Circuit) -> tuple[Layer, ...]:
-    """Count the gates of every layer, perception first."""
+    """Return the gate counts of every layer, perception layers first."""
     layers = []
     for network in NETWORKS:
         for index, logits in enumerate(circuit.logits[network]):

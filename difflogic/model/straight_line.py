@@ -18,17 +18,17 @@ Index = npt.NDArray[np.int64]
 FALSE, A, B, NOT_B, NOT_A, TRUE = 0, 3, 5, 10, 12, 15
 
 READS = (0, 2, 2, 1, 2, 1, 2, 2, 2, 2, 1, 2, 1, 2, 2, 0)
-"""Number of inputs that each of the sixteen gates depends on."""
+"""Number of inputs that each of the sixteen gate functions depends on, indexed by gate id."""
 
 EXPRESSIONS = (
     "", "{a} & {b}", "{a} & ~{b}", "{a}", "~{a} & {b}", "{b}", "{a} ^ {b}", "{a} | {b}",
     "~({a} | {b})", "~({a} ^ {b})", "~{b}", "{a} | ~{b}", "~{a}", "~{a} | {b}", "~({a} & {b})", "",
 )  # fmt: skip
-"""Expressions of the sixteen gates for inputs `{a}` and `{b}`; empty for the constants, which differ by language."""
+"""Expressions of the sixteen functions of inputs `{a}` and `{b}`; empty for constants, which differ by language."""
 
 
 class Assignment(NamedTuple):
-    """Gate that computes `bit` from the bits `a` and `b`, from `a` only, or, if it is a constant, from no bit."""
+    """Gate that computes `bit` from bits `a` and `b`, from `a` only, or (if it is a constant) from no bit."""
 
     bit: int
     gate: int
@@ -37,12 +37,12 @@ class Assignment(NamedTuple):
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """Zero, one or two bits that the gate depends on."""
+        """The zero, one or two bits that the gate depends on."""
         return (self.a, self.b)[: READS[self.gate]]
 
 
 def lines(netlist: Netlist) -> list[Assignment]:
-    """Return the gates that an output depends on, in topological order (dead gate elimination)."""
+    """Return the gates that any output depends on, in topological order (dead gate elimination)."""
     # Mark live bits from the outputs back to the inputs. A gate marks only the bits that it depends on.
     is_live = bytearray(netlist.inputs + len(netlist.gates))
     for output in netlist.outputs.tolist():
@@ -60,7 +60,7 @@ def lines(netlist: Netlist) -> list[Assignment]:
 
 
 def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
-    """Normalise a gate: if it depends on one input only, this input becomes `a`."""
+    """Return a normalised gate: if it depends on only one input, this input becomes `a`."""
     # If both inputs are the same bit, only the outputs for 00 (bit 3 of the id) and for 11 (bit 0) matter: XOR of a bit
     # with itself is FALSE, AND is the bit.
     if a == b:
@@ -71,13 +71,13 @@ def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
 
 
 def read_inputs(netlist: Netlist) -> list[int]:
-    """Return the inputs that an output depends on, ascending."""
+    """Return the numbers of the inputs that any output depends on, in ascending order."""
     bits = {bit for line in lines(netlist) for bit in line.reads} | set(netlist.outputs.tolist())
     return sorted(bit for bit in bits if bit < netlist.inputs)
 
 
 def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str) -> str:
-    """Return the right side of an assignment; `name` returns the variable of a bit, `zero` and `one` are constants."""
+    """Return the right side of an assignment; `name` maps a bit to its variable, `zero` and `one` are the constants."""
     if line.gate in (FALSE, TRUE):
         return one if line.gate == TRUE else zero
     return EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
@@ -88,7 +88,7 @@ class RegisterProgram:
     """Netlist as a program with few registers, for interpreters of gates.
 
     First, register `i` is loaded with input `patches[i]`, numbered `9*channel + patch`. Then the gates are computed in
-    order. Finally `outputs` are read. Dead gates are removed; a register is reused after the last read of its value.
+    order. Finally the registers `outputs` are read. A register is reused after the last read of its value.
 
     For example, two inputs, `g = in0 AND in1`, `h = g XOR in1`, and the output `h` need two registers:
 
@@ -99,16 +99,16 @@ class RegisterProgram:
     """
 
     patches: Index
-    """Inputs that are loaded into the first registers, int64 `[p]`."""
+    """Numbers of the inputs that are loaded into the first registers, int64 `[p]`."""
     code: Index
-    """Gate id, registers of a and b, and register of the result (possibly that of a or b), int64 `[n, 4]`."""
+    """Gate id, registers of inputs a and b, and register of the result (possibly an input's), int64 `[n, 4]`."""
     outputs: Index
     """Registers of the outputs, int64 `[C]`."""
     registers: int
 
 
 def register_program(netlist: Netlist) -> RegisterProgram:
-    """Allocate registers for the live gates of a netlist; the register that was freed last is reused first."""
+    """Convert a netlist to a register program of its live gates, reusing the most recently freed register first."""
     patches, gates = read_inputs(netlist), lines(netlist)
     last_read = {bit: line.bit for line in gates for bit in line.reads}
     last_read |= dict.fromkeys(netlist.outputs.tolist(), len(netlist.gates) + netlist.inputs)

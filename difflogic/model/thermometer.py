@@ -24,16 +24,16 @@ from difflogic.errors import CircuitError
 Integers = npt.NDArray[np.int64]
 
 FRACTION_BITS = 16
-"""Minimum number of fraction bits of fixed-point forms; more are used if thresholds are less than 256 steps apart."""
+"""Default number of fraction bits of fixed-point forms; more are used if thresholds are less than 256 steps apart."""
 MOST_WIDTH = 62
-"""Maximum number of bits of a fixed-point observation; 64-bit integers can be compared in one instruction."""
+"""Maximum number of bits of a fixed-point observation, so that observations fit 64-bit integers."""
 STRETCH = 1.5
-"""Factor by which thresholds for random behaviour are spread, since trained agents often reach larger values."""
+"""Factor that stretches thresholds fitted to random behaviour, since trained agents often reach larger values."""
 
 
 @dataclass(frozen=True)
 class Thermometer:
-    """Thresholds of each dimension, finite and rising; a dimension that is not read has none."""
+    """Finite, rising thresholds for each dimension of an observation; an unused dimension has none."""
 
     thresholds: tuple[tuple[float, ...], ...]
     fraction_bits: int | None = None
@@ -54,9 +54,9 @@ class Thermometer:
     def around(
         cls, mean: npt.ArrayLike, spread: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH
     ) -> Thermometer:
-        """Place `bits` thresholds per dimension at quantiles of normal distributions, stretched around the mean.
+        """Make a thermometer with `bits` thresholds per dimension at quantiles of normal distributions.
 
-        `mean` and `spread`, the standard deviation, are `[D]`; a spread of 0 counts as 1.
+        The means are `mean [D]` and the standard deviations `stretch * spread [D]`; a spread of 0 counts as 1.
         """
         pairs = np.stack([np.asarray(mean), np.asarray(spread)], axis=1).tolist()
         counts = [bits] * len(pairs) if isinstance(bits, int) else bits
@@ -79,25 +79,25 @@ class Thermometer:
 
     @cached_property
     def bits(self) -> int:
-        """Number of bits of all dimensions together."""
+        """Total number of bits (thresholds) of all dimensions."""
         return sum(map(len, self.thresholds))
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """Dimension and index of the threshold of each bit."""
+        """For each bit, its dimension and the index of its threshold within the dimension."""
         return tuple((d, i) for d, values in enumerate(self.thresholds) for i in range(len(values)))
 
     @cached_property
     def codes(self) -> int:
-        """Number of codes that an observation can have."""
+        """Number of different codes that observations can have."""
         return math.prod(len(values) + 1 for values in self.thresholds)
 
     def code(self, observations: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of observations `[N, D]`, which are compared as float64."""
+        """Return the bits, uint8 `[bits, N]`, of observations `[N, D]`, which are converted to float64."""
         return _compared(self._checked(np.asarray(observations, dtype=np.float64)), self.thresholds)
 
     def code_number(self, numbers: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of the codes with these numbers, from 0 to `codes - 1`."""
+        """Return the bits, uint8 `[bits, N]`, of the codes with the given numbers, `[N]` from 0 to `codes - 1`."""
         # A number has one digit per dimension, the number of its bits that are 1; the first dimension changes fastest.
         rest, levels = np.asarray(numbers, dtype=np.int64), list[Integers]()
         for values in self.thresholds:
@@ -106,14 +106,14 @@ class Thermometer:
         return self.code_levels(levels)
 
     def code_levels(self, levels: Sequence[npt.ArrayLike]) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, for the number of thresholds reached in each dimension, `[D, N]`."""
+        """Return the bits, uint8 `[bits, N]`, for `levels [D, N]`, the number of thresholds reached per dimension."""
         return _compared(
             np.stack([np.asarray(level) for level in levels], axis=1),
             [range(1, len(values) + 1) for values in self.thresholds],
         )
 
     def is_code(self, bits: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Return whether each column of `bits [bits, N]` is the code of an observation, bool `[N]`."""
+        """Return for each column of `bits [bits, N]` whether an observation can have this code, bool `[N]`."""
         columns = np.asarray(bits)
         legal = np.ones(columns.shape[1], dtype=np.bool_)
         for lower, upper in self.implied:
@@ -122,7 +122,7 @@ class Thermometer:
 
     @cached_property
     def implied(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of adjacent bits of a dimension, `(lower, upper)`: if the upper is 1, the lower is 1."""
+        """All pairs `(lower, upper)` of adjacent bits of a dimension; if the upper bit is 1, so is the lower bit."""
         starts = accumulate(map(len, self.thresholds), initial=0)
         return tuple(
             (start + i, start + i + 1)
@@ -131,14 +131,14 @@ class Thermometer:
         )
 
     def keep(self, bits: Sequence[int]) -> Thermometer:
-        """Return a thermometer with only the thresholds of these bits."""
+        """Return a copy with only the thresholds of the given bits."""
         remaining = set(bits)
         numbers = iter(range(self.bits))
         rows = tuple(tuple(t for t in values if next(numbers) in remaining) for values in self.thresholds)
         return Thermometer(rows, self.fraction_bits)
 
     def fixed_point(self, fraction_bits: int | None = None) -> FixedPoint:
-        """Return the fixed-point form for hardware. Raise CircuitError if the thresholds need too many bits."""
+        """Return the fixed-point form for hardware. Raise CircuitError if thresholds need more than MOST_WIDTH bits."""
         fraction_bits = self.fraction_bits if fraction_bits is None else fraction_bits
         if fraction_bits is None:
             gaps = [high - low for values in self.thresholds for low, high in pairwise(values)]
@@ -187,7 +187,7 @@ class FixedPoint:
     """True if the fixed-point and the floating-point form agree on every observation."""
 
     def of(self, observations: npt.ArrayLike) -> Integers:
-        """Convert observations `[N, D]` to fixed point, clipped to the range; NaN becomes the lowest value."""
+        """Convert observations `[N, D]` to fixed point, clipping values out of range; NaN becomes the lowest value."""
         top = 1 << (self.width - 1)
         with np.errstate(over="ignore"):
             scaled = np.floor(np.ldexp(np.asarray(observations, dtype=np.float64), self.fraction_bits))
@@ -208,6 +208,6 @@ def _compared(values: npt.NDArray[np.float64] | Integers, thresholds: Sequence[S
 
 @lru_cache(maxsize=64)
 def _in_a_row(thresholds: tuple[Sequence[float], ...]) -> tuple[Integers, npt.NDArray[Any]]:
-    """Return the dimension and the threshold of each bit."""
+    """Return the dimensions and the thresholds of all bits, each as one array `[bits]`."""
     dimensions = np.repeat(np.arange(len(thresholds)), [len(row) for row in thresholds])
     return dimensions, np.array([value for row in thresholds for value in row])
