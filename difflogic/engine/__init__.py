@@ -1,1 +1,1 @@
-"""Interface between training and the engines: arguments and results of engines."""
+"""Interface of the engines for training: their methods, arguments and results."""

@@ -1,8 +1,8 @@
 """Interface of the engines: `reference/`, `cpu/` and `gpu/`.
 
-An engine only computes. It reads and writes no files and reports no progress. `Engine` has the stateless calls that
-tests and notebooks use. It also opens a `Model`, which stores the state of training runs on the engine's device and is
-controlled by `train/`.
+An engine only computes. It reads and writes no files and reports no progress. The methods of `Engine`
+that tests and notebooks use are stateless. `Engine.open` opens a `Model`, which stores the state of training runs on
+the engine's device and is controlled by `train/`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """Description of the engine of a run, printed at the start and stored in the run's manifest."""
+    """Description of a run's engine, which is printed at the start and stored in the run's manifest."""
 
     engine: str
     """Name of the engine: `reference`, `cpu` or `gpu`."""
@@ -29,13 +29,13 @@ class EngineInfo:
     backend: str = ""
     driver: str = ""
     software: bool = False
-    """True if the "GPU" is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+    """True if the adapter is a software renderer on the CPU, such as lavapipe, SwiftShader or WARP."""
     variant: dict[str, int] = field(default_factory=dict)
-    """Tuning values in use; they change speed, never results."""
+    """Mapping from tuning parameters in use to their values, which affect speed but never results."""
 
 
 def describe_engine(engine: EngineInfo) -> str:
-    """Return engine, adapter, backend and driver in one line."""
+    """Return a one-line description of the engine: its name, adapter, backend and driver."""
     details = (engine.adapter_type, engine.backend, engine.driver)
     named = ", ".join(detail for detail in details if detail)
     return f"{engine.engine}: {engine.adapter}" + (f" ({named})" if named else "")
@@ -43,70 +43,70 @@ def describe_engine(engine: EngineInfo) -> str:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """Metrics of one epoch of a run. `soft_loss` is a sum over batch, cells, loss channels and loss steps."""
+    """Metrics of one epoch of a run, which `Model.fetch_metrics` returns."""
 
     epoch: int
-    """Number of the epoch, from 1."""
+    """Number of the epoch, counted from 1."""
     soft_loss: float
-    """Loss of the soft circuit; NaN if it was not computed: see `difflogic.engine.search`."""
+    """Squared errors summed over batch, cells, loss channels and loss steps; NaN in epochs of local search."""
     skipped: bool = False
-    """True if a gradient was not finite and the optimiser step was skipped."""
+    """True if the optimiser step was skipped because a gradient was not finite."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mismatches between the hard circuit of the current logits and the targets.
+    """Result of comparing the hard circuit of the current logits with the targets.
 
-    `hard_loss` counts the mismatches on all evaluation grids, `train_hard_loss` the mismatches on the last epoch's
-    batch. Both sum over the loss channels and the loss steps, as the soft loss does.
+    `hard_loss` is the number of mismatches on all evaluation grids, `train_hard_loss` that on the last epoch's batch.
+    Both are sums over the loss channels and the loss steps, as the soft loss is.
     """
 
     hard_loss: int
     train_hard_loss: int
     values: int
-    """Number of compared values: `P * H * W * loss_channels` for each loss step, without ignored values."""
+    """Number of values compared for `hard_loss`: `P * H * W * loss_channels` per loss step, minus ignored values."""
     wrong_probes: int
     """Number of evaluation grids with at least one mismatch."""
 
     @property
     def accuracy(self) -> float:
-        """Share of correct values, 0 to 1."""
+        """Share of compared values that are correct, from 0 to 1."""
         return 1 - self.hard_loss / self.values
 
 
 class Model(Protocol):
-    """Training runs of equal `Shape` that an engine trains together, all at the same epoch.
+    """Training runs with equal `Shape` that an engine trains together, so that all are at the same epoch.
 
-    Each run gives bit for bit the results of training it separately. Returned lists have one entry per run.
+    The results of each run equal those of training it separately, bit for bit. Returned lists have one entry per run.
     """
 
     @property
     def info(self) -> EngineInfo:
-        """Description of the engine, with the tuning values that these runs use."""
+        """Description of the engine, including the tuning values that these runs use."""
 
     def train(self, epochs: int) -> None:
         """Run `epochs` train steps of every run; `fetch_metrics` returns their metrics."""
 
     def fetch_metrics(self) -> list[list[EpochMetrics]]:
-        """Wait for running epochs, and return the metrics of all epochs since the last call, in order."""
+        """Wait for running epochs, and return each run's metrics of all epochs since the last call, in order."""
 
     def evaluate(self) -> list[Evaluation]:
-        """Evaluate the hard circuits on their evaluation grids and on the last epoch's batch."""
+        """Evaluate the hard circuit of each run on its evaluation grids and on the last epoch's batch."""
 
     def states(self) -> list[TrainState]:
-        """Return exact copies of the training states."""
+        """Return an exact copy of each run's training state."""
 
     def epochs_per_call(self) -> int:
-        """Return the maximum number of epochs per call of `train` that does not delay the handling of signals."""
+        """Return the maximum number of epochs per `train` call that still lets signals be handled promptly."""
 
     def close(self) -> None:
         """Free the resources; the model cannot be used afterwards."""
 
 
 class Engine(Protocol):
-    """Backend that computes rollouts, gradients and train steps of circuits, without state between calls.
+    """Backend that computes rollouts, gradients and train steps of circuits, and stores no state between calls.
 
-    The sizes are those of `Batch`. Invalid circuits raise CircuitError, and invalid data raise DataError.
+    Letters in shapes are as in `Batch`. Invalid circuits raise CircuitError, and invalid data raise DataError.
 
         >>> engine = difflogic.open_engine("reference")
         >>> engine.rollout(circuit, np.zeros((1, 4, 4, 2), np.float32), steps=3, mode="hard").shape
@@ -117,7 +117,7 @@ class Engine(Protocol):
 
     @property
     def selector(self) -> str:
-        """Value of `--engine` that opens this engine again: `cpu`, `reference`, `gpu:INDEX`."""
+        """Value of `--engine` that opens this engine again: `cpu`, `reference` or `gpu:INDEX`."""
 
     def rollout(
         self,
@@ -128,15 +128,15 @@ class Engine(Protocol):
         masks: npt.ArrayLike | None = None,
         damage: Damage | None = None,
     ) -> Floats:
-        """Run a circuit.
+        """Compute the states of an automaton over `steps` steps.
 
         Args:
             circuit: Soft gates and their wiring.
             x: Initial states, float32 `[B, H, W, C]`; 0 or 1 in hard mode.
             steps: Number of steps, T.
-            mode: `soft`, or `hard` to replace each gate by its most probable function, with exact results.
-            masks: Fire masks, float32 `[T, H, W, 1]`: 1 if a cell takes its new state, else 0. None for 1 everywhere.
-            damage: Damage and faults during the rollout. A returned state includes the damage before the next step.
+            mode: `soft`, or `hard` to replace each gate by its most probable function, which gives exact bits.
+            masks: Fire masks, float32 `[T, H, W, 1]`: 1 if a cell is updated in a step, otherwise 0. None updates all.
+            damage: Damage and faults, or None. Each returned state includes those that precede the next step.
 
         Returns:
             The states, float32 `[T+1, B, H, W, C]`, including the initial one.
@@ -147,14 +147,14 @@ class Engine(Protocol):
         """
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        """Compute the soft loss of a batch and its gradients.
+        """Compute the soft loss of a batch and the gradients with respect to the logits.
 
         Args:
             circuit: Soft gates and their wiring.
             batch: Initial states and targets.
 
         Returns:
-            The sum of squared errors, and its gradients in the shapes of the logits, not clipped.
+            The sum of squared errors, and its unclipped gradients in the shapes of the logits.
 
         Raises:
             CircuitError: The circuit is feed-forward.
@@ -164,16 +164,16 @@ class Engine(Protocol):
     def train_step(
         self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        """Do one step of AdamW, with clipped gradients.
+        """Perform one AdamW step on the soft loss of a batch, with clipped gradients.
 
         Args:
             circuit: Soft gates and their wiring.
-            state: Moments of the optimiser; None before the first step.
+            state: Moments and step count of the optimiser; None before the first step.
             batch: Initial states and targets.
             lr: Learning rate.
 
         Returns:
-            The circuit with new logits, the new moments, and the metrics `soft_loss` and `skipped`.
+            The circuit with new logits, the new optimiser state, and a dict of the metrics `soft_loss` and `skipped`.
 
         Raises:
             CircuitError: The circuit is feed-forward.
@@ -183,38 +183,38 @@ class Engine(Protocol):
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """Return a circuit as a differentiable function that can be used with any loss.
+        """Return a circuit as a differentiable function, for use with any loss.
 
         Args:
             circuit: Soft gates and their wiring.
-            grid: `[B, H, W]` for an automaton; any shape, one sample per cell, for a feed-forward circuit.
+            grid: `[B, H, W]` for an automaton; any shape of samples for a feed-forward circuit.
             steps: Number of steps, T; 1 for a feed-forward circuit.
             hard: True for hard gates in the forward pass and soft gates in the backward pass (straight-through).
-            every_state: True to return the states after all steps, `[T, *grid, C]`.
+            every_state: True to return the states after all steps, `[T, *grid, C]`; False for only the last state.
 
         Raises:
-            DataError: The circuit does not run on this grid, or for this number of steps.
-            LimitError: The states do not fit the memory.
+            DataError: The circuit cannot run on this grid or for this number of steps.
+            LimitError: The states do not fit into memory.
         """
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open a model that trains runs from given states.
+        """Open a model that continues training runs from the given states.
 
         Args:
-            jobs: Training runs of equal `Shape`.
-            states: Training state from which each run continues.
+            jobs: Training runs with equal `Shape`.
+            states: Training states from which the runs continue, one per run.
             max_memory: Maximum number of bytes of device memory to use; None for no limit.
-            reserved: Number of these bytes that stay free for hard rollouts.
+            reserved: Number of bytes of `max_memory` to leave free for hard rollouts.
 
         Raises:
-            LimitError: Not all runs fit; the message contains the number of runs that fit.
+            LimitError: The runs do not all fit into memory; the message contains the number of runs that fit.
             UsageError: `max_memory` is set, but the engine cannot limit its memory.
         """
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the number of bytes that a model of these jobs would use. Raises what `open` raises."""
+        """Return the number of bytes that a model of these jobs would use. Raises LimitError or UsageError."""
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
-        """Return the number of bytes that a hard rollout of shape `grid`, `[B, H, W, C]`, adds to open models."""
+        """Return the bytes that a hard rollout of shape `grid`, `[B, H, W, C]`, needs in addition to open models."""

@@ -1,4 +1,4 @@
-"""Batches of initial states and targets, and the checks of all arrays that callers pass to engines."""
+"""Batches of initial states and targets, and functions that check the arrays that callers pass to engines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Mode = Literal["soft", "hard"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Initial states, their targets, and masks and damage during the rollout.
+    """Initial states and their targets, with fire masks and damage for the rollout.
 
-    The sizes are B samples, H rows, W columns, C channels, T steps and J loss steps.
+    Letters in shapes are B samples, H rows, W columns, C channels, T steps and J loss steps.
 
         >>> x = np.zeros((1, 4, 4, 2), np.float32)
         >>> batch = difflogic.Batch(x, 1 - x, steps=3)
@@ -35,26 +35,26 @@ class Batch:
     """Initial states, float32 `[B, H, W, C]`."""
     y: npt.ArrayLike
     """Targets: an array in the shape of `x`, of which only the loss channels are compared, or an array `[J, B, H, W,
-    loss_channels]` (J may be 1: the same target for all loss steps). Values `core.bits.IGNORED` are not compared."""
+    loss_channels]` (J = 1: one target for all loss steps). Values equal to `core.bits.IGNORED` are not compared."""
     steps: int
     loss_channels: int = 1
     masks: npt.ArrayLike | None = None
-    """Fire masks, `[T, H, W, 1]`: 1 if a cell takes its new state, else 0; None for a synchronous automaton."""
+    """Fire masks, `[T, H, W, 1]`: 1 if a cell is updated in a step, otherwise 0; None to update all cells."""
     loss_steps: Sequence[int] = ()
-    """Steps after which the loss is computed, before any damage; empty for the last step only."""
+    """Steps after which the loss is computed, before the damage of the next step; empty for only the last step."""
     damage: Damage | None = None
 
     __repr__ = brief
 
     def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
-        """Convert and check the arrays.
+        """Validate the arrays for a circuit, and return them converted to `dtype`.
 
         Args:
-            circuit: The circuit that computes on the batch.
+            circuit: The circuit that is evaluated on the batch.
             dtype: Type of the arrays.
 
         Returns:
-            The arrays in the form that all engines take.
+            The batch in the form that all engines require.
 
         Raises:
             CircuitError: The circuit is feed-forward.
@@ -69,7 +69,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class CheckedBatch:
-    """Batch with checked arrays that fit a circuit."""
+    """Batch whose arrays have been validated for a circuit."""
 
     shape: Shape
     x: npt.NDArray[Any]
@@ -89,7 +89,7 @@ def check_grids(
     mode: Mode = "soft",
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return checked arrays of `x` and `masks`. Raise DataError, or CircuitError for a feed-forward circuit."""
+    """Return `x` and `masks` as validated arrays. Raise DataError, or CircuitError for a feed-forward circuit."""
     circuit.require_automaton()
     if mode not in ("soft", "hard"):
         raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
@@ -117,7 +117,7 @@ def check_grids(
 def check_target(
     x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, loss_steps: int = 1, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
-    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError if its shape or values do not fit."""
+    """Return `y` as an array `[J, B, H, W, loss_channels]`. Raise DataError if shape or values are invalid for `x`."""
     target = as_finite("y", y, dtype)
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
@@ -129,7 +129,7 @@ def check_target(
 
 
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
-    """Return the loss steps of a rollout from `x`. Raise DataError if loss steps or damage do not fit it."""
+    """Return the loss steps of a rollout from `x`. Raise DataError if loss steps or damage are out of range."""
     checked = tuple(loss_steps) or (steps,)
     # The backward pass begins at the last loss step, where the rollout ends.
     if list(checked) != sorted(set(checked)) or checked[0] < 1 or checked[-1] != steps:
@@ -152,7 +152,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
 
 
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return `values` as an array of `dtype`. Raise DataError if they are not finite numbers."""
+    """Return `values` as an array of `dtype`. Raise DataError, naming `name`, if they are not finite."""
     try:
         with np.errstate(over="ignore"):  # a number too large for float32 becomes infinity, which is refused below
             array = np.asarray(values, dtype=dtype)

@@ -1,6 +1,6 @@
 """Control block of a train step, uint32 `[8]`: random keys, counters and flags.
 
-Its layout is the same in `shaders/common/control.wgsl` and in every engine.
+`shaders/common/control.wgsl` and every engine use the same layout.
 """
 
 from typing import Any
@@ -13,18 +13,18 @@ from difflogic.engine.job import OptimizerState, TrainState
 DATA_KEY = slice(0, 2)
 TRAIN_KEY = slice(2, 4)
 STEP = 4
-"""Index of the number of optimiser steps taken."""
+"""Index of the word with the number of optimiser steps taken."""
 EPOCH = 5
-"""Index of the number of epochs, including skipped ones."""
+"""Index of the word with the number of completed epochs, including skipped epochs."""
 NONFINITE = 6
-"""Index of a flag: 1 if the current gradient is not finite."""
+"""Index of the word that is 1 if the current gradient is not finite, otherwise 0."""
 SKIPPED = 7
-"""Index of the number of skipped epochs."""
+"""Index of the word with the number of skipped epochs."""
 WORDS = 8
 
 
 def words_of(state: TrainState) -> npt.NDArray[np.uint32]:
-    """Return the control block of a state."""
+    """Return the control block, uint32 `[8]`, of a training state."""
     words = np.zeros(WORDS, dtype=np.uint32)
     words[DATA_KEY], words[TRAIN_KEY] = state.data_key, state.train_key
     words[STEP], words[EPOCH], words[SKIPPED] = state.optimizer.step, state.epoch, state.skipped
@@ -38,7 +38,7 @@ def state_of(
     nu: npt.NDArray[Any],
     pool: npt.NDArray[np.uint8] | None,
 ) -> TrainState:
-    """Make a state from a control block and arrays; only the control block is copied."""
+    """Make a training state from a control block and arrays; the arrays are not copied."""
     return TrainState(
         logits=logits,
         optimizer=OptimizerState(mu, nu, int(words[STEP])),

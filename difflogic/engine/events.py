@@ -1,9 +1,9 @@
-"""Random events of an epoch: initial states, samples of pool and data, fire masks, damage, faults and hard gates.
+"""Random events of an epoch: initial states, pool and data samples, fire masks, damage, faults and hard gates.
 
-**Damage** zeroes squares of cells in all channels during a rollout, as in the paper. The corner of a square is uniform
-over the cells of the grid, sampled for each sample and step; the square is clipped at the border, on a torus too.
+**Damage** zeroes squares of cells in all channels during a rollout, as in the paper. The corner of a square is
+sampled uniformly from all cells, per sample and step; the square is clipped at the border, even on a torus.
 
-**Faults**: before a CA step, bits flip, and cells are stuck at 0 or 1 in all channels. Flips use a random word for each
+**Faults**: before each CA step, bits flip, and stuck cells become 0 or 1 in all channels. Flips use a random word per
 bit, sample and step; stuck cells use a random word for each cell and sample of a rollout. For soft states, a flip turns
 `x` into `1 - x` and changes the sign of the adjoint; the adjoint of a stuck cell is 0. A gate may be stuck for an
 epoch: its output is 0 or 1 for all inputs, and its logits get no gradient. Each state is processed in this order: loss,
@@ -42,20 +42,20 @@ HARDENING_STREAM = 0x68617264
 EITHER = STUCK_AT.index("either")
 MOST_WORD = (1 << 32) - 1
 UNITS = 1 << 16
-"""Number of units of a share: shares are multiples of 2^-16."""
+"""Number of units into which a share is divided: shares are multiples of 2^-16."""
 
 Grids = npt.NDArray[np.uint8]
 
 
 def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
-    """Return the boards `[N, H, W, 1]` whose cells, row by row, are the bits of each number, most significant first."""
+    """Return boards `[N, H, W, 1]` whose cells, row by row, are the bits of `numbers [N]`, most significant first."""
     # Board 5 of 2x2 cells is 0101: its rows are 0 1 and 0 1.
     bits = numbers[:, None] >> np.arange(height * width, dtype=numbers.dtype)[::-1] & 1
     return bits.reshape(-1, height, width, 1).astype(np.uint8)
 
 
 def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
-    """Return initial states `shape = [N, H, W, C]`: copies of `same`, or random boards (kind `boards`) or bits."""
+    """Return initial states, `shape = [N, H, W, C]`: copies of `same`, otherwise random boards or bits, by `kind`."""
     count, height, width, _ = shape
     if same is not None:
         return np.repeat(same[None], count, axis=0)
@@ -65,7 +65,7 @@ def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same
 
 
 def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
-    """Sample `[batch]` indices in the pool, one from each of `batch` equal parts; `key` is the epoch's data subkey."""
+    """Sample `[batch]` indices below `pool`, one from each of `batch` equal parts; `key` is the epoch's data subkey."""
     # Each sample has its own part, so that no two samples of a batch write back to the same grid. With a pool of 8 and
     # a batch of 2, sample 1 takes one of grids 4 to 7.
     part = pool // batch
@@ -74,30 +74,30 @@ def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
 
 
 def draw_samples(key: prng.Key, batch: int, samples: int) -> npt.NDArray[np.int64]:
-    """Sample `[batch]` indices below `samples`, with replacement; `key` is the epoch's data subkey."""
+    """Sample `[batch]` indices of data samples, below `samples`, with replacement; `key` is the epoch's data subkey."""
     return _below(prng.random_bits(prng.fold_in(key, DATA_STREAM), batch), samples)
 
 
 def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Map each 32-bit word to a number below its bound."""
+    """Map each random 32-bit word uniformly to an integer below its bound."""
     # The high word of the product with the bound needs no division, and shaders can compute it too.
     numbers = words.astype(np.uint64) * np.array(bounds, dtype=np.uint64) >> 32
     return np.asarray(numbers.astype(np.int64))
 
 
 class FaultRates(NamedTuple):
-    """Fault probabilities as integers: a fault of probability `p` occurs if a random word is below `p * 2^32`."""
+    """Integer fault rates: a fault of probability `p` has rate `p * 2^32`, and occurs if a random word is below it."""
 
     flip: int = 0
-    """Rate of flips, per bit and step."""
+    """Rate of bit flips, per bit and step."""
     stuck: int = 0
     """Rate of stuck cells, per cell and sample."""
     gates: int = 0
     """Rate of stuck gates, per gate and epoch."""
     value: int = EITHER
-    """Value of stuck cells and gates: 0, 1, or EITHER to sample it."""
+    """Value of stuck cells and gates: 0, 1, or EITHER to sample 0 or 1."""
     listed: int = 0
-    """Number of cells that are stuck in every sample."""
+    """Number of cells that the task lists as stuck in every sample."""
 
     @classmethod
     def of(cls, task: TaskConfig) -> FaultRates:
@@ -106,11 +106,11 @@ class FaultRates(NamedTuple):
 
     @property
     def states(self) -> bool:
-        """True if bits of states flip or cells are stuck."""
+        """True if there are faults of states: bits that flip or cells that are stuck."""
         return bool(self.flip or self.stuck or self.listed)
 
     def draw_gates(self, key: prng.Key, gates: int) -> npt.NDArray[np.uint8]:
-        """Sample a code per gate, `[G]`: 0 if it works, 1 if stuck at 0, 2 if stuck at 1; `key` as in `Faults`."""
+        """Sample a code per gate, `[G]`: 0 if it works, 1 if stuck at 0, 2 if stuck at 1; `key` is as in `Faults`."""
         return self._draw(prng.fold_in(key, GATE_STREAM), gates, self.gates)
 
     def draw_cells(self, key: prng.Key, cells: int) -> npt.NDArray[np.uint8]:
@@ -118,7 +118,7 @@ class FaultRates(NamedTuple):
         return self._draw(prng.fold_in(key, STUCK_STREAM), cells, self.stuck)
 
     def draw_flips(self, key: prng.Key, step: int, values: int) -> npt.NDArray[np.bool_]:
-        """Sample the bits that flip before `step`, bool `[values]`, in the order of `[B, H, W, C]`."""
+        """Sample which of a state's bits flip before `step`, bool `[values]`, in the order of `[B, H, W, C]`."""
         # The counters are the bit's index and the step, so that flips do not depend on the number of samples.
         words, _ = _words(prng.fold_in(key, FLIP_STREAM), values, step)
         flips: npt.NDArray[np.bool_] = words < self.flip
@@ -131,36 +131,36 @@ class FaultRates(NamedTuple):
 
 
 def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
-    """Return two random words for each of `count` cells or gates: one for the failure, one for the stuck value."""
+    """Return two arrays of `count` random words: to decide whether an item fails, and at which value it is stuck."""
     return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
 
 
 NO_FAULTS = FaultRates()
-"""Rates without any fault."""
+"""Fault rates that are all 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """Faults of a rollout."""
+    """Faults of the states of a rollout: bits that flip and cells that are stuck."""
 
     rates: FaultRates
     key: prng.Key
-    """Random key: the training subkey of the epoch, or a key of the evaluation grids."""
+    """Random key of the faults: the epoch's training subkey, or a key for the evaluation grids."""
     listed: npt.NDArray[np.uint8] | None = None
-    """Cells that are stuck in every sample, `[H*W]`, coded as in `FaultRates.draw_cells`; None for no cell."""
+    """Codes of cells that are stuck in every sample, `[H*W]`, as in `FaultRates.draw_cells`; None for no cell."""
     first: int = 0
-    """First step with faults; 1 if the initial state already contains the faults before step 0."""
+    """First step with faults: 0, or 1 if the initial state already contains the faults that precede step 0."""
 
     __repr__ = brief
 
     def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """Return which bits of a state flip before `step`, as bool of shape `shape`, `[B, H, W, C]`."""
+        """Return which bits of a state of shape `shape`, `[B, H, W, C]`, flip before `step`, as bool in this shape."""
         if step < self.first or not self.rates.flip:
             return np.zeros(shape, dtype=np.bool_)
         return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
 
     def stuck(self, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-        """Return a code per cell, `[B, H, W]`, for states of `shape`, coded as in `FaultRates.draw_cells`."""
+        """Return a code per cell, `[B, H, W]`, as in `FaultRates.draw_cells`, for states of shape `shape`."""
         cells = self.rates.draw_cells(self.key, int(np.prod(shape[:3]))).reshape(shape[:3])
         if self.listed is None:
             return cells
@@ -170,22 +170,22 @@ class Faults:
 
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """Damage and faults of states in a rollout.
+    """Damage and faults of the states of a rollout.
 
-    Squares of `side` x `side` cells are zeroed before each of the CA steps `steps`; 0 damages the initial state. Faults
-    occur before every step.
+    Squares of `side` x `side` cells are zeroed before each CA step listed in `steps`; step 0 damages the initial state.
+    Faults occur before every step.
     """
 
     side: int
     steps: tuple[int, ...]
     corners: npt.NDArray[np.int64]
-    """Row and column of the top left corner of each sample's square, `[len(steps), B, 2]`."""
+    """Row and column of the top left corner of each square, `[len(steps), B, 2]`: one square per step and sample."""
     faults: Faults | None = None
 
     __repr__ = brief
 
     def undamaged(self, index: int, height: int, width: int) -> npt.NDArray[np.bool_]:
-        """Return a mask `[B, H, W]` that is False in the squares that are zeroed before step `steps[index]`."""
+        """Return a mask, bool `[B, H, W]`, that is False in the squares that are zeroed before step `steps[index]`."""
         if self.faults is not None and self.steps[index] < self.faults.first:
             return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))
@@ -200,9 +200,9 @@ class Damage:
 def draw_masks(
     key: prng.Key, steps: int, shape: tuple[int, ...], fire_rate: float
 ) -> tuple[prng.Key, npt.NDArray[np.float32]]:
-    """Sample fire masks; return the key for further steps, and the masks, `[steps, *shape]` of 0 and 1.
+    """Sample fire masks; return the random key for later steps and the masks, `[steps, *shape]` of 0 and 1.
 
-    Each step splits the key: `key, sub = split(key)`. A cell fires if its random number, float32, is at most the rate.
+    Each step splits the key: `key, sub = split(key)`. A cell fires if its random float32 is at most `fire_rate`.
     """
     # As in the notebook, the first key of each split continues the chain, and the second samples the mask. With a key
     # per step, masks do not depend on the division of a rollout into calls.
@@ -214,34 +214,34 @@ def draw_masks(
 
 
 def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
-    """Sample the corner (row, column) of each square, `[steps, batch, 2]`, uniformly over the cells of the grid."""
+    """Sample the corners (row, column) of damaged squares, `[steps, batch, 2]`, uniformly from the grid's cells."""
     words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)
     return _below(words, [height, width])
 
 
 class Hardening(NamedTuple):
-    """Integer form of `HardeningConfig`, from which engines compute the share of hard gates."""
+    """Integer form of `HardeningConfig`, from which engines compute each epoch's share of hard gates."""
 
     first: int = 0
-    """Number of epochs before the share begins to grow."""
+    """Number of epochs before the share of hard gates begins to grow."""
     length: int = 1
-    """Number of epochs in which the share grows; it is below UNITS, which keeps products below 2^32."""
+    """Number of epochs during which the share grows; it is below UNITS, so that products are below 2^32."""
     peak: int = 0
-    """Final share, in UNITS; 0 for no hardening."""
+    """Final share in units of 1/UNITS; 0 for no hardening."""
 
     @classmethod
     def of(cls, config: HardeningConfig) -> Hardening:
         return cls(config.begin, max(1, config.end - config.begin), round(config.share * UNITS))
 
     def share(self, epochs: int) -> int:
-        """Return the share of hard gates, in UNITS, in the epoch that follows `epochs` epochs."""
+        """Return the share of hard gates, in units of 1/UNITS, in the epoch after `epochs` completed epochs."""
         grown = min(max(epochs - self.first, 0), self.length)
         # With integers, every engine computes the same share. A share that grows to one half from epoch 100 to 200, for
         # example, is 32768 * 50 // 100 = 16384 units after 150 epochs, a quarter.
         return self.peak * grown // self.length
 
     def draw(self, key: prng.Key, epochs: int, gates: int) -> npt.NDArray[np.bool_]:
-        """Sample the gates that are hard in an epoch, bool `[G]`; `key` is the epoch's training subkey."""
+        """Sample the hard gates, bool `[G]`, of the epoch after `epochs` epochs; `key` is its training subkey."""
         words = prng.random_bits(prng.fold_in(key, HARDENING_STREAM), gates)
         # The share has 16 bits, so the high 16 bits of a word are compared.
         hard: npt.NDArray[np.bool_] = words >> np.uint32(16) < self.share(epochs)
@@ -249,4 +249,4 @@ class Hardening(NamedTuple):
 
 
 NO_HARDENING = Hardening()
-"""Hardening that makes no gate hard."""
+"""Hardening without hard gates."""

@@ -1,4 +1,4 @@
-"""Circuits as differentiable functions, for your own losses, networks and training loops."""
+"""Circuits as differentiable functions, for use in custom losses, networks and training loops."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from difflogic.model.circuit import Circuit
 
 
 class FunctionOpener(Protocol):
-    """Part of `difflogic.engine.api.Engine` that creates circuit functions."""
+    """Protocol of the part of `difflogic.engine.api.Engine` that creates circuit functions."""
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
     ) -> CircuitFunction:
-        """Return a circuit as a differentiable function."""
+        """Return a circuit as a differentiable function, as `Engine.open_function` does."""
 
 
 class Place(Protocol):
-    """Part of `difflogic.devices.device.Device` that opens the engine of a device."""
+    """Protocol of the part of `difflogic.devices.device.Device` that opens the engine of a device."""
 
     def open(self) -> FunctionOpener:
-        """Return the engine of the device."""
+        """Open the engine of the device."""
 
 
 class ArrayStore(Protocol):
-    """Part of `difflogic.tensor.arrays.Arrays` that copies arrays to and from a device."""
+    """Protocol of the part of `difflogic.tensor.arrays.Arrays` that copies arrays to and from a device."""
 
     def put(self, values: Array) -> Any: ...
     def get(self, x: Any) -> Array: ...
@@ -48,8 +48,8 @@ class CircuitFunction(ABC):
     *grid, C]`. The grid of an automaton is `(B, H, W)`. A feed-forward circuit runs one step on a grid of any shape, in
     which each cell is a sample. Buffers are allocated once and reused by every call.
 
-    A hard function maps bits to bits: its forward pass uses hard gates. Its backward pass uses the soft circuit with
-    the same `x` (straight-through estimator).
+    A hard function uses hard gates in the forward pass, which maps bits to bits, and soft gates on the same `x` in the
+    backward pass (straight-through estimator).
 
         >>> import numpy as np
         >>> from difflogic import Circuit, open_engine
@@ -77,7 +77,7 @@ class CircuitFunction(ABC):
 
     @property
     def current(self) -> int | None:
-        """Number of the forward pass that `backward` would use; None if `backward` needs a new forward pass."""
+        """Number of the forward pass whose values `backward` would use; None if a new forward pass is needed first."""
         return self._passes if self._seen else None
 
     @property
@@ -87,20 +87,20 @@ class CircuitFunction(ABC):
 
     @property
     def y_shape(self) -> tuple[int, ...]:
-        """Shape of the result of `forward`, and of the argument of `backward`."""
+        """Shape of the result of `forward`, which is also that of the argument of `backward`."""
         return (*((self.steps,) if self.every_state else ()), *self.grid, self._circuit.outputs)
 
     def forward(self, x: npt.ArrayLike) -> Array:
-        """Compute `y`.
+        """Compute `y = f(x)`.
 
         Args:
-            x: Input, `[*grid, C]`; 0 or 1 if the function is hard.
+            x: Inputs, `[*grid, C]`; 0 or 1 if the function is hard.
 
         Returns:
-            The output, float32 in the shape `y_shape`.
+            The outputs `y`, float32 in the shape `y_shape`.
 
         Raises:
-            DataError: `x` has another shape, is not finite, or does not consist of bits in a hard function.
+            DataError: `x` has another shape, is not finite, or contains other values than 0 and 1 in a hard function.
         """
         values = self._checked("x", x, (*self.grid, self._circuit.channels))
         if self.hard and not ((values == 0) | (values == 1)).all():
@@ -111,13 +111,13 @@ class CircuitFunction(ABC):
         return y.reshape(self.y_shape)
 
     def backward(self, d_y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Compute gradients from the adjoint of the last `y`.
+        """Compute gradients from the gradient with respect to the last `y`.
 
         Args:
             d_y: Gradient of the loss with respect to `y`, in the shape `y_shape`.
 
         Returns:
-            Gradients of the logits, `[P, 16]`, summed over all samples in a fixed order, and gradients of `x`.
+            Gradients with respect to the logits, `[P, 16]`, summed over samples in a fixed order, and to `x`.
 
         Raises:
             UsageError: `forward` has not run since the last change of the logits.
@@ -131,7 +131,7 @@ class CircuitFunction(ABC):
         return gradients, d_x.reshape(*self.grid, self._circuit.channels)
 
     def update(self, logits: npt.ArrayLike) -> None:
-        """Set the logits, `[P, 16]`; do nothing if they equal the current logits.
+        """Replace the logits, `[P, 16]`; do nothing if they equal the current logits.
 
         Raises:
             DataError: `logits` have another shape, or are not finite.
@@ -143,7 +143,7 @@ class CircuitFunction(ABC):
         self._update()
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
-        """Set `logits` and compute `y` for device arrays; avoid copies if they are on the function's device."""
+        """Set `logits` and return `y` for `x`, as device arrays; avoid copies if they are on the function's device."""
         # `backward_arrays` compares arrays only by identity, without access to the device. The references stored here
         # ensure that no new array gets the identity of a freed one.
         self._last = x, logits
@@ -151,17 +151,17 @@ class CircuitFunction(ABC):
         return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
-        """Compute the gradients for `x` and `logits`; repeat the forward pass if the last one had other arrays."""
+        """Return the gradients of `logits` and `x`; repeat the forward pass if the last one used other arrays."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         gradients, d_x = self.backward(arrays.get(d_y))
         return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
-        """Return the function with the same logits on the `Device` `place`; return `self` if it is already there.
+        """Return a copy with the same logits on the device `place`; return `self` if it is already on this device.
 
         Raises:
-            UsageError: `place` is a string.
+            UsageError: `place` is a string instead of a Device.
         """
         if isinstance(place, str):
             raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")
@@ -187,11 +187,11 @@ class CircuitFunction(ABC):
 
     @abstractmethod
     def _forward(self, x: Array) -> Array:
-        """Return `y`, `[S, cells, outputs]`, for `x`, `[cells, C]`; S is T with `every_state`, else 1."""
+        """Return `y`, `[S, cells, outputs]`, for `x`, `[cells, C]`; S is T with `every_state`, otherwise 1."""
 
     @abstractmethod
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        """Return the gradients of logits, `[P, 16]`, and `x`, `[cells, C]`, for `d_y`, `[S, cells, outputs]`."""
+        """Return gradients of the logits, `[P, 16]`, and of `x`, `[cells, C]`, for `d_y`, `[S, cells, outputs]`."""
 
     @abstractmethod
     def _update(self) -> None:

@@ -1,4 +1,4 @@
-"""Training jobs and their states, which engines receive and return, and functions to make them from configurations."""
+"""Training jobs and their states, which engines receive and return, and functions that make jobs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from difflogic.system.brief import brief
 Floats = npt.NDArray[np.float32]
 
 PROBE_STREAM = 0x70726F62
-"""Constant ("prob") for the `fold_in` of the evaluation grids' key, far above the counters of `split` and `bits`."""
+"""Constant ("prob") that `fold_in` mixes into the seed's key to sample evaluation grids; above all other counters."""
 PROBE_MASK_STREAM = 0x6D61736B
-"""Constant ("mask") for the `fold_in` of the key of hard evaluation's fire masks."""
+"""Constant ("mask") that `fold_in` mixes into the seed's key to sample the fire masks of hard evaluation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class OptimizerState:
 
     @classmethod
     def fresh(cls, circuit: Circuit) -> OptimizerState:
-        """Make the state before the first step, with moments of 0.
+        """Make the state before the first step, whose moments are 0.
 
         Args:
             circuit: The circuit to be trained.
@@ -62,23 +62,23 @@ class OptimizerState:
 
 @dataclass(frozen=True, eq=False)
 class TrainState:
-    """State of a training. From a saved state, training continues bit for bit on the same device and driver."""
+    """State of a training run. On the same device and driver, training from a saved state continues bit for bit."""
 
     logits: Floats
     """Logits, `[P, 16]`, in the order of `Circuit.flat_logits`."""
     optimizer: OptimizerState
     data_key: prng.Key
-    """Random key of initial states; each epoch computes `data_key, sub = split(data_key)` and samples from `sub`."""
+    """Random key of initial states; each epoch computes `data_key, sub = split(data_key)` and samples with `sub`."""
     train_key: prng.Key
-    """Random key of fire masks; each epoch computes `train_key, k1 = split(train_key)` and samples from `k1`."""
+    """Random key of fire masks; each epoch computes `train_key, k1 = split(train_key)` and samples with `k1`."""
     epoch: int = 0
-    """Number of epochs, including skipped ones."""
+    """Number of completed epochs, including skipped epochs."""
     skipped: int = 0
-    """Number of epochs with a gradient that was not finite; they changed only keys and counters."""
+    """Number of skipped epochs, in which a gradient was not finite; they changed only keys and counters."""
     pool: npt.NDArray[np.uint8] | None = None
-    """Sample pool, `[pool, H, W, C]`, 0 or 1; None for training without a pool."""
+    """Sample pool, `[pool, H, W, C]` of 0 and 1; None for training without a pool."""
     costs: npt.NDArray[np.uint32] | None = None
-    """Costs of mismatches in a local search (`difflogic.engine.search`), `[J, loss_channels, P*H*W]`."""
+    """Costs of mismatches in a local search (`engine.search`), `[J, loss_channels, P*H*W]`; None outside a search."""
 
     __repr__ = brief
 
@@ -86,8 +86,8 @@ class TrainState:
     def initial(cls, job: Job) -> TrainState:
         """Make the state before the first epoch.
 
-        As in the notebooks, both key chains begin with `PRNGKey(seed)`. The training key is split once; the data key
-        is split once only for `boards`. A pool is filled with new initial states.
+        As in the notebooks, both key chains begin with `PRNGKey(seed)`. The training key is split once before
+        the first epoch, the data key only for tasks of `boards`. A pool is filled with sampled initial states.
         """
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
@@ -106,27 +106,27 @@ class TrainState:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Training run in the form that engines use: numbers and arrays, without files and names."""
+    """Training run in the form that engines use: its configuration, circuit and arrays, without files."""
 
     config: Config
     circuit: Circuit
     """Circuit with its wiring and initial logits; the current logits are in the TrainState."""
     target: Floats | None
-    """Target, `[H, W, loss_channels]`, 0 or 1; None if `rule` or `data` defines the targets."""
+    """Target of all initial states, `[H, W, loss_channels]` of 0 and 1; None if `rule` or `data` defines targets."""
     probes: npt.NDArray[np.uint8]
-    """Initial states of the evaluation grids, `[P, H, W, C]`, 0 or 1; they are not used for training."""
+    """Initial states of the evaluation grids, `[P, H, W, C]` of 0 and 1, which are not used for training."""
     probe_masks: Floats | None = None
-    """Fire masks of hard evaluation, `[T, H, W, 1]`, 0 or 1; None for a synchronous automaton."""
+    """Fire masks of hard evaluation, `[T, H, W, 1]` of 0 and 1; None for a synchronous automaton."""
     start: npt.NDArray[np.uint8] | None = None
-    """Initial state of all rollouts, `[H, W, C]`, 0 or 1, except the channels of `data`; None if it is random."""
+    """Initial state of all rollouts, `[H, W, C]` of 0 and 1, except channels from `data`; None if it is random."""
     rule: npt.NDArray[np.uint8] | None = None
-    """Rule table, `[512]` of 0 or 1, as in `difflogic.core.rules`: the target is channel 0 after one generation."""
+    """Rule table `[512]` of 0 and 1 (`core.rules`), which maps channel 0 to its target; None for other tasks."""
     probe_damage: npt.NDArray[np.int64] | None = None
-    """Row and column of the damage of each evaluation grid, `[len(damage_steps), P, 2]`; None without damage."""
+    """Row and column of each damaged square in evaluation grids, `[len(damage_steps), P, 2]`; None without damage."""
     data: Dataset | None = None
-    """Data samples for training."""
+    """Data samples for training; None for a task without data samples."""
     held_out: Dataset | None = None
-    """Held-out data samples for evaluation."""
+    """Data samples for evaluation only; None for a task without data samples."""
 
     __repr__ = brief
 
@@ -143,7 +143,7 @@ class Job:
                 raise DataError(f"A job of this configuration {'needs' if is_needed else 'has no'} {name}.")
 
     def targets(self, grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Return the targets `[B, H, W, loss_channels]` of initial states `[B, H, W, C]`."""
+        """Return the targets `[B, H, W, loss_channels]` of the initial states `grids [B, H, W, C]`."""
         if self.rule is not None:
             return rules.apply(self.rule, grids[..., 0], self.circuit.periodic)[..., None]
         target = (self.fixed_target > 0.5).astype(np.uint8)
@@ -151,16 +151,16 @@ class Job:
 
     @property
     def probe_targets(self) -> Floats:
-        """Targets of the evaluation grids, `[J, P, H, W, loss_channels]`; IGNORED for values that do not count.
+        """Targets of the evaluation grids, `[J, P, H, W, loss_channels]`; values equal to IGNORED are not compared.
 
-        J is 1, unless data samples have a target for each loss step.
+        J is 1 unless data samples have separate targets for all loss steps.
         """
         if self.held_out is not None:
             return self.held_out.targets
         return self.targets(self.probes)[None].astype(np.float32)
 
     def first_targets(self) -> Floats:
-        """Return placeholder targets for the time before the first epoch, `[J, B, H, W, loss_channels]`."""
+        """Return placeholder targets for use before the first epoch, `[J, B, H, W, loss_channels]`."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
             return np.broadcast_to(self.target, (1, batch, *self.target.shape))
@@ -180,7 +180,7 @@ class Job:
         return grids, samples.targets
 
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
-        """Make initial states, `[count, H, W, C]`, sampled from `key` if they are random."""
+        """Make `count` initial states, `[count, H, W, C]`, which are sampled with `key` if the task's are random."""
         task = self.config.task
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
@@ -192,9 +192,9 @@ class Job:
     def damage(
         self, corners: npt.NDArray[np.int64] | None, key: prng.Key, samples: int, first: int = 0
     ) -> Damage | None:
-        """Return the damage and faults of `samples` samples; None if the task has no damage and no faults.
+        """Return the damage and faults of `samples` samples; None if the task has neither.
 
-        The squares have `corners [len(damage_steps), B, 2]`. Faults are sampled from `key` and begin at step `first`.
+        The squares are at `corners [len(damage_steps), B, 2]`. Faults are sampled with `key` from step `first` on.
         """
         task = self.config.task
         if not task.disturbed:
@@ -204,7 +204,7 @@ class Job:
         return Damage(task.damage_side, task.damage_steps, corners, self.faults(key, first))
 
     def faults(self, key: prng.Key, first: int = 0) -> Faults | None:
-        """Return the faults of states, without stuck gates; None if the task has no faults."""
+        """Return the faults of states, sampled with `key` from step `first` on; None if the task has no faults."""
         task = self.config.task
         return Faults(FaultRates.of(task)._replace(gates=0), key, self.listed, first) if task.faulty else None
 
@@ -214,7 +214,7 @@ class Job:
 
     @property
     def listed(self) -> npt.NDArray[np.uint8]:
-        """Code of each cell, `[H*W]`: 1 if the task lists the cell as stuck at 0, 2 if as stuck at 1, else 0."""
+        """Code of each cell, `[H*W]`: 1 if the task lists the cell as stuck at 0, 2 if as stuck at 1, otherwise 0."""
         task = self.config.task
         cells = np.zeros((task.height, task.width), dtype=np.uint8)
         for row, column, value in task.stuck_listed:
@@ -223,14 +223,14 @@ class Job:
 
     @property
     def fixed_target(self) -> Floats:
-        """Target that all rollouts have in common. Raises DataError if the target depends on the initial state."""
+        """Common target of all rollouts. Raises DataError if the target depends on the initial state."""
         if self.target is None:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
     @cached_property  # counting reads all evaluation grids, and each evaluation needs the result
     def values(self) -> int:
-        """Number of values that a hard evaluation compares, over all loss steps and without IGNORED values."""
+        """Number of values that a hard evaluation compares over all loss steps; IGNORED values do not count."""
         # Targets have one entry for all loss steps, or one for each. With 100 values in a single entry and 3 steps, 300
         # values are compared, 100 * 3 // 1; with 100 values in 3 entries it is 100, 100 * 3 // 3.
         targets = self.probe_targets
@@ -240,7 +240,7 @@ class Job:
 def target(task: TaskConfig) -> Floats | None:
     """Return the target of a task, `[H, W, loss_channels]` of 0 and 1; None if it depends on the initial state.
 
-    A checkerboard has its squares in channel 0, and 0 in the other loss channels.
+    A checkerboard is in channel 0, and all other loss channels are 0.
     """
     if not task.is_fixed:
         return None
@@ -254,7 +254,7 @@ def target(task: TaskConfig) -> Floats | None:
 
 
 def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
-    """Return `target` as bits. Raise UsageError if it depends on the initial state."""
+    """Return the target of a task as bits, as `target` does. Raise UsageError if it depends on the initial state."""
     grid = target(task)
     if grid is None:
         raise UsageError(f"A task of {task.target} has no fixed target: it depends on the initial state.")
@@ -262,7 +262,7 @@ def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Return whether a task has one target for many random initial states."""
+    """Return whether a task has one target for all of many random initial states."""
     return config.task.is_fixed and start(config) is None
 
 
@@ -274,8 +274,8 @@ def start(config: Config) -> npt.NDArray[np.uint8] | None:
 def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.uint8]:
     """Return the initial states of the evaluation grids, `[P, H, W, C]`.
 
-    These are all boards, the only initial state, random bits from a separate random stream, or the inputs of held-out
-    data samples.
+    These are all boards, the task's only initial state, bits from a separate random stream, or the initial states of
+    held-out data samples.
     """
     task, train = config.task, config.train
     same = start(config)
@@ -292,7 +292,7 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
 
 
 def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
-    """Return the initial states of data samples, `[N, H, W, C]`; random bits of other channels depend on `key`."""
+    """Return the initial states of data samples, `[N, H, W, C]`; random bits in other channels depend on `key`."""
     shape = (*samples.x.shape[:3], config.model.channels)
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
@@ -306,13 +306,13 @@ def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
 
 
 def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return the mismatches, bool `[J, B, H, W, loss_channels]`, of the states `[J, B, H, W, C]` at the loss steps."""
+    """Return the mismatches, bool `[J, B, H, W, loss_channels]`, in `states [J, B, H, W, C]` at the loss steps."""
     targets = samples.targets  # one for all loss steps, or one for each
     return np.asarray((states[..., : targets.shape[-1]] != targets) & (targets != IGNORED))
 
 
 def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
-    """Return the fixed initial state `[H, W, C]`, in which data samples replace their channels; None if random."""
+    """Return the fixed initial state `[H, W, C]`, whose first channels data samples replace; None if it is random."""
     task = config.task
     if task.target == "data" and task.start == "zeros":
         return np.zeros((task.height, task.width, config.model.channels), dtype=np.uint8)
@@ -330,7 +330,7 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """Return a description of the evaluation grids, such as `all 32 evaluation grids` or `all 512 boards`."""
+    """Return a description of the evaluation grids for messages, such as `all 32 evaluation grids`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")
@@ -340,7 +340,7 @@ def judges(config: Config) -> str:
 
 
 def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:
-    """Make the job that trains `circuit`. Raise DataError if the task's data samples are missing or do not fit."""
+    """Make the job that trains `circuit`. Raise DataError if data samples for the task are missing or invalid."""
     task, train_data, held_out = config.task, None, None
     if task.target == "data":
         if data is None:
@@ -374,7 +374,7 @@ def probe_masks(config: Config) -> Floats | None:
 
 
 def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
-    """Sample the corners of the evaluation grids' damage, `[len(damage_steps), count, 2]`; None without damage."""
+    """Sample corners of evaluation grids' damaged squares, `[len(damage_steps), count, 2]`; None without damage."""
     task = config.task
     if not task.damage_steps:
         return None

@@ -1,4 +1,4 @@
-"""Predict how much memory a training needs, before memory is allocated."""
+"""Predict the memory that training needs before it is allocated."""
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
@@ -7,19 +7,19 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.system.memory import physical_memory
 
 FLOAT = 4
-"""Number of bytes of a float32."""
+"""Number of bytes per float32."""
 TILE = 32
-"""Number of cells in a tile of the CPU engine."""
+"""Number of cells per tile of the CPU engine."""
 BLOCKS = 64
-"""Maximum number of partial sums per gate."""
+"""Maximum number of partial sums of gradients per gate in the CPU engine."""
 SAVED = 6
-"""Number of copies of logits and moments while a checkpoint is written: arrays, their bytes, the previous state."""
+"""Number of arrays in the size of the logits while a checkpoint is written: arrays, their bytes, previous state."""
 LEAST = 8
-"""Minimum number of arrays `[G, 16]` of a model on any engine: logits and moments, on the device and on the host."""
+"""Minimum number of arrays `[G, 16]` per model on any engine, for logits and moments on the device and on the host."""
 
 
 def training_bytes(config: Config, threads: int) -> int:
-    """Estimate the number of bytes that training one model on the CPU needs, from the buffers of the CPU engine."""
+    """Estimate the number of bytes needed for training one model on the CPU, from the sizes of the engine's buffers."""
     model, task, train = config.model, config.task, config.train
     grid = task.height * task.width
     cells = grid * train.batch
@@ -48,13 +48,13 @@ def training_bytes(config: Config, threads: int) -> int:
 
 
 def rollout_bytes(grid: tuple[int, ...], steps: int) -> int:
-    """Return the number of bytes of the states of a rollout, float32 `[T+1, B, H, W, C]`."""
+    """Return the number of bytes of all states of a rollout, float32 `[T+1, B, H, W, C]`."""
     batch, height, width, channels = grid
     return FLOAT * (steps + 1) * batch * height * width * channels
 
 
 def check_any(config: Config, population: int) -> None:
-    """Raise LimitError if a lower bound of a population's memory exceeds the memory of this machine."""
+    """Raise LimitError if a lower bound of the population's memory on any engine exceeds this machine's memory."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
     # The engine may still refuse a population that passes this check.
@@ -84,7 +84,7 @@ def _check(model_bytes: int, population: int, amount: str, smaller: str) -> None
 
 
 def check_states(shape: Shape, outputs: int) -> None:
-    """Raise LimitError if the states of a rollout by themselves need more memory than this machine has."""
+    """Raise LimitError if the states of a rollout of `shape` alone exceed this machine's memory."""
     needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
     memory = physical_memory()
     if memory is not None and needed > memory:
@@ -95,7 +95,7 @@ def check_states(shape: Shape, outputs: int) -> None:
 
 
 def refuse_limit(engine: str, max_memory: int | None) -> None:
-    """Raise UsageError if `max_memory` is set; for engines that cannot limit their memory."""
+    """Raise UsageError if `max_memory` is set, because `engine` cannot limit its memory."""
     if max_memory is not None:
         raise UsageError(
             f"--max-memory limits what the GPU engine takes, but the {engine} engine runs: drop it, or ask for --gpu."

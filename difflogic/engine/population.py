@@ -1,4 +1,4 @@
-"""Train a population of seeds: in one model if the engine supports it, else one model after another in each call."""
+"""Train a population of runs with consecutive seeds: in one model if the engine can, otherwise in several models."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 def configs(config: Config, population: int) -> list[Config]:
-    """Return one configuration per member: seed, seed + 1, ...
+    """Return one configuration per member, with the seeds `seed`, `seed + 1` and so on.
 
     Raises ConfigError if `population` is below 1 or a seed exceeds the maximum, and LimitError if the population does
-    not fit this machine's memory.
+    not fit into this machine's memory.
     """
     if type(population) is not int or population < 1:
         raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
@@ -29,13 +29,13 @@ def configs(config: Config, population: int) -> list[Config]:
 
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
-    """Open models and return them as one model; if an opener raises, close the models that are already open."""
+    """Call `openers` and combine their models into one; if an opener raises, close the models opened so far."""
     models = opened(openers)
     return models[0] if len(models) == 1 else SequentialModels(models)
 
 
 def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
-    """Open models and return them; if an opener raises, close the models that are already open."""
+    """Call `openers` and return their models; if an opener raises, close the models opened so far."""
     # The stack closes open models if a later opener raises; `pop_all` keeps them open if no opener raises.
     with ExitStack() as stack:
         models = []
@@ -47,7 +47,7 @@ def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
 
 
 class SequentialModels:
-    """Several models with the interface of one `difflogic.engine.api.Model`: a call runs one model after another."""
+    """Several models with the interface of one `difflogic.engine.api.Model`; each call runs one after another."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.info = models[0].info
@@ -79,7 +79,7 @@ class SequentialModels:
 
 
 class ParallelModels(SequentialModels):
-    """Models on separate devices that compute at the same time, one thread per model."""
+    """Several models, each on its own device, that run at the same time in one thread per model."""
 
     def __init__(self, models: Sequence[Model], info: EngineInfo) -> None:
         super().__init__(models)

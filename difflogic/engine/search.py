@@ -1,4 +1,4 @@
-"""Local search: the last epochs of a training change the hard circuit itself, without gradients.
+"""Local search: in the last epochs of a training run, change the hard circuit directly, without gradients.
 
 A nearly correct circuit after gradient descent differs from a correct one in a few gates. An epoch consists of rounds.
 Each round tests CANDIDATES circuits exactly, in parallel in the bits of a word. A candidate differs from the current
@@ -28,77 +28,77 @@ from difflogic.core import prng
 from difflogic.core.gates import TRUTH
 
 STREAM = 0x73657474
-"""Constant ("sett", which must not change) for the `fold_in` of the search's key; the epoch is folded in next."""
+"""Constant ("sett") that `fold_in` mixes into the seed's key, followed by the epoch, to sample the random words."""
 LANES = 64
-"""Number of circuits that are tested in parallel, one per bit of a word. The first is the current circuit."""
+"""Number of lanes: circuits tested in parallel, one per bit of a word. Lane 0 is the current circuit."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Number of rounds between two rises of the costs; `rounds` derives the number of rounds per epoch."""
+"""Number of rounds after which costs of mismatches may rise; `rounds` derives the number of rounds per epoch."""
 DRAWN = 4
 """Number of random words per lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
 """Indices of a candidate's random words: the gate or output to begin at, the number of wires to follow backward, the
 new function, and the side of each wire.
 
-An odd lane takes gate number `WHERE % n` of the n gates that a value with a loss depends on. An even lane begins at the
-gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, at most to the first layer of the
+An odd lane takes gate number `WHERE % n` of the n gates on which outputs with a loss depend. An even lane begins at the
+gate of output `WHERE % loss_channels` and follows `HOW_FAR % layers` wires backward, at most to the first layer of the
 update network; bit k of SIDES selects input A (0) or B (1) for wire k. The function g of the gate there becomes
 `(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes, lanes from GUIDED on take change number
 `WHERE % n` of the guide. Lane 0 is the current circuit, and its WHERE chooses among equally good candidates.
 """
 STEADY, FEW = 50, 64
-"""Thresholds of mismatches. Costs do not rise while an epoch corrects at least one in STEADY: if the costs of hundreds
-had risen, correcting one would outweigh many new errors. With at most FEW mismatches costs always rise."""
+"""Thresholds of mismatches. Costs do not rise while an epoch corrects at least 1 of STEADY mismatches: with hundreds of
+risen costs, one correction would outweigh many new errors. With at most FEW mismatches, costs always rise."""
 GUIDED = LANES // 2
-"""Number of the first lane that tests a change of the guide."""
+"""Index of the first lane that tests changes from the guide."""
 MOST = 128
-"""Maximum number of changes of a guide."""
+"""Maximum number of changes in a guide."""
 NO_GUIDE = np.zeros((0, 2), dtype=np.int64)
-"""Empty guide."""
+"""Guide without changes."""
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 
 class LocalSearch(Protocol):
-    """Local search for one job on an engine."""
+    """Protocol of the local search of an engine for one job."""
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
-        """Run one epoch with the random `words [rounds, LANES, DRAWN]` and a guide from `promising`.
+        """Run one epoch with the random words `words [rounds, LANES, DRAWN]` and a guide from `promising`.
 
-        Changes `gates [G]` in place, and, if `rises` is True and the epoch is stuck, also `costs`, uint32
-        `[J, loss_channels, P*H*W]`. Nothing changes if there are no mismatches.
+        Changes the gate ids `gates [G]` in place. Also raises `costs`, uint32 `[J, loss_channels, P*H*W]`, in place if
+        `rises` is True and the epoch is `stuck`. Nothing changes if there are no mismatches.
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
-        """Return the derivatives of the costs with respect to the entries of the gates' truth tables, `[G, 4]`."""
+        """Return the derivatives of the total cost with respect to the entries of gates' truth tables, `[G, 4]`."""
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
-        """Return the mismatches of the evaluation grids for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
+        """Return which values on evaluation grids are mismatches for `gates [G]`, bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
-    """Return the number of rounds of an epoch, which decreases with the number of evaluation grids (`probes`)."""
+    """Return the number of rounds per epoch, inversely proportional to `probes`, the number of evaluation grids."""
     return max(1, ROUNDS * config.train.batch // probes)
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether ROUNDS further rounds end in `epoch`, counted from 1: costs may rise after this epoch."""
+    """Return whether costs may rise after `epoch`, counted from 1: whether another ROUNDS rounds end in this epoch."""
     # With 2 rounds per epoch, 16 rounds end after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
 
 def stuck(before: int, now: int) -> bool:
-    """Return whether an epoch reduced the mismatches, from `before` to `now`, so little that costs should rise."""
+    """Return whether an epoch reduced the mismatches, from `before` to `now`, too little to keep costs constant."""
     # If 147 of 150 mismatches are left, three were corrected, which is more than a fiftieth: not stuck.
     return now <= FEW or STEADY * (before - now) < now
 
 
 def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:
-    """Return the guide for `gates [G]`; `slopes [G, 4]` are the derivatives for the entries of their truth tables.
+    """Return the guide for `gates [G]`; `slopes [G, 4]` are the derivatives from `LocalSearch.slopes`.
 
-    The guide is int64 `[n, 2]`, the best change first: the index of a gate, and the bit of its id to invert. By the
-    derivative, each change lowers the costs.
+    The guide is int64 `[n, 2]`, the best change first. A row contains the index of a gate and the bit of its id to
+    invert, as a power of two. By the derivative, each change lowers the costs.
     """
     # An entry 1 can only become 0, and an entry 0 only 1. For gate 6, XOR, 0 1 1 0, with slopes -2, -1, 3 and 1, the
     # first change lowers the costs by 2, and the third by 3: bits 8 and 2 of the id.
@@ -115,14 +115,14 @@ def draw(seed: int, epoch: int, rounds: int) -> Words:
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """Return the initial costs of mismatches, all 1, uint32 `[J, loss_channels, probes*H*W]`."""
+    """Return the initial cost of each possible mismatch, 1, as uint32 `[J, loss_channels, probes*H*W]`."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)
 
 
 def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
-    """Return `logits [G, 16]` changed by swaps to make the functions `gates [G]` the most probable ones."""
+    """Return a copy of `logits [G, 16]`, swapping logits so that the functions `gates [G]` are the most probable."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
     # Logits 3, 1, 2 of a gate that gets its third function become 2, 1, 3: the set of values stays the same.

@@ -1,4 +1,4 @@
-"""Sizes of a rollout or train step, and hyperparameters of the optimiser, as arguments of all engines."""
+"""Sizes of a rollout or train step, and hyperparameters of the optimiser, which all engines take as arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from difflogic.engine.events import NO_FAULTS, Damage, FaultRates
 from difflogic.model.circuit import Circuit
 
 Array = npt.NDArray[Any]
-"""NumPy array; its shape and type are documented at each use."""
+"""NumPy array whose shape and dtype are documented at each use."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class Shape:
     loss_channels: int = 1
     periodic: bool = False
     loss_steps: tuple[int, ...] = ()
-    """CA steps after which the loss is computed, as in TaskConfig; empty for the last step only."""
+    """Steps after which the loss is computed, as in TaskConfig; empty for only the last step."""
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
     targets: int = 1
-    """Number of targets per sample: 1 for all loss steps, or one for each."""
+    """Number of targets per sample: 1 for all loss steps together, or one per loss step."""
     faults: FaultRates = NO_FAULTS
 
     @property
@@ -67,7 +67,7 @@ class Shape:
 
     @classmethod
     def training(cls, circuit: Circuit, config: Config) -> Shape:
-        """Return the shape of one epoch of `config`."""
+        """Return the shape of a train step of `circuit` with the configuration `config`."""
         task = config.task
         return cls(
             batch=config.train.batch,
@@ -87,7 +87,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Hyperparameters of clipping, AdamW and its schedule, with the names that kernels use for the configuration."""
+    """Hyperparameters of gradient clipping, AdamW and the learning rate schedule, named as in the kernels."""
 
     lr: float = 0.05
     weight_decay: float = 0.01

@@ -1,6 +1,6 @@
-"""Simulation of a hard circuit on one large grid: its specification, and the interface of the engines.
+"""Specification of a simulation of a hard circuit on one large grid, and the interface that engines implement.
 
-All engines compute the same bits. `difflogic.core.bernoulli` defines which cells fire.
+All engines compute the same bits. `difflogic.core.bernoulli` defines which cells fire (are updated) in a step.
 """
 
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from difflogic.model.cell_netlist import CellNetlist
 
 @dataclass(frozen=True, eq=False)
 class SimulationSpec:
-    """Circuit and grid of a simulation, and the probability with which cells fire."""
+    """Circuit, grid size, fire probability and seed of a simulation."""
 
     netlist: CellNetlist
     height: int
     width: int
     fire_units: int = bernoulli.CERTAIN
-    """Probability, in units of 2^-16, with which a cell takes its new state in a step."""
+    """Probability that a cell is updated in a step, in units of 2^-16."""
     seed: int = 0
     """Seed of the fire masks."""
 
@@ -45,7 +45,7 @@ class SimulationSpec:
 
     @property
     def last_word(self) -> np.uint64:
-        """Mask of the bits in a row's last word that represent cells."""
+        """Mask of those bits of a row's last word that represent cells."""
         return last_word_mask(self.width)
 
     @property
@@ -54,7 +54,7 @@ class SimulationSpec:
 
     @property
     def state_bytes(self) -> int:
-        """Number of bytes of one state, stored as planes."""
+        """Number of bytes of one state in the form of planes, with 64 cells per word."""
         return 8 * self.height * self.channels * self.words
 
     @property
@@ -64,27 +64,27 @@ class SimulationSpec:
 
 
 class Simulation(Protocol):
-    """Simulation on an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
+    """Simulation on an engine. States are planes, uint64 `[H, C, words]`, as in `difflogic.core.bits`."""
 
     spec: SimulationSpec
     step: int
-    """Number of the current step; `put` sets it."""
+    """Number of the current step, which `put` sets and `run` increases."""
 
     def put(self, planes: Planes, step: int = 0) -> None:
-        """Set the state and the step number."""
+        """Replace the state and the number of the current step."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """Run `steps` steps. Cells fire at random, or, if `masks [T, H, words]` is set, if their bit is 1."""
+        """Run `steps` steps. Cells fire at random, or, with `masks [T, H, words]`, if their bit is 1."""
 
     def planes(self) -> Planes:
-        """Return a copy of the state."""
+        """Return a copy of the current state."""
 
     def close(self) -> None:
-        """Free the resources."""
+        """Free the resources of the simulation."""
 
 
 def check_masks(spec: SimulationSpec, masks: Planes, steps: int) -> None:
-    """Raise DataError if the masks have another shape or type."""
+    """Raise DataError if the shape or dtype of fire masks does not fit `steps` steps of the simulation."""
     expected = (steps, spec.height, spec.words)
     if masks.shape != expected or masks.dtype != np.uint64:
         raise DataError(f"masks must be uint64 {list(expected)}, got {masks.dtype} {list(masks.shape)}.")
