@@ -1,7 +1,7 @@
-"""Tensors on devices, with automatic differentiation, for policies, critics and your own losses.
+"""Tensors on devices with automatic differentiation, for policies, critics and custom losses.
 
-`Tensor` has the operations, `gathered` selects rows of several tensors, `nn` contains layers, `optim` contains the
-optimiser, and `to_device` copies tensors and layers to another device.
+Operations are methods of `Tensor`, `gathered` selects rows of several tensors, `nn` contains layers, `optim` contains
+the optimiser, and `to_device` copies tensors and layers to another device.
 """
 
 from difflogic.tensor import nn as nn

@@ -1,4 +1,4 @@
-"""Arrays that store the values of tensors: the interface of all devices, and its NumPy implementation for the CPU."""
+"""Arrays that store the values of tensors: an interface for all devices, and its NumPy implementation for the CPU."""
 
 from functools import cache
 from typing import Any, Protocol
@@ -22,14 +22,14 @@ from difflogic.tensor.kernels.unary import unary
 
 Shape = tuple[int, ...]
 DeviceArray = Any
-"""Array on a device, with `shape`, `dtype`, `size` and `ndim`; only the device's Arrays can access its values."""
+"""Array on a device, with `shape`, `dtype`, `size` and `ndim`; only the device's `Arrays` can access its values."""
 
 
 class Arrays(Protocol):
-    """Kernels of one device, and copies between the device and the host.
+    """Protocol of the array operations of a device: kernels, and copies between the device and the host.
 
-    The kernels have the parameters of their NumPy references in `difflogic.tensor.kernels`. Only `adam`, `assign` and
-    `assign_rows` change an array in place.
+    Kernels take the same parameters as their NumPy references in `difflogic.tensor.kernels`. Only `adam`, `assign` and
+    `assign_rows` change arrays in place.
     """
 
     def put(self, values: Array) -> DeviceArray: ...
@@ -66,7 +66,7 @@ class Arrays(Protocol):
 
 
 class HostArrays:
-    """Arrays on the CPU: NumPy and the reference kernels."""
+    """Implementation of `Arrays` on the CPU with NumPy and the reference kernels."""
 
     unary = staticmethod(unary)
     d_unary = staticmethod(d_unary)
@@ -113,7 +113,7 @@ class HostArrays:
 
 @cache
 def arrays_of(device: Device) -> Arrays:
-    """Return the Arrays of a device, which is opened on first use. Raise DeviceError."""
+    """Return the array operations of a device, which is opened on first use. Raise DeviceError."""
     if device.adapter is None:
         return HostArrays()
     from difflogic.gpu.arrays import GpuArrays
@@ -123,18 +123,18 @@ def arrays_of(device: Device) -> Arrays:
 
 
 device_of = cache(Device)
-"""Function that returns the device for a selector, such as `cpu` or `gpu:0`."""
+"""Function that returns the Device for a selector, such as `cpu` or `gpu:0`, from a cache."""
 
 
 def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
-    """Return the adjoint of operand a or b of a binary operation, in the shape of the result."""
+    """Return the adjoint of operand a or b (`side`) of the binary operation `op`, in the shape of its result `d_y`."""
     if op == "add" or (op == "subtract" and side == "a"):
         return d_y
     return arrays.unary("negate", d_y) if op == "subtract" else arrays.d_binary(f"{op} {side}", d_y, a, b)
 
 
 def summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
-    """Sum the adjoint `d` over the axes along which an operand of shape `shape` was broadcast."""
+    """Return the adjoint `d` summed over all axes along which an operand of shape `shape` was broadcast."""
     # Shapes are aligned at the last axis. An operand (3, 1) in a result (4, 3, 5) was broadcast along a new axis 0, and
     # along axis 2, from 1 to 5: the sum over axes 0 and 2 has the shape (3,), which is reshaped to (3, 1).
     if d.shape == shape:

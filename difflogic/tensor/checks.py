@@ -1,4 +1,4 @@
-"""Check the arguments of tensor operations, with messages that say what was expected."""
+"""Check the arguments of tensor operations, with error messages that name the operation (`op`)."""
 
 import math
 import operator
@@ -14,11 +14,11 @@ from difflogic.errors import ShapeError, UsageError
 from difflogic.tensor.arrays import Shape
 
 MOST_AXES = 8
-"""Maximum number of axes of a tensor: a limit of GPU kernels that applies to all devices, for portable programs."""
+"""Maximum number of axes of a tensor, a limit of GPU kernels that all devices share for portability."""
 
 
 def numbers(op: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> Array:
-    """Return `values` as an array. Raise UsageError if they are not numbers, ShapeError for too many axes."""
+    """Return `values` as an array of `dtype`. Raise UsageError for non-numbers, ShapeError for too many axes."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -36,7 +36,7 @@ def check_axes(op: str, shape: Shape) -> None:
 
 
 def check_dtype(dtype: np.dtype[Any], device: Device) -> None:
-    """Raise UsageError for a dtype that the device does not support."""
+    """Raise UsageError if tensors on the device do not support the dtype."""
     if dtype != np.float32 and (dtype != np.float64 or device.adapter is not None):
         raise UsageError(
             f"{dtype.name} is not supported on {device.described()}: a tensor is float32, or on the processor float64."
@@ -44,7 +44,7 @@ def check_dtype(dtype: np.dtype[Any], device: Device) -> None:
 
 
 def integers(op: str, value: object) -> Shape:
-    """Convert an integer or several integers, such as axes, to a tuple. Raise ShapeError for other values."""
+    """Return an integer or several integers, such as axes, as a tuple. Raise ShapeError for any other value."""
     values = value if isinstance(value, Iterable) else (value,)
     try:
         return tuple(map(operator.index, values))
@@ -53,12 +53,12 @@ def integers(op: str, value: object) -> Shape:
 
 
 def unpacked(arguments: Sequence[Any]) -> Any:
-    """Return `arguments`, or their only element if it is a list."""
+    """Return `arguments`, or their only element if it is a sequence."""
     return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], Iterable) else arguments
 
 
 def axes_of(op: str, axis: object, ndim: int) -> Shape:
-    """Return axes as nonnegative numbers; None means all axes. Raise ShapeError for a missing or repeated axis."""
+    """Return axes as nonnegative indices; None stands for all axes. Raise ShapeError if one is invalid or repeated."""
     if axis is None:
         return tuple(range(ndim))
     indices = integers(op, axis)
@@ -71,7 +71,7 @@ def axes_of(op: str, axis: object, ndim: int) -> Shape:
 
 
 def new_shape(before: Shape, arguments: Sequence[Any]) -> Shape:
-    """Return the shape that `reshape` makes of its arguments, of which one may be -1. Raise ShapeError."""
+    """Return the shape that `reshape` gives a tensor of shape `before`; one size may be -1. Raise ShapeError."""
     sizes = integers("reshape", unpacked(arguments))
     check_axes("reshape", sizes)
     size, rest = math.prod(before), math.prod(length for length in sizes if length != -1)

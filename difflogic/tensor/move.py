@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def to_device(values: T, device: Device | str) -> T:
-    """Copy tensors and layers to another device.
+    """Copy one or several tensors and layers to another device.
 
     >>> moved = to_device({"x": Tensor([1.0]), "layers": [nn.Dense(1, 2)]}, "reference")
     >>> str(moved["layers"][0].weights.device)
@@ -23,10 +23,10 @@ def to_device(values: T, device: Device | str) -> T:
         device: Value of `--engine`, or a Device.
 
     Returns:
-        The same structure with copies.
+        The same structure with copies of all tensors and layers.
 
     Raises:
-        UsageError: `values` contain anything else.
+        UsageError: `values` contain an object of another type.
         DeviceError: The device cannot be used.
     """
     if isinstance(values, (Tensor, Module)):

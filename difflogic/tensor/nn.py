@@ -1,4 +1,4 @@
-"""Layers of networks: dense layers, logic circuits, and sums of groups."""
+"""Layers of networks: dense layers, logic circuits and group sums."""
 
 import copy
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from difflogic.tensor.arrays import DeviceArray, Shape
 from difflogic.tensor.tensor import Tensor
 
 MOST_BATCH_SIZES = 8
-"""Maximum number of batch sizes for which the buffers of a circuit are cached."""
+"""Maximum number of batch sizes for which a `Logic` layer caches the buffers of its circuit."""
 
 Activation = Literal["tanh", "relu", "sigmoid", "linear"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -28,12 +28,12 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Module:
-    """Base class of layers. `to` copies the attributes that are tensors, layers or lists of tensors and layers."""
+    """Base class of layers, whose tensors and layers are attributes or elements of attributes that are lists."""
 
     def to(self, device: Device | str) -> Self:
-        """Return a copy of the layer on another device; its parameters are equal bit for bit.
+        """Return a copy of the layer on another device, with exactly equal parameters.
 
-        An optimiser changes only the parameters that were passed to it, so create the optimiser after the move.
+        An optimiser updates only the parameters that were passed to it, so create the optimiser after this copy.
 
         Raises:
             DeviceError: The device cannot be used.
@@ -44,7 +44,7 @@ class Module:
         return layer
 
     def parameters(self) -> list[Tensor]:
-        """Return the tensors that an optimiser changes."""
+        """Return the trainable tensors of the layer, to be passed to an optimiser."""
         return []
 
 
@@ -57,9 +57,9 @@ def _moved(value: Any, device: Device | str) -> Any:
 
 
 class Dense(Module):
-    """Linear layer from `[B, nin]` to `[B, nout]`, with an activation.
+    """Dense layer from `[B, nin]` to `[B, nout]`: a linear map, biases and an activation.
 
-    Initial weights are sampled uniformly within +-sqrt(6 / (nin + nout)) (Glorot & Bengio 2010); biases are 0.
+    Initial weights are uniform in +-sqrt(6 / (nin + nout)) (Glorot & Bengio 2010); initial biases are 0.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Dense(Module):
 
 
 class MLP(Module):
-    """Multilayer perceptron: dense layers with an activation after each layer but the last.
+    """Multilayer perceptron: dense layers, with an activation after each layer except the last.
 
     >>> MLP(4, [64, 64, 1])(Tensor([[0.1, 0.2, 0.3, 0.4]])).shape
     (1, 1)
@@ -120,11 +120,11 @@ class MLP(Module):
 
 
 class Logic(Module):
-    """Logic circuit as a layer with the parameter `logits [P, 16]`, computed by the engine of its device.
+    """Logic circuit as a layer with the parameter `logits [P, 16]`; the engine of its device computes it.
 
     A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`. An automaton maps initial states `[B, H, W, C]` to the
-    states after `steps` steps. On a GPU, data are neither copied to the host nor checked: the caller must ensure that
-    `x` is 0 or 1 in a hard layer.
+    states after `steps` steps. On a GPU, inputs are neither copied to the host nor checked: the caller must
+    ensure that inputs of a hard layer are 0 or 1.
 
     Args:
         circuit: Wiring and initial logits.
@@ -168,10 +168,10 @@ class Logic(Module):
         return x._result(y, (self.logits, x), pull)
 
     def unrolled(self, x: Tensor, memory: int, goes_on: npt.NDArray[np.bool_]) -> Tensor:
-        """Compute T steps of a circuit with memory, from `x [T, B, inputs]`, for backpropagation through time.
+        """Return the outputs of T steps of a circuit with memory bits, for backpropagation through time.
 
-        In step t > 0 the last `memory` inputs are the last outputs of step t - 1, or zeros if `goes_on[t - 1]`, bool
-        `[T, B]`, is False. The logits get gradients through all steps; `x` gets no gradient.
+        Inputs are `x [T, B, inputs]`; in step t > 0 the last `memory` inputs become the last outputs of step t - 1, or
+        0 if `goes_on[t - 1]`, bool `[T, B]`, is False. Only the logits get gradients, through all steps.
         """
         arrays, steps = x._arrays, x.shape[0]
         # Use a separate grid shape, so that no other call uses the same function.
@@ -218,7 +218,7 @@ class Logic(Module):
 
 
 class GroupSum(Module):
-    """Sums of equal groups, from `[B, groups * k]` to `[B, groups]`, divided by `tau`; used as votes for actions."""
+    """Layer that sums groups of k columns, from `[B, groups * k]` to `[B, groups]`, and divides the sums by `tau`."""
 
     def __init__(self, groups: int, tau: float = 1.0) -> None:
         self.groups, self.tau = groups, tau

@@ -1,4 +1,4 @@
-"""Optimisers of tensors."""
+"""Optimisers that update tensors by their gradients."""
 
 import functools
 import math
@@ -17,13 +17,13 @@ class Adam:
 
     Args:
         parameters: Tensors with `requires_grad`.
-        lr: Learning rate; the attribute `lr` may be changed between steps.
+        lr: Learning rate; can be changed between steps by setting the attribute `lr`.
         beta1, beta2, epsilon: Hyperparameters as in Kingma & Ba 2015.
-        max_norm: Maximum global norm of the gradients, which are clipped to it; None for no clipping.
+        max_norm: Global norm to which gradients with a larger norm are clipped; None for no clipping.
 
     Raises:
         UsageError: `parameters` is empty.
-        DeviceMismatchError: The parameters are on several devices.
+        DeviceMismatchError: The parameters are not all on one device.
 
         >>> x = Tensor([3.0], requires_grad=True)
         >>> adam = Adam([x], lr=0.5)
@@ -67,11 +67,11 @@ class Adam:
 
     @property
     def state(self) -> list[Tensor]:
-        """Number of steps and moments, as tensors that can be saved and restored by `assign`."""
+        """Step count and moments as tensors, which can be saved, and restored by `assign`."""
         return [self._count, *self._mu, *self._nu]
 
     def step(self) -> None:
-        """Update the parameters that have gradients, and reset all gradients."""
+        """Update all parameters that have gradients, then reset the gradients to None."""
         arrays = self.parameters[0]._arrays
         updates = [(k, x, x.grad.data) for k, x in enumerate(self.parameters) if x.grad is not None]
         if not updates:
@@ -88,6 +88,6 @@ class Adam:
         self.zero_grad()
 
     def zero_grad(self) -> None:
-        """Reset the gradients of all parameters, for example gradients of another loss."""
+        """Reset the gradients of all parameters to None, for example after `backward` of another loss."""
         for parameter in self.parameters:
             parameter.grad = None

@@ -17,21 +17,21 @@ from difflogic.tensor.arrays import DeviceArray, Shape, arrays_of, d_operand, de
 from difflogic.tensor.checks import axes_of, check_dtype, new_shape, numbers, unpacked
 
 Pull = Callable[[DeviceArray], tuple[DeviceArray | None, ...]]
-"""Function that maps the adjoint of a result to the adjoints of its inputs; None for an input without gradient."""
+"""Function that maps the adjoint of a result to the adjoints of its inputs; None for inputs without gradient."""
 
 _MADE = itertools.count()
 
 
 class Tensor:
-    """Array of numbers on a device: float32, or, on the CPU only, float64.
+    """Array of numbers on a device: float32, or float64 (only on the CPU).
 
-    Operations are executed immediately, and recorded if a gradient may be needed: `backward` adds gradients to `grad`
-    of each tensor that was created with `requires_grad`.
+    Operations are executed immediately, and recorded if an input requires a gradient. `backward` then adds gradients to
+    `grad` of each tensor that was created with `requires_grad`.
 
     Args:
         values: Numbers that NumPy can convert to an array; they are copied.
         device: Value of `--engine`, or a Device.
-        requires_grad: True to let `backward` compute a gradient for this tensor.
+        requires_grad: True if `backward` should compute a gradient for this tensor.
         dtype: float32 or float64.
 
         >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -70,7 +70,7 @@ class Tensor:
         self._made = next(_MADE)
 
     def _like(self, data: DeviceArray) -> Tensor:
-        """Make a tensor on the same device, without inputs."""
+        """Make a tensor of `data` on the same device, without recorded inputs."""
         tensor = Tensor.__new__(Tensor)
         tensor.device, tensor._arrays, tensor.data = self.device, self._arrays, data
         tensor._remember(False, (), None)
@@ -102,11 +102,11 @@ class Tensor:
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}, device={str(self.device)!r})"
 
     def numpy(self) -> Array:
-        """Wait until the tensor is computed, and return a copy as a NumPy array."""
+        """Wait until the tensor has been computed, and return a copy as a NumPy array."""
         return self._arrays.get(self.data)
 
     def item(self) -> float:
-        """Return the value of a tensor with one number. Raise ShapeError for another size."""
+        """Return the only number of a tensor as a float. Raise ShapeError if there are several numbers or none."""
         if self.size != 1:
             raise ShapeError(f"A tensor of the shape {self.shape} is not one number: read them by a.numpy().")
         return float(self.numpy().item())
@@ -128,9 +128,9 @@ class Tensor:
     __hash__ = object.__hash__
 
     def assign(self, values: Tensor | npt.ArrayLike) -> None:
-        """Replace the numbers by others of the same shape, such as loaded weights.
+        """Replace the tensor's numbers in place by `values` of the same shape, such as loaded weights.
 
-        Do not call `assign` between a forward pass and its `backward`, which may need the old numbers.
+        Do not call `assign` between a forward pass and its `backward`, which may need the previous numbers.
 
         Raises:
             ShapeError: `values` have another shape.
@@ -142,7 +142,7 @@ class Tensor:
         self._arrays.assign(self.data, new.data if isinstance(new, Tensor) else new)
 
     def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
-        """Replace the rows from `first` on in place, like `assign`. Raise ShapeError if `rows` do not fit."""
+        """Replace rows from index `first` on by `rows` in place. Raise ShapeError if they do not fit."""
         new = numbers("assign_rows", rows, self.dtype)
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
             raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
@@ -151,7 +151,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:
-        """Return an exact copy on another device, through which gradients flow. Raises UsageError, DeviceError."""
+        """Return an exact copy on another device, through which gradients flow. Raises UsageError or DeviceError."""
         target = device_of(device) if isinstance(device, str) else device
         if target == self.device:
             return self
@@ -162,19 +162,19 @@ class Tensor:
         return moved
 
     def stop_gradient(self) -> Tensor:
-        """Return a tensor with the same numbers, through which no gradient flows."""
+        """Return a tensor with the same numbers through which no gradient flows back."""
         return self._like(self.data)
 
     # Gradients
 
     def backward(self, adjoint: Tensor | npt.ArrayLike | None = None) -> None:
-        """Compute gradients, and add them to `grad` of each tensor with `requires_grad`.
+        """Compute gradients, and add them to `grad` of each tensor created with `requires_grad`.
 
         Args:
             adjoint: Gradient of the loss with respect to this tensor; None if this tensor is the loss, a single number.
 
         Raises:
-            ShapeError: `adjoint` is None for a tensor of several numbers, or has another shape.
+            ShapeError: `adjoint` has another shape than this tensor, or is None for a tensor of several numbers.
             UsageError: This tensor does not depend on a tensor with `requires_grad`.
         """
         if not self.requires_grad:
@@ -227,7 +227,7 @@ class Tensor:
     # Two operands
 
     def _operand(self, op: str, value: Tensor | npt.ArrayLike) -> Tensor:
-        """Return the other operand as a tensor on this device. Raise DeviceMismatchError for a tensor on another."""
+        """Return the second operand as a tensor. Raise DeviceMismatchError if it is a tensor on another device."""
         if isinstance(value, Tensor):
             if value._arrays is not self._arrays:
                 same_device(op, a=self.device, b=value.device)
@@ -317,7 +317,7 @@ class Tensor:
         return self._unary("exp")
 
     def log(self) -> Tensor:
-        """Return the natural logarithm."""
+        """Return the natural logarithm of every entry."""
         return self._unary("log")
 
     def sqrt(self) -> Tensor:
@@ -327,17 +327,17 @@ class Tensor:
         return self._unary("tanh")
 
     def sigmoid(self) -> Tensor:
-        """Return `1 / (1 + exp(-x))`."""
+        """Return `1 / (1 + exp(-x))` for every entry x."""
         return self._unary("sigmoid")
 
     def relu(self) -> Tensor:
-        """Return the maximum of x and 0; `a - (a - b).relu()` is the minimum of a and b."""
+        """Return the maximum of 0 and every entry. (The minimum of a and b is `a - (a - b).relu()`.)"""
         return self._unary("relu")
 
     # Along axes
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """Return the sum over one axis, several axes, or all; with `keepdims`, the summed axes remain with size 1."""
+        """Return the sum over one, several or (None) all axes; `keepdims` keeps summed axes with size 1."""
         axes, shape, arrays = axes_of("sum", axis, self.ndim), self.shape, self._arrays
         aligned = tuple(1 if k in axes else size for k, size in enumerate(shape))
         y = arrays.reduce("sum", axes, self.data)
@@ -345,7 +345,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.expand(shape, arrays.reshape(aligned, d_y)),))
 
     def mean(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-        """Return the mean over one axis, several axes, or all; NaN if there are no values."""
+        """Return the mean over one, several or (None) all axes, NaN if there are no values; `keepdims` as in `sum`."""
         total = self.sum(axis, keepdims)
         return total / (self.size / total.size if total.size else 1.0)
 
@@ -356,13 +356,13 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Return the numbers in another shape; one size may be -1. Raise ShapeError if the shape does not fit."""
+        """Return a tensor with the same numbers in another shape, of which one size may be -1. Raise ShapeError."""
         arrays, before = self._arrays, self.shape
         y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
 
     def transpose(self, *axes: int | Sequence[int]) -> Tensor:
-        """Permute the axes: axis k of the result is axis `axes[k]` of this tensor. By default, reverse all axes."""
+        """Return a tensor whose axis k is axis `axes[k]` of this tensor. By default, the order of axes is reversed."""
         order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
             raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
@@ -376,15 +376,15 @@ class Tensor:
 
 
 def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
-    """Return the same rows of several tensors on one device, without gradients.
+    """Return the rows at the same indices from each of several tensors on one device, without gradients.
 
     Args:
         tensors: Tensors with at least one axis.
         places: Indices of the rows, which may repeat.
 
     Raises:
-        ShapeError: A tensor has no axis, or no row with one of the indices.
-        DeviceMismatchError: The tensors are on several devices.
+        ShapeError: There is no tensor, a tensor has no axes, or an index is out of range.
+        DeviceMismatchError: The tensors are not all on one device.
     """
     if not tensors or not all(tensor.ndim for tensor in tensors):
         raise ShapeError("gathered takes rows: it needs at least one tensor, and each of at least one axis.")

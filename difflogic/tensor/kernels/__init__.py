@@ -1,5 +1,5 @@
-"""NumPy kernels of tensors, each the reference of the WGSL kernel of the same name in `shaders/tensor/`.
+"""NumPy kernels of tensors, each the reference for the WGSL kernel of the same name in `shaders/tensor/`.
 
-The parameters of a function are the name of the operation, then the inputs of the kernel, with the same names and in
-the same order. It returns the kernel's output, except `adam`, which works in place. The CPU uses these functions.
+The parameters of each function are the name of the operation (if there are several), then the inputs of the kernel,
+named and ordered as there. All return the kernel's output except `adam`, which works in place. The CPU uses them.
 """

@@ -1,6 +1,6 @@
 """Adam with gradients clipped by their global norm. Reference of `adam.wgsl`.
 
-Source: Kingma & Ba 2015, as in PyTorch: epsilon is outside the root.
+Source: Kingma & Ba 2015. As in PyTorch, epsilon is added outside the square root.
 """
 
 import math
@@ -12,13 +12,13 @@ from difflogic.engine.shape import Array
 
 
 class AdamSettings(NamedTuple):
-    """Hyperparameters that are constant during training."""
+    """Hyperparameters of Adam that are constant during training."""
 
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
     max_norm: float = np.inf
-    """Maximum global norm of the gradients."""
+    """Global norm to which gradients with a larger norm are clipped."""
 
 
 def adam(
@@ -31,7 +31,7 @@ def adam(
     mu: Array,
     nu: Array,
 ) -> None:
-    """Update `parameter`, `mu` and `nu` in place in step number `count`; `square` is the gradients' squared norm."""
+    """Update `parameter`, `mu` and `nu` in place in step number `count`; `square` is the squared gradient norm."""
     beta1, beta2, epsilon, max_norm = hyper
     norm, step = math.sqrt(square), int(count)
     if norm > max_norm:  # not in place, since a gradient may be a broadcast view of one number

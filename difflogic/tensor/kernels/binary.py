@@ -8,7 +8,7 @@ from difflogic.engine.shape import Array
 
 
 def power(a: Array, b: Array) -> Array:
-    """Return `a ** b`; squares, the most frequent case, are computed without logarithms."""
+    """Return `a ** b`; compute squares, the most frequent case, without logarithms."""
     return np.square(a) if b.ndim == 0 and b == 2 else np.power(a, b)
 
 
@@ -19,13 +19,13 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "divide": np.divide,
     "power": power,
 }
-"""Operations, in the order of `OP` in the shader."""
+"""Mapping from names to operations, in the order of `OP` in the shader."""
 _QUIET = ("divide", "power")
-"""Operations for which warnings of infinity and NaN are suppressed."""
+"""Names of operations for which warnings of infinity and NaN are suppressed."""
 
 
 def binary(op: str, a: Array, b: Array) -> Array:
-    """Compute one of OPS. Raise ValueError if the shapes do not broadcast."""
+    """Return the result of the operation `op` of OPS. Raise ValueError if the shapes cannot be broadcast."""
     if op not in _QUIET:
         return np.asarray(OPS[op](a, b))
     with np.errstate(all="ignore"):

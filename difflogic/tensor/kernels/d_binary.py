@@ -29,11 +29,11 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "power a": _power_d_a,
     "power b": _power_d_b,
 }
-"""Adjoints by operation and operand, in the order of `OP` in the shader."""
+"""Mapping from operation and operand to the function for the adjoint, in the order of `OP` in the shader."""
 
 
 def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
-    """Compute one of OPS, in the shape of `d_y`."""
+    """Return the adjoint that the function `op` of OPS computes, in the shape of `d_y`."""
     if op.startswith("multiply"):
         return np.asarray(OPS[op](d_y, a, b))
     with np.errstate(all="ignore"):

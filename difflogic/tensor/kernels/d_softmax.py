@@ -4,7 +4,7 @@ from difflogic.engine.shape import Array
 
 
 def d_softmax(axis: int, d_y: Array, y: Array) -> Array:
-    """Return the adjoint of `x` for `y = softmax(x)`."""
+    """Return the adjoint of `x` for `y = softmax(x)` along `axis`, with the adjoint `d_y` of `y`."""
     product = d_y * y
     product -= y * product.sum(axis=axis, keepdims=True)
     return product

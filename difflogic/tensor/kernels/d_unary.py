@@ -22,12 +22,12 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "sigmoid": lambda d_y, y: d_y * (y * (1 - y)),
     "relu": lambda d_y, y: np.where(y > 0, d_y, 0),
 }
-"""Operations, in the order of `OP` in the shader."""
+"""Mapping from names of operations to functions for the adjoint, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
 
 
 def d_unary(op: str, d_y: Array, saved: Array) -> Array:
-    """Return the adjoint of `x`; `saved` is `x` for the logarithm, else `y`."""
+    """Return the adjoint of `x` for the operation `op`; `saved` is `x` for the logarithm, otherwise `y`."""
     if op not in _QUIET:
         return np.asarray(OPS[op](d_y, saved))
     with np.errstate(all="ignore"):

@@ -4,5 +4,5 @@ from difflogic.engine.shape import Array
 
 
 def gather(places: Array, x: Array) -> Array:
-    """Return the rows of `x` with the indices `places`, uint32, which may repeat."""
+    """Return the rows of `x` at the indices `places`, uint32 `[n]`, which may repeat."""
     return x[places]

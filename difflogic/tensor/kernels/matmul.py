@@ -5,13 +5,13 @@ import numpy as np
 from difflogic.engine.shape import Array
 
 ALONE = 1 << 18
-"""Maximum number of multiplications for which OpenBLAS uses only the calling thread."""
+"""Maximum number of multiplications of a product that OpenBLAS computes in the calling thread alone."""
 SHORT = 1 << 22
-"""Maximum number of multiplications (about 0.1 ms) of a product that is divided into pieces of size ALONE."""
+"""Maximum number of multiplications (about 0.1 ms) of a product that is split into pieces of ALONE multiplications."""
 
 
 def matmul(a: Array, b: Array, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """Return the product of two matrices."""
+    """Return the product of two matrices, each of which may be transposed."""
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     rows = len(a)
     if not ALONE < rows * b.size <= SHORT:

@@ -5,9 +5,9 @@ import numpy as np
 from difflogic.engine.shape import Array
 
 OPS = ("sum", "squares")
-"""Operations, in the order of `OP` in the shader."""
+"""Names of the operations, in the order of `OP` in the shader."""
 
 
 def reduce(op: str, axes: tuple[int, ...], x: Array) -> Array:
-    """Compute one of OPS over `axes`, which are removed from the result."""
+    """Return the sum of `x`, or of its squares, over `axes`, which the result does not contain."""
     return np.asarray(np.add.reduce(x if op == "sum" else np.square(x), axis=axes))

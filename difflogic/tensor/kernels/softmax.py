@@ -6,7 +6,7 @@ from difflogic.engine.shape import Array
 
 
 def softmax(axis: int, x: Array) -> Array:
-    """Return the softmax along `axis`."""
+    """Return the softmax of `x` along `axis`."""
     # Subtracting the maximum does not change the result, and avoids the overflow of exp from 89 on. `initial` is for an
     # empty axis.
     y: Array = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))

@@ -23,13 +23,13 @@ OPS: dict[str, Callable[[Array], Array]] = {
     "sigmoid": _sigmoid,
     "relu": lambda x: np.maximum(x, 0),
 }
-"""Operations, in the order of `OP` in the shader."""
+"""Mapping from names to operations, in the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
-"""Operations for which warnings of infinity and NaN are suppressed."""
+"""Names of operations for which warnings of infinity and NaN are suppressed."""
 
 
 def unary(op: str, x: Array) -> Array:
-    """Compute one of OPS for every entry, with infinity and NaN as in IEEE arithmetic."""
+    """Return the operation `op` of OPS of every entry, with infinity and NaN as in IEEE arithmetic."""
     # NumPy returns scalars for arrays without axes, but the result must be a writable array.
     if op not in _QUIET:
         return np.asarray(OPS[op](x))
