@@ -1,1 +1,1 @@
-"""Open, choose, benchmark, test and tune engines."""
+"""Functions that open, choose, benchmark, test and tune engines on the devices of this machine."""

@@ -1,8 +1,8 @@
 """Compare the gradients of all engines with each other and with finite differences.
 
-Errors are relative to the largest entry of a layer in the float64 reference, because most entries are near 0 and
-consist of rounding. In a trained circuit, all entries of a layer may consist of rounding. For such layers the tolerance
-is a multiple of the error of the float32 reference.
+Errors are relative to a layer's largest gradient in the float64 reference, because most gradients are near 0 and
+consist of rounding errors. In a trained circuit, this may be true of all gradients of a layer. For such layers the
+tolerance is a multiple of the error of the float32 reference.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ from difflogic.system.memory import physical_memory
 FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finite differences"
 
 TOLERANCE = 1e-4
-"""Allowed error, relative to the layer's largest gradient."""
+"""Default maximum error of a gradient, relative to the layer's largest gradient."""
 CLEAR = TOLERANCE / 4
-"""Maximum error of the float32 reference in a layer for which TOLERANCE applies."""
+"""Maximum relative error of the float32 reference in layers whose tolerance is TOLERANCE."""
 FLOAT32_SPREAD = 16
-"""Allowed error in all other layers, as a multiple of the float32 reference's error.
+"""Maximum error in all other layers, as a multiple of the float32 reference's error.
 
-Another order of summation rounds differently: errors up to 7 times as large were measured. The error of a single layer
-can be small by chance, so at least the median over all layers is used."""
+Rounding depends on the order of summation: errors up to 7 times as large were measured. A layer's float32 error can be
+small by chance, so the median over all layers replaces smaller errors."""
 STEP = 1e-5
-"""Half width h of a central difference, which balances the truncation error, h^2, and the rounding error, 1e-16 / h."""
+"""Half width h of central differences, which balances the truncation error h^2 and the rounding error 1e-16 / h."""
 ROUNDING = 64 * 2.0**-53
-"""Relative rounding error of a float64 loss, a sum of hundreds of terms that hundreds of layers computed."""
+"""Assumed relative rounding error of a float64 loss, which sums hundreds of terms computed by hundreds of layers."""
 WORTH_A_DIFFERENCE = 0.01
-"""Minimum size of a sampled entry, relative to its layer's largest gradient; for smaller ones rounding dominates."""
+"""Minimum size of a sampled gradient relative to its layer's largest; rounding dominates in smaller gradients."""
 
 Array = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Circuit, and the batch of its next epoch of training."""
+    """Circuit whose gradients are compared, and the batch of its next training epoch."""
 
     config: Config
     circuit: Circuit
     epoch: int
     x: Floats
-    """Initial states, `[B, H, W, C]`, 0 or 1."""
+    """Initial states, `[B, H, W, C]` of 0 and 1."""
     y: Floats
     """Targets, `[J, B, H, W, loss_channels]`, as returned by `Job.draw`."""
     masks: Floats | None
@@ -70,7 +70,7 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Make the subject of a training state: sample initial states, fire masks and damage as training does."""
+        """Return the subject for a training state; sample initial states, fire masks and damage as training does."""
         task, train = job.config.task, job.config.train
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
@@ -89,11 +89,11 @@ class Subject:
 
     @classmethod
     def start(cls, config: Config) -> Subject:
-        """Return the subject before the first epoch.
+        """Return the subject before the first epoch of a configuration.
 
         Raises:
-            DataError: The task needs data samples, which the configuration does not contain.
-            LimitError: The gate values of a batch exceed this machine's memory.
+            DataError: The task requires data samples, which a configuration does not contain.
+            LimitError: The gate values of a batch do not fit into this machine's memory.
         """
         job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
         _check_memory(job)
@@ -101,15 +101,15 @@ class Subject:
 
     @classmethod
     def loaded(cls, checkpoint: ModelState, batch: int | None = None, data: Dataset | None = None) -> Subject:
-        """Return the subject of a saved run.
+        """Return the subject for the next epoch of a saved run.
 
         Args:
-            checkpoint: State of the run.
-            batch: Number of initial states; None for the configuration's number.
-            data: Data samples of the run, if it has any.
+            checkpoint: Saved state of the run.
+            batch: Number of initial states; None for the batch size of the run.
+            data: Data samples of the run; None for a task without data samples.
 
         Raises:
-            LimitError: The gate values of a batch exceed this machine's memory.
+            LimitError: The gate values of a batch do not fit into this machine's memory.
         """
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
         job = tasks.make_job(config, checkpoint.circuit, data)
@@ -136,19 +136,19 @@ def _check_memory(job: Job) -> None:
 
 
 GradientSource = Callable[[Subject], ArraysByNetwork]
-"""Function that returns the gradients of a subject, in the shapes of its logits."""
+"""Function that returns a subject's gradients with respect to the logits, in the shapes of the logits."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Difference of two gradients in the layer in which it is the largest share of the tolerance."""
+    """Comparison of the gradients of two sources, in the layer with the largest error relative to its tolerance."""
 
     one: str
     other: str
     layer: str
     """Name and index of the layer, such as `update 3`, counted from 0."""
     error: float
-    """Largest difference, as a share of the layer's largest gradient."""
+    """Largest difference in the layer, relative to the layer's largest gradient."""
     allowed: float
 
     @property
@@ -158,19 +158,19 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Central differences of the float64 loss in a sample of logits."""
+    """Central differences of the float64 loss for a sample of logits."""
 
     entries: npt.NDArray[np.int64]
-    """Flat indices of the sampled logits, in `[G * 16]`."""
+    """Indices of the sampled logits among the flattened logits, `[P * 16]`."""
     values: Array
     loss: float
 
 
 def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
-    """Compare gradient sources, the float32 and the float64 reference, in pairs and with finite differences.
+    """Compare the sources, the float32 and the float64 reference with each other and with finite differences.
 
-    Finite differences are computed for `samples` logits, which are sampled by `seed` from one layer after another.
-    Raises what the sources raise.
+    Finite differences are computed for `samples` logits, sampled with `seed` and spread evenly over the layers. Raises
+    what the sources raise.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
@@ -186,7 +186,7 @@ def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: in
 
 
 def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
-    """Return finite differences for sampled entries that have a noticeable gradient, spread evenly over the layers."""
+    """Return finite differences for `samples` logits with noticeable gradients, spread evenly over the layers."""
     random, entries = np.random.default_rng(seed), []
     sizes = [np.abs(layer).ravel() for layer in layers.values()]
     starts = np.cumsum([0, *map(len, sizes)])
@@ -207,7 +207,7 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
 
 
 def _loss(subject: Subject) -> Callable[[Array], float]:
-    """Return the soft loss in float64 as a function of the flat logits `[G, 16]`."""
+    """Return a function that maps flat logits `[P, 16]` to the float64 soft loss of the subject."""
     engine = ReferenceEngine(np.float64)
     return lambda logits: engine.loss(subject.circuit.with_logits(logits), subject.batch)
 
@@ -224,7 +224,7 @@ class _Tolerances:
         }
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
-        """Compare two gradients, and return the layer with the largest error relative to its tolerance."""
+        """Compare the gradients of two sources; return the result of the layer with the largest error per tolerance."""
         pairs = []
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
@@ -232,7 +232,7 @@ class _Tolerances:
         return max(pairs, key=lambda pair: pair.error / pair.allowed)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """Compare a gradient with finite differences; the tolerance includes their rounding error."""
+        """Compare a source's gradients with finite differences, whose rounding error is added to the tolerance."""
         owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
         flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
         rounding, pairs = ROUNDING * abs(differences.loss) / STEP, []
@@ -246,7 +246,7 @@ class _Tolerances:
 
 
 def _worst(difference: Array) -> float:
-    """Return the largest absolute value, or infinity if a value is not finite."""
+    """Return the largest absolute value of `difference`, or infinity if a value is not finite."""
     return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
 
 
@@ -255,17 +255,17 @@ def _gradients(engine: Engine) -> GradientSource:
 
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:
-    """Return the layers by name, in the order of the flat logits."""
+    """Return a mapping from layer names, such as `update 3`, to gradients, in the order of the flat logits."""
     return {f"{network} {index}": layer for network, layers in gradients.items() for index, layer in enumerate(layers)}
 
 
 AUTODIFF = ("jax", "torch")
-"""Gradient sources that use automatic differentiation."""
+"""Names of the gradient sources that use automatic differentiation."""
 
 
 @dataclass
 class GradientSources:
-    """Available gradient sources by name, descriptions of their devices, and why other sources were skipped."""
+    """Available gradient sources, descriptions of their devices, and reasons for skipping other sources, by name."""
 
     found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
@@ -273,7 +273,7 @@ class GradientSources:
 
 
 def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
-    """Find the gradient sources that `selectors` names, or all available sources if it is empty.
+    """Return the gradient sources named in `selectors`, or all available sources if it is empty.
 
     Raises UsageError for an unknown name, and DeviceError or MissingPackagesError for a named source that cannot run.
     """

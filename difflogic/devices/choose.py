@@ -1,7 +1,7 @@
-"""Choose the engine of a new run (`--engine auto`) by measurement, by earlier measurements, or by --placement.
+"""Choose the engine of a new run (`--engine auto`) by measuring it, by earlier measurements, or by --placement.
 
-`placement.json` in the user's cache stores earlier results: for each machine, GPU and shape of a run the engine that a
-run or `difflogic bench` measured to be faster, and for each machine and shape the engine that was used last.
+`placement.json` in the user's cache stores earlier results: per machine, GPU and shape of a run, the engine that a run
+or `difflogic bench` measured to be faster; per machine and shape, the engine that was used last.
 """
 
 import os
@@ -21,25 +21,25 @@ from difflogic.system.processor import processor_name
 from difflogic.version import __version__
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
-"""Approximate seconds to open the CPU engine, with compiled code in Numba's cache and without."""
+"""Approximate seconds for opening the CPU engine, with and without compiled code in Numba's cache."""
 PLACES = JsonCache("placement")
 
 
 def place_run(config: Config, population: int, placing: Placing = "auto", require_hardware: bool = False) -> Placement:
-    """Choose the engine of a new run among adapters that passed the self-test.
+    """Choose and open the engine of a new run; GPU adapters must pass the self-test.
 
     Args:
         config: Configuration of the run.
-        population: Number of models that are trained together.
+        population: Number of models that the run trains together.
         placing: `auto` chooses the engine that was measured to be faster for this shape; without a measurement, a
             hardware GPU and the CPU engine are compared in the first epochs. `gpu` chooses the hardware GPU, or the CPU
             engine if there is no such GPU. `cpu` chooses the CPU engine. `sticky` chooses the engine of the last run of
             this shape; without one, it acts like `gpu`.
-        require_hardware: Whether to accept hardware GPUs only.
+        require_hardware: True to accept only hardware GPUs.
 
     Raises:
         UsageError: The arguments contradict each other.
-        DeviceError: There is no such adapter, or it cannot be used.
+        DeviceError: No adapter fits the arguments, or it cannot be used.
     """
     if placing == "cpu":
         if require_hardware:
@@ -60,18 +60,18 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
 
 
 def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
-    """Store the faster engine for later runs of this shape, if both this GPU and the CPU engine were timed."""
+    """Store the engine in `decision` for later runs of this shape, if both the GPU and the CPU engine were timed."""
     if decision.compared:
         keep_faster(gpu, config, population, decision.engine, decision.reason)
 
 
 def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: EngineInfo, why: str) -> None:
-    """Store the faster engine for later runs of this shape on a machine with this GPU."""
+    """Store the faster engine, and the reason `why`, for later runs of this shape with the same GPU."""
     PLACES.write(_measured_key(gpu, config, population), {"selector": _selector(faster), "why": why})
 
 
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
-    """Store the engine of the last run of this shape."""
+    """Store the engine as that of the last run of this shape."""
     key, place = _last_key(config, population), (_selector(engine), "")
     # Most runs use the engine of the previous run; then the file need not be written.
     if _read(key) != place:
@@ -79,7 +79,7 @@ def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
 
 
 def _selector(engine: EngineInfo) -> str:
-    """Return the selector that opens an engine again: a GPU by its name, since its index may change."""
+    """Return the selector that opens the engine again, with a GPU's name, since its index may change."""
     return f"gpu:{engine.adapter}" if engine.engine == "gpu" else engine.engine
 
 
@@ -126,7 +126,7 @@ def _last_key(config: Config, population: int) -> str:
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """Return a description of the machine, and all settings that determine the work of an epoch."""
+    """Return the machine's processor and core count, and all settings that determine the work per epoch."""
     train = config.train
     return (
         processor_name(),
@@ -140,7 +140,7 @@ def _shape(config: Config, population: int) -> tuple[object, ...]:
 
 
 def _read(key: str) -> tuple[str, str] | None:
-    """Return the stored selector of an engine and the reason, or None if there is no entry."""
+    """Return the engine's selector and the reason stored at `key`, or None if there is no valid entry."""
     entry = PLACES.read().get(key, {})
     selector, why = entry.get("selector"), entry.get("why")
     # Users may edit the file, so its content is not trusted.

@@ -1,4 +1,4 @@
-"""Predict memory and time of a training from its configuration, before memory is allocated."""
+"""Predict the memory and time of a training run from its configuration, before memory is allocated."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from difflogic.errors import LimitError
 from difflogic.system.memory import physical_memory
 
 EVALUATIONS_PER_S = 10**9
-"""Gate evaluations per second in training, about the rate of two cores; jobs on a GPU end earlier than predicted."""
+"""Assumed gate evaluations per second in training, the rate of about two cores; GPUs end earlier than predicted."""
 THREADS = 16
-"""Assumed number of threads if it is unknown."""
+"""Assumed number of CPU threads if the actual number is unknown."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a job with all models of its population."""
+    """Predicted cost of a job, including all models of its population."""
 
     evaluations: int
     """Number of gate evaluations in the forward passes of all epochs."""
     memory: int
-    """Number of bytes of arrays on the engine that needs the most memory."""
+    """Number of bytes of arrays on the CPU, the engine that needs the most memory."""
 
     @property
     def seconds(self) -> int:
@@ -33,7 +33,7 @@ class Cost:
 
 
 def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
-    """Return the predicted cost of a job without allocating anything."""
+    """Predict the cost of a job without allocating memory."""
     model, task, train = config.model, config.task, config.train
     cells = task.height * task.width * train.batch
     # Each instance of a gate is evaluated once per cell and CA step; the rate includes the backward pass.
@@ -42,11 +42,11 @@ def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
 
 
 LONG_S, LONG_EPOCH_S = 12 * 3600, 60
-"""Seconds of a training, and seconds of an epoch, from which `notice` returns a message."""
+"""Minimum seconds of a training run, and of an epoch, for which `notice` returns a warning."""
 
 
 def notice(config: Config, population: int) -> str | None:
-    """Return a warning for users if training on the CPU would take long, else None."""
+    """Return a warning for users if training on the CPU would take long, otherwise None."""
     seconds = cost_of(config, population).evaluations / EVALUATIONS_PER_S
     epoch = seconds / config.train.epochs
     if seconds < LONG_S and epoch < LONG_EPOCH_S:
@@ -58,9 +58,9 @@ def notice(config: Config, population: int) -> str | None:
 
 
 def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str | None:
-    """Return a warning for users if a hard rollout of one grid on the CPU would take long, else None.
+    """Return a warning for users if a hard rollout of `cells` cells on the CPU would take long, otherwise None.
 
-    `shown` is the number of bytes stored for each cell. Raises LimitError if this machine has too little memory.
+    `shown` is the number of bytes per cell for display. Raises LimitError if this machine has too little memory.
     """
     needed, memory = cells * (4 * FLOAT * model.channels + shown), physical_memory()
     if memory is not None and needed > memory:
@@ -73,7 +73,7 @@ def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str
 
 
 def duration(seconds: float) -> str:
-    """Format a duration, such as `about 3 minutes` or `about 11 days`."""
+    """Return a duration as text, such as `about 3 minutes` or `about 11 days`."""
     for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("s", 1)):
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {name}"

@@ -1,4 +1,4 @@
-"""Devices on which tensors and training are computed; `--engine` selects them on the command line."""
+"""Devices on which tensors are stored and training runs; `--engine` selects a device on the command line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Kind = Literal["processor", "hardware", "software"]
 
 @dataclass(frozen=True, repr=False)
 class Device:
-    """Processor or GPU adapter of this machine; `str(device)` is a value of `--engine`.
+    """CPU engine, reference or GPU adapter of this machine; `str(device)` is its value of `--engine`.
 
     Selectors are resolved on this machine: `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` is the adapter with
-    that name, `Device("auto")` is the device that `auto` chooses. A device need not exist: see `is_available`.
+    that name, `Device("auto")` is the device that `auto` chooses. `is_available` tests whether the device exists.
 
         >>> difflogic.Device("gpu") == difflogic.Device("gpu:0")
         True
@@ -30,7 +30,7 @@ class Device:
         'reference'
 
     Raises:
-        UsageError: The selector is not a known kind of device.
+        UsageError: The selector names an unknown kind of device.
     """
 
     selector: str = "auto"
@@ -51,7 +51,7 @@ class Device:
 
     @property
     def kind(self) -> Kind:
-        """`hardware` or `software` for a GPU adapter, else `processor`. Raises NoAdapterError for a missing adapter."""
+        """`hardware` or `software` for a GPU adapter, otherwise `processor`. Raises NoAdapterError if it is missing."""
         adapter = self.adapter
         if adapter is None:
             return "processor"
@@ -59,20 +59,20 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Name of the adapter or the processor. Raises NoAdapterError for a missing adapter."""
+        """Name of the adapter or the processor. Raises NoAdapterError if the adapter is missing."""
         adapter = self.adapter
         return processor_name() if adapter is None else adapter.name
 
     @property
     def adapter(self) -> Adapter | None:
-        """GPU adapter, or None for a device on the CPU. Raises NoAdapterError if the adapter is missing."""
+        """GPU adapter of the device, or None for the CPU. Raises NoAdapterError if the adapter is missing."""
         kind, which = devices.parse(self.selector)
         return devices.gpu_adapter(which) if kind == "gpu" else None
 
     def is_available(self, hardware: bool = False) -> bool:
-        """Return whether the device can be used. A GPU adapter must pass the self-test.
+        """Return whether the device exists and can be used; a GPU adapter must pass the self-test.
 
-        The test takes seconds and runs once per driver. `hardware` also requires a hardware GPU.
+        The test takes seconds and runs once per driver. If `hardware` is True, the device must also be a hardware GPU.
         """
         try:
             if hardware and self.kind != "hardware":
@@ -87,7 +87,7 @@ class Device:
         return devices.open_engine(self.selector)
 
     def synchronize(self) -> None:
-        """Wait until all submitted work is done. On the CPU, work is always done when a call returns."""
+        """Wait until all work submitted to a GPU is done. On the CPU, work is done when a call returns."""
         adapter = self.adapter
         if adapter is not None:
             from difflogic.gpu.probes import open_checked
@@ -95,7 +95,7 @@ class Device:
             open_checked(str(adapter.index)).wait()
 
     def described(self) -> str:
-        """Return the device with its adapter's name for messages, such as `gpu:0 (llvmpipe)`."""
+        """Return the selector, with the adapter's name if it exists, for messages, such as `gpu:0 (llvmpipe)`."""
         adapter = None
         with suppress(NoAdapterError):
             adapter = self.adapter
@@ -103,7 +103,7 @@ class Device:
 
 
 def same_device(what: str, **operands: Device) -> Device:
-    """Return the common device of the operands of `what`. Raises DeviceMismatchError if two operands differ."""
+    """Return the common device of the operands of operation `what`. Raises DeviceMismatchError if devices differ."""
     (first, device), *others = operands.items()
     for other, elsewhere in others:
         if elsewhere != device:

@@ -1,4 +1,4 @@
-"""Open engines. Only this module chooses between engines, and only it imports `gpu/` and `cpu/`."""
+"""Open engines by selector. Only this module chooses between engines, and only it imports `gpu/` and `cpu/`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NO_WGPU = "The GPU engine needs the package wgpu, which cannot be loaded: {}."
 
 @dataclass(frozen=True)
 class Placement:
-    """Engine and the reason for choosing it."""
+    """Open engine for a run, and the reason for choosing it."""
 
     engine: Engine
     reason: str = "the engine was given"
     max_memory: int | None = None
     """Maximum number of bytes of device memory for training; None for no limit."""
     candidate: Candidate | None = None
-    """Another engine to compare in the first epochs (see `difflogic.devices.race`); None for no comparison."""
+    """Second engine to benchmark in the first epochs (`difflogic.devices.race`); None for no benchmark."""
 
 
 def parse(selector: str) -> tuple[str, str | None]:
-    """Split a selector into the kind of engine and the GPU adapter. Raises UsageError for an unknown selector."""
+    """Return the kind of engine of a selector, and the GPU adapter or None. Raises UsageError if it is unknown."""
     kind, colon, which = selector.partition(":")
     if kind == "gpu" and (which or not colon):
         return kind, which or None
@@ -44,14 +44,14 @@ def parse(selector: str) -> tuple[str, str | None]:
 
 
 class Named(Protocol):
-    """Object with a selector, such as a `difflogic.devices.device.Device`."""
+    """Protocol of objects with a selector, such as `difflogic.devices.device.Device`."""
 
     @property
     def selector(self) -> str: ...
 
 
 def open_engine(selector: str | Named = "auto", require_hardware: bool = False) -> Engine:
-    """Open an engine.
+    """Open the engine that a selector names.
 
         >>> difflogic.open_engine("reference").info.engine
         'reference'
@@ -66,18 +66,18 @@ def open_engine(selector: str | Named = "auto", require_hardware: bool = False) 
     Raises:
         UsageError: The selector is unknown.
         NoAdapterError: There is no such adapter.
-        DeviceError: The adapter cannot be used; the message says why.
+        DeviceError: The adapter or the CPU engine cannot be used; the message gives the reason.
     """
     return place(selector if isinstance(selector, str) else selector.selector, require_hardware).engine
 
 
 def place(selector: str = "auto", require_hardware: bool = False, trusted: bool = False) -> Placement:
-    """Open an engine: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
+    """Open an engine by its selector: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
 
-    `auto` opens the first available engine of: a hardware GPU, the CPU engine, a software adapter, the reference. Any
-    other selector opens its engine or fails. `require_hardware` accepts hardware GPUs only. `trusted`, for real
-    training, accepts only adapters that passed the self-test; it runs the test, which takes seconds, if necessary.
-    Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
+    `auto` opens the first engine available, in the order hardware GPU, CPU engine, software adapter, reference. Another
+    selector opens its engine or fails. `require_hardware` accepts only hardware GPUs. `trusted`, which training sets,
+    accepts only adapters that pass the self-test; if there is no earlier result, the test runs, which takes seconds.
+    Raises UsageError for an unknown selector, NoAdapterError or another DeviceError.
     """
     kind, which = parse(selector)
     if kind == "auto":
@@ -90,7 +90,7 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
 
 
 def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:
-    """Open several devices that share a population, with the shares of `earlier` if it is on the same devices.
+    """Open several devices that share a population, with the shares in `earlier` if it used the same devices.
 
     Raises UsageError for an unknown or repeated device, and what `place` raises.
     """
@@ -105,9 +105,9 @@ def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_h
 
 
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
-    """Open the engine of a run that is resumed, or `auto` if the engine is unknown.
+    """Open the engine `earlier` of a run that is resumed, or `auto` if it is None.
 
-    Another adapter replaces a missing adapter; the trainer reports this. Raises what `place` raises.
+    If the adapter is missing, another adapter is opened, which the trainer reports. Raises what `place` raises.
     """
     if earlier is None:
         return place("auto", require_hardware, trusted)
@@ -124,9 +124,9 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 
 def place_hard(earlier: EngineInfo | None) -> Placement:
-    """Open an engine for hard rollouts of a run: the run's hardware GPU if it is available, else the CPU engine.
+    """Open an engine for hard rollouts: the hardware GPU `earlier` of a run if available, otherwise the CPU engine.
 
-    If the CPU engine cannot be loaded, opens what `place_again` opens. If the run's engine is unknown, opens `auto`.
+    If the CPU engine cannot be loaded, opens what `place_again` opens. If `earlier` is None, opens `auto`.
     """
     if earlier is None:
         return place("auto", trusted=True)
@@ -198,7 +198,7 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 
 
 def open_local_search(job: Job) -> LocalSearch:
-    """Open a local search on the CPU engine or, if it cannot be loaded, on the reference. Results are the same."""
+    """Open a local search on the CPU engine or, if that cannot be loaded, on the reference, with equal results."""
     try:
         from difflogic.cpu.local_search import CpuLocalSearch
     except ImportError:  # use the reference, like `auto`
@@ -214,7 +214,7 @@ def hardware_gpus() -> list[int]:
 
 
 def gpu_adapters() -> Sequence[Adapter]:
-    """Return the GPU adapters of this machine, hardware first; () if wgpu cannot be loaded."""
+    """Return the GPU adapters of this machine, hardware GPUs first; () if wgpu cannot be loaded."""
     try:
         from difflogic.gpu.adapter import list_adapters
 
@@ -224,7 +224,7 @@ def gpu_adapters() -> Sequence[Adapter]:
 
 
 def gpu_adapter(which: str | None, require_hardware: bool = False) -> Adapter:
-    """Return the GPU adapter with the index or name `which`; the first adapter for None. Raises NoAdapterError."""
+    """Return the GPU adapter with the index or name `which` (None for the first adapter). Raises NoAdapterError."""
     try:
         from difflogic.gpu.adapter import select_adapter
 

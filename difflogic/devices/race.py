@@ -1,9 +1,9 @@
-"""Engine benchmark within a run: train some epochs on one engine, then on another, and the rest on the faster engine.
+"""Benchmark engines within a run: train some epochs on one engine, some on another, and the rest on the faster engine.
 
-All epochs belong to the run, since the exact state passes from engine to engine. The cost is bounded: a trial is four
+All epochs are part of the run, since the exact state passes from engine to engine. The cost is bounded: a trial is four
 epochs, and the second engine, the candidate, gets at most SHARE of the time that the rest of the run would take on the
 first engine, including the time to open the candidate. A benchmark therefore takes less than SHARE of a run, unless the
-first epoch of the candidate by itself takes longer.
+candidate's first epoch takes longer than that.
 """
 
 import statistics
@@ -16,37 +16,37 @@ from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError
 
 SHARE = 0.05
-"""Maximum time of the candidate's trial, as a share of the time that the rest of the run would take."""
+"""Maximum time of the candidate's trial, as a share of the remaining time of the run on the first engine."""
 WARM_UP, TIMED = 1, 3
-"""Numbers of epochs of a trial: warm-up, which compiles and fills caches, and timed epochs, which give a median."""
+"""Numbers of epochs in a trial: first warm-up epochs (compilation, caches), then timed epochs for a median."""
 
 clock = time.perf_counter
 Switch = Callable[[Engine], EngineInfo]
-"""Function that moves the run to another engine with its exact states, and returns a description of the engine.
+"""Function that moves the run, with its exact states, to another engine, and returns a description of this engine.
 
-If it raises a DeviceError, the run stays on its engine.
+If it raises DeviceError, the run stays on its previous engine.
 """
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Second engine of a benchmark, which is opened only if a trial is worthwhile."""
+    """Second engine of a benchmark, which is opened only if a trial is worth its time."""
 
     name: str
     open: Callable[[], Engine]
     """Function that opens the engine. Raises DeviceError."""
     opening_seconds: Callable[[], float] = lambda: 0.0
-    """Function that estimates the seconds that `open` takes."""
+    """Function that returns an estimate of the seconds that `open` takes."""
 
 
 @dataclass
 class TimedEpochs:
-    """Trial of one engine: the epochs measured so far."""
+    """Trial of one engine: its epochs measured so far."""
 
     engine: EngineInfo
     first_epoch: int
     seconds: list[float] = field(default_factory=list)
-    """Seconds of each epoch, including the warm-up."""
+    """Duration of each epoch in seconds, including the warm-up."""
 
     @property
     def over(self) -> bool:
@@ -66,7 +66,7 @@ class TimedEpochs:
 
 @dataclass(frozen=True)
 class Decision:
-    """Engine for the rest of the run, and the reason."""
+    """Engine for the rest of the run, the reason, and the trials that were made."""
 
     engine: EngineInfo
     reason: str
@@ -74,25 +74,25 @@ class Decision:
 
     @property
     def compared(self) -> bool:
-        """True if both engines were timed, so that the result can be used for other runs."""
+        """True if both engines were timed, so that the decision applies to other runs too."""
         return len(self.trials) == 2 and all(trial.pace is not None for trial in self.trials)
 
 
 class Race:
-    """Benchmark of two engines within one run: times epochs, and decides between epochs whether to switch the engine.
+    """Benchmark of two engines within a run: times epochs, and decides after an epoch whether to switch engines.
 
     Example, with 1 s per epoch on the GPU and 0.5 s on the CPU: epochs 1 to 4 are the GPU's trial. Of 100 epochs 96
     are left, so the CPU may take 5 % of 96 s. Epochs 5 to 8 are its trial, and epochs 9 to 100 stay on the CPU.
     """
 
     def __init__(self, first: Engine, info: EngineInfo, candidate: Candidate, epoch: int) -> None:
-        """Begin after `epoch` on the `first` engine; `info` describes the engine of its model."""
+        """Begin the benchmark after `epoch` with a trial of the engine `first`, which `info` describes."""
         self._first, self._candidate = first, candidate
         self._trials = [TimedEpochs(info, epoch + 1)]
         self._spent = self._budget = 0.0
 
     def time(self, train: Callable[[], None]) -> None:
-        """Measure one epoch; `train` must return when the epoch is done."""
+        """Time one epoch; `train` must run it and return when it is done."""
         begin = clock()
         train()
         seconds = clock() - begin
@@ -101,9 +101,9 @@ class Race:
         self._trials[-1].seconds.append(seconds)
 
     def decide(self, epoch: int, epochs: int, switch: Switch) -> Decision | None:
-        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None before it is made.
+        """Switch engines after `epoch` of `epochs` if a trial is over; return the decision, or None if there is none.
 
-        No epoch is measured after the decision. Raises what `switch` raises when it returns to the first engine.
+        After the decision, no epoch may be timed. Raises what `switch` raises when it returns to the first engine.
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:
@@ -115,7 +115,7 @@ class Race:
         return None
 
     def _try_candidate(self, epoch: int, left: int, switch: Switch) -> Decision | None:
-        """Switch to the candidate and return None, or decide against it if a trial is not worthwhile."""
+        """Switch to the candidate and return None, or return a decision against it if a trial is not worth its time."""
         candidate, info, pace = self._candidate, self._trials[0].engine, _known(self._trials[0])
         rest = left * pace
         self._budget = SHARE * rest
@@ -134,7 +134,7 @@ class Race:
         return None
 
     def _compare(self, switch: Switch) -> Decision:
-        """Decide by the measured times: stay on the candidate, or return to the first engine."""
+        """Return the decision by the measured times: stay on the candidate, or switch back to the first engine."""
         first, second = _known(self._trials[0]), self._trials[1].pace
         one, other = (trial.engine.engine for trial in self._trials)
         # On a tie the run returns to the first engine, since the placement policy chose it, despite one more switch.

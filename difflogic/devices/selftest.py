@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Name of the check that fails if the child cannot import a package; this result is not cached."""
+"""Name of the check that fails if the child process cannot import a package; its result is not cached."""
 STATE_TOLERANCE = 1e-6
-"""Tolerance of soft states, since drivers may fuse `a*b + c`, which changes the last bits."""
+"""Maximum error of soft states, whose last bits differ if drivers fuse `a*b + c`."""
 GRADIENT_TOLERANCE = 1e-4
-"""Tolerance of gradients relative to the layer's largest gradient, since errors of many small terms add up."""
+"""Maximum error of gradients relative to a layer's largest gradient; rounding errors of many terms add up."""
 
 
 MODEL = ModelConfig(
@@ -50,7 +50,7 @@ MODEL = ModelConfig(
     perceive=NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique")),
     update=NetworkConfig((14, 16, 8, 4, 2), ("unique", "random", "unique", "unique")),
 )
-"""Model with every kind of layer."""
+"""Model of the test circuit, which contains every kind of layer."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Check:
 
 
 def self_test(adapter: str) -> list[Check]:
-    """Run all checks of an adapter, a name or an index, in a child process, and return their results."""
+    """Run all checks of `adapter` (a name or index) in a child process, and return their results."""
     try:
         # A driver may abort its process, or hang and not be interruptible, so the test needs a child process.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
@@ -87,7 +87,7 @@ def _command(adapter: str) -> tuple[str, ...]:
 
 
 def _checks(adapter: str) -> Iterator[Check]:
-    """Yield checks one by one, so that results before a crash are known."""
+    """Yield each check of `adapter` as soon as it is done, so that results before a crash are known."""
     from difflogic.gpu import probes
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import GpuDevice
@@ -132,7 +132,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """Return how an epoch with all features of a task differs from the reference, as text; empty if it does not."""
+    """Train an epoch with all features of a task; return how it differs from the reference as text, empty if equal."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -151,7 +151,7 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
 
 
 def _job() -> Job:
-    """Return a job with fire masks, damage, two losses and a pool, and a learning rate of 0."""
+    """Return a job with fire masks, damage, two loss steps, a sample pool and a learning rate of 0."""
     circuit, x, _ = example()
     task = TaskConfig(
         target="picture",
@@ -171,14 +171,14 @@ def _job() -> Job:
 
 
 def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
-    """Return the largest difference of two sets of gradients, relative to the layer's largest gradient."""
+    """Return the largest difference of gradients, relative to the largest in `wanted` of the same layer."""
     layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
     # NumPy's maximum is NaN if one value is; Python's need not be.
     return float(np.max([np.abs(ours - theirs).max() / np.abs(theirs).max() for ours, theirs in layers]))
 
 
 def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
-    """Return a small circuit with every kind of layer, far from its initial logits, and a 7x6 batch of three."""
+    """Return a small circuit with every kind of layer and noisy logits, three 7x6 initial states, and their targets."""
     random = np.random.default_rng(0)
     circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
     # With noise of size 1 on an initial logit of 2, many gates are unconverged. So no coefficient is 0, which could
@@ -195,7 +195,7 @@ def _print(check: Check) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the child process: print one JSON line per check."""
+    """Run the checks in the child process: print one JSON line per check of the adapter `arguments[0]`."""
     try:
         for check in _checks(arguments[0]):
             _print(check)
@@ -207,7 +207,7 @@ def main(arguments: list[str]) -> int:
 def require(adapter: Adapter) -> None:
     """Require that the adapter passes the self-test; run the test if there is no cached result.
 
-    Raises DeviceError if the adapter fails the test or failed it before.
+    Raises DeviceError if the adapter fails the test, now or in the cached result.
     """
     # The cache key contains driver and shaders, so an update of the driver or the shaders repeats the test.
     known = kept(adapter)
@@ -220,7 +220,7 @@ def require(adapter: Adapter) -> None:
 
 
 def kept(adapter: Adapter) -> list[str] | None:
-    """Return the failures of an earlier test with this driver and these shaders, or None if there was no test."""
+    """Return the cached failures of a test with the current driver and shaders, or None if there was no test."""
     entry = VERDICTS.read().get(_key(adapter))
     # An edited entry, or an entry of another version, is ignored, so the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
@@ -230,7 +230,7 @@ def kept(adapter: Adapter) -> list[str] | None:
 
 
 def keep(adapter: Adapter, checks: Sequence[Check]) -> list[str]:
-    """Cache the result of a self-test, unless it could not run; return the failures."""
+    """Cache the failures of a self-test, unless an import failed, and return them as messages."""
     failures = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if not checks:
         failures = ["self-test: no check was made"]

@@ -1,8 +1,8 @@
 """Split a population over several devices in proportion to their speed.
 
-Each member stays on one device, with bit for bit the results of training it separately there. Members are assigned in
-the order of their seeds: the first device gets the first members. Speeds are measured over a few epochs, which are
-discarded. The manifest stores the shares, so that a resumed run is split in the same way.
+Each member stays on one device; its results equal those of training it separately there, bit for bit. Members
+are assigned in the order of their seeds: the first device gets the first members. Speeds are measured over a few
+epochs, which are discarded. The manifest stores the shares, so that a resumed run is split as before.
 """
 
 import time
@@ -18,18 +18,18 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.population import ParallelModels, opened
 
 NAME = "shared"
-"""Name of the engine in the manifest."""
+"""Name of the shared engine in manifests."""
 TIMED = 2
-"""Number of timed epochs on each device, after one epoch that compiles and fills caches."""
+"""Number of timed epochs per device, after one warm-up epoch that compiles and fills caches."""
 
 clock = time.perf_counter
 
 
 class SharedEngine:
-    """Implementation of `difflogic.engine.api.Engine` on several devices; all but training uses the first device."""
+    """Implementation of `engine.api.Engine` that trains on several devices and computes all else on the first."""
 
     def __init__(self, engines: Sequence[Engine], shares: Sequence[int] | None = None) -> None:
-        """Create the engine; `shares` are the numbers of members per device, or None if they are not known yet."""
+        """Create the engine from one engine per device; `shares` are the numbers of members per device, or None."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
         self.info = EngineInfo(
@@ -43,13 +43,13 @@ class SharedEngine:
 
     @property
     def selector(self) -> str:
-        """Comma-separated selectors of the devices, as `--devices` accepts them."""
+        """Comma-separated selectors of all devices, as `--devices` accepts them."""
         return ",".join(engine.selector for engine in self._engines)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """Open the models on all devices; measure the devices first if their shares are not known."""
+        """Open models on all devices as one model; first measure the devices if their shares are unknown."""
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
             trial = self._opened(even, jobs, states, max_memory, reserved)
@@ -77,12 +77,12 @@ class SharedEngine:
         return ParallelModels(opened(openers), replace(self.info, variant=variant))
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Return the maximum, over the devices, of the bytes for all models, since shares are not known yet."""
+        """Return the maximum number of bytes that any device would need for all jobs, since shares may be unknown."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 
 def speeds(model: ParallelModels) -> list[float]:
-    """Return members times epochs per second of each device while all devices work; changes the model's states."""
+    """Return the speed of each device, in members times epochs per second, while all train; changes their states."""
 
     def timed(part: Model) -> float:
         part.train(1)
@@ -96,7 +96,7 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """Divide `count` members over devices with speeds `weights`, to end as early as possible (D'Hondt's method)."""
+    """Divide `count` members over devices with speeds `weights` so that all end as early as possible (D'Hondt)."""
     shares = [0] * len(weights)
     for _ in range(count):
         # Assign a member to the device that would finish first: with rounded shares, all might wait for a slow device.

@@ -1,8 +1,8 @@
-"""Find the fastest schedule of the kernels on this adapter for a configuration (`difflogic tune`).
+"""Find the fastest launch schedule of the kernels for a configuration on a GPU adapter (`difflogic tune`).
 
 Each kernel of the fused steps is timed for all workgroup sizes and numbers of lanes. A variant is timed only if it
 gives the same bits as the default schedule, which must agree with the reference. The best and the default schedule are
-then timed alternately, and the best is stored only if it is clearly faster. An interrupted sweep resumes.
+then timed alternately, and the best is stored only if it is clearly faster. An interrupted sweep can be resumed.
 """
 
 import math
@@ -36,29 +36,29 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 
 GAIN = 1.05
-"""Minimum speedup of a stored schedule; smaller speedups are within the variation of repeated measurements."""
+"""Minimum speedup for storing a schedule; smaller speedups are within the variation of repeated measurements."""
 TRAINED = ("gate_forward", "gate_backward")
-"""Kernels of every train step; their time determines the number of lanes."""
+"""Kernels of every train step, whose times determine the best number of lanes."""
 ROUNDS = 3
 FINAL_ROUNDS = 7
 ROUND_SECONDS = 0.02
-"""Target seconds of a round, in which short kernels are repeated to outweigh the time of a submit."""
+"""Target duration of a round in seconds; short kernels are repeated so that the time of a submit is negligible."""
 MOST_TIMES = 32
 
 WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
 SOFTWARE_LARGEST = 32
-"""Maximum workgroup size on software adapters, which use one thread per workgroup and compile larger ones slowly."""
+"""Maximum workgroup size on software adapters, which run a workgroup in one thread and compile large sizes slowly."""
 LANES = (1, 2, 4, 8, 16, 32)
 HOPELESS = 1.5
-"""Multiple of the best time above which a sweep stops, since further variants are probably even slower."""
+"""Multiple of the best time above which a sweep stops, since later variants are probably even slower."""
 
 Sweep = list[LaunchConfig]
-"""Variants with the same number of lanes that differ only in workgroup size."""
+"""Variants of a schedule that have equal numbers of lanes and differ only in workgroup size."""
 
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """Progress of the sweeps. Since sweeps skip variants that are too slow, `total` may decrease but never increase."""
+    """Numbers of timed variants and of all variants; `total` can decrease, since sweeps skip slow variants."""
 
     done: int
     total: int
@@ -66,29 +66,29 @@ class SweepProgress:
 
     @property
     def left(self) -> str:
-        """Text with the maximum time left; it may be shorter, since sweeps may skip variants."""
+        """Predicted remaining time as text, an upper limit, since sweeps may skip variants."""
         seconds = self.seconds_left
         return f"about {math.ceil(seconds)} s left" if seconds < 90 else f"about {math.ceil(seconds / 60)} min left"
 
 
 Report = Callable[[str, SweepProgress | None], None]
-"""Function that receives a line of text, and the progress, or None if it has not changed."""
+"""Function that receives a line of text, and the progress (None if it has not changed)."""
 
 
 @dataclass(frozen=True)
 class TuningResult:
-    """Result of tuning; `stored` is the default schedule unless another schedule is clearly faster."""
+    """Result of tuning; `stored` contains the default schedule unless another schedule is clearly faster."""
 
     default: LaunchConfig
     stored: Tuned
     measured: int
-    """Number of timed variants, including variants of an interrupted sweep; 0 if the result was cached."""
+    """Number of timed variants, including those of an earlier, interrupted sweep; 0 if the result was cached."""
 
 
 class Tuner:
-    """Tuner of one device for one configuration, or for the largest group of models of a population.
+    """Tuner of a device for a configuration with one model, or with the largest group of models of a population.
 
-    Models share every dispatch, so the fastest schedule depends on their number, which is part of the cache key.
+    Models of a group share every dispatch, so the best schedule depends on their number, part of the cache key.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Tuner:
         self._seconds_per_variant: list[float] = []
 
     def run(self) -> TuningResult:
-        """Return the cached result, or measure and store a result. Raises DeviceError if a variant gives other bits."""
+        """Return the cached result, or measure and store one. Raises DeviceError if a variant gives different bits."""
         default = self.plan.launch
         stored = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
         if stored is not None:
@@ -129,7 +129,7 @@ class Tuner:
         )
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
-        """Return the best schedule for each number of lanes and its seconds per train step; stop when times rise."""
+        """Return, per number of lanes, the best schedule and its seconds per train step; stop if times rise clearly."""
         winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
@@ -151,7 +151,7 @@ class Tuner:
         return winners
 
     def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
-        """Return the seconds of each workgroup size; stop when a size is too slow."""
+        """Return the seconds per kernel of each variant of a sweep; stop if a variant is too slow."""
         times: dict[LaunchConfig, Seconds] = {}
         with ExitStack() as opened:
             work: Workspace | None = None
@@ -174,7 +174,7 @@ class Tuner:
         return times
 
     def _measure(self, work: Workspace) -> Seconds:
-        """Return the fastest round's seconds of each fused step; a step that is far too slow gets one round only."""
+        """Return the seconds of each fused kernel in its fastest round; kernels that are far too slow get one round."""
         best: Seconds = {}
         for kernel, dispatches in _fused(work).items():
             # The first run of a pipeline includes compilation, which may take a hundred times as long as the kernel.
@@ -200,7 +200,7 @@ class Tuner:
         return SweepProgress(done, done + pending, mean_s * pending)
 
     def _final(self, best: LaunchConfig) -> Tuned:
-        """Time train steps of the default and the best schedule alternately; store the best if clearly faster."""
+        """Time `best` and the default schedule; store and return `best` if clearly faster, otherwise the default."""
         default = self.plan.launch
         if best == default:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
@@ -223,7 +223,7 @@ class Tuner:
         return result
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
-        """Submit a dispatch list, and return the seconds until it is done."""
+        """Submit dispatches, and return the seconds until they are done."""
         start = time.perf_counter()
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
@@ -231,7 +231,7 @@ class Tuner:
 
     @contextmanager
     def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
-        """Open the models with a schedule and run two train steps; close the models at the end."""
+        """Open the models with the schedule `launch`, run two train steps, and close the models on exit."""
         states = [TrainState.initial(job) for job in self.jobs]
         model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
@@ -244,7 +244,7 @@ class Tuner:
         return self._answer(self.plan.launch)
 
     def _answer(self, launch: LaunchConfig) -> list[bytes]:
-        """Return the loss, gradients and hard states of an example with a schedule, as bytes."""
+        """Return the loss, gradients and hard states of the example with the schedule `launch`, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
@@ -278,7 +278,7 @@ def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
 
 
 def sizes_of(plan: Plan, groups: int) -> str:
-    """Return a description of a plan's work; `groups` is the number of groups of the population."""
+    """Return a description of a plan's sizes for messages; `groups` is the number of model groups of the population."""
     shape = plan.shape
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
@@ -288,10 +288,10 @@ def sizes_of(plan: Plan, groups: int) -> str:
 
 
 def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
-    """Return the families of variants that the device can run and training would use, by lanes and workgroup sizes.
+    """Return families of sweeps over all variants that the device can run and training would use.
 
     The first family has one invocation per chunk, the second several invocations that synchronise. On a card on which
-    workgroups can share a chunk, variants with shared chunks are the only family.
+    several workgroups can share a chunk, the only family consists of such variants.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
 
@@ -310,7 +310,7 @@ def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
 
 
 def best_of(times: Iterable[Seconds]) -> Seconds:
-    """Return the minimum seconds of each kernel."""
+    """Return the minimum of `times` for each kernel."""
     best: Seconds = {}
     for seconds in times:
         best = {kernel: min(each, best.get(kernel, each)) for kernel, each in seconds.items()}
@@ -318,12 +318,12 @@ def best_of(times: Iterable[Seconds]) -> Seconds:
 
 
 def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
-    """Return whether each of `kernels` takes clearly longer than its best time."""
+    """Return whether each of `kernels` takes clearly longer (HOPELESS) than its best time."""
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether the work fills more than half of the lanes, or the variant is the default."""
+    """Return whether the plan's work occupies more than half of the lanes, or the variant runs as the default does."""
     # Count blocks before they are rounded up to complete workgroups: 32 blocks fill a workgroup of 32 lanes, but only
     # half of one with 64 lanes.
     narrow = replace(
@@ -336,5 +336,5 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether the device can run the variant and training would use it."""
+    """Return whether the device can run the variant `launch`, and training would use it."""
     return fits(replace(plan, launch=launch), device.limits) and may_run(plan, launch)
