@@ -33,7 +33,7 @@ class Searched(NamedTuple):
     """Data of a search, shared by all threads and rounds."""
 
     start: Array
-    """uint64 `[C, columns]`: columns of the initial states."""
+    """uint64 `[C, columns]`: initial states; cells that share a column are stored once."""
     targets: Array
     """uint64 `[loss_channels, P*H*W]`: targets of the evaluation grids."""
     gate_of: Array
@@ -191,7 +191,7 @@ def _between(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     costs: Array, words: Array, rises: bool, round_: int,
 ) -> None:  # fmt: skip
-    """End round number `round_ - 1` and begin round number `round_`, if these exist."""
+    """End round number `round_ - 1` and begin round number `round_`, if these rounds exist."""
     numbers = searched.numbers
     if round_ == 0:
         numbers[:] = 0
@@ -306,7 +306,7 @@ def _live(program: Program, visible: int, steps: int, present: HardPlan, live: A
 
 @inlined
 def _score(states: Array, targets: Array, costs: Array, scores: Array) -> None:
-    """Compute the cost of the mismatches in each lane."""
+    """Write the cost of the mismatches in each lane to `scores`."""
     scores[:] = 0
     for step in range(states.shape[0]):
         for channel in range(states.shape[1]):

@@ -51,7 +51,7 @@ class Program(NamedTuple):
     patch_nodes: int
     nodes: int
     segments: Array
-    """int64 `[S * SEGMENT]`, in topological order. If ALONE is 1, each input of the segment has only one reader, so
+    """int64 `[S * SEGMENT]`: segments in topological order. If ALONE is 1, each input of one has only one reader, so
     that the backward pass stores adjoints instead of adding them to a slot."""
     records: Array
     """uint32 `[I * RECORD]`: for each instance the rows that it reads, the slots of these inputs, and its own slot."""

@@ -108,7 +108,7 @@ class StepGrids(NamedTuple):
     of_step: Array
     """int64 `[T]`: index of each step's grid in `grids`, or -1 for the complete grid."""
     spread: Array
-    """bool `[T]`: True if the result of the step is spread out."""
+    """bool `[T]`: True if the result of the step is spread out to a larger grid."""
     grids: Any
     """TileGrid whose fields have an additional first axis, padded to the largest grid."""
     copy_starts: Array
@@ -194,7 +194,7 @@ def _stacked(grids: Sequence[TileGrid]) -> Any:
 
 
 LOSS, DAMAGED = range(2)
-"""Columns of `marks`."""
+"""Columns of `TileGrid.marks`."""
 
 
 def make_marks(shape: Shape) -> Array:

@@ -33,11 +33,11 @@ from difflogic.engine.shape import Array
 SHIFT = LINE // 8
 """Number of words by which a step moves a row to lower addresses, in addition to one row."""
 TAKEN, DONE = 0, 1
-"""Indices of the two counters of a band: passes that have begun, and passes that are done."""
+"""Indices of the two counters of a band: number of passes begun, and number of passes done."""
 APART = LINE // 8
 """Number of int64 elements between the counters of two bands, which are thus on separate cache lines."""
 YIELDS = 50
-"""Number of yields before a waiting thread sleeps, so that on a busy machine it leaves the core to others."""
+"""Number of yields before a waiting thread sleeps, so that on a busy machine it leaves the core to other threads."""
 DRAWN, GIVEN = 1, 2
 """Modes of an asynchronous run: fire masks are sampled, or passed by the caller; 0 is a synchronous run."""
 
@@ -242,7 +242,7 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
 
 @inlined
 def _clear(cells: Array, row: int, pitch: int) -> None:
-    """Clear a row that is outside the grid."""
+    """Set a row outside the grid, `pitch` words, to zeros."""
     for word in range(-SHIFT, pitch - SHIFT, WORDS):
         store(cells, row + word, splat(np.uint64(0)))
 

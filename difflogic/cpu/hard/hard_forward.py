@@ -26,11 +26,11 @@ class HardBuffers(NamedTuple):
     words: Array
     """uint64 `[n, C, columns + 8]`: state `t` is `words[t % n]`; column `columns` is 0, for cells outside the grid."""
     near: Array
-    """int64 `[1 or T, 9, columns]`: columns of the previous state at each patch position, once or for each step."""
+    """int64 `[1 or T, 9, columns]`: column of each neighbour, by patch position; one table, or one for each step."""
     tiles: Array
     """int64 `[1 or T]`: number of tiles of columns that a step computes."""
     masks: Array
-    """uint64 `[T, columns]`, or `[0, 0]` if every cell fires."""
+    """uint64 `[T, columns]`: fire masks, or `[0, 0]` if every cell fires."""
     marks: Array
     """int64 `[T + 1, 2]`: see `TileGrid`."""
     undamaged: Array

@@ -37,7 +37,7 @@ class Nodes(NamedTuple):
     place: Array
     """int64 `[N]`: index of each gate in `order`; -1 if the node number is unused."""
     readers: Array
-    """int64 `[N]`: fanout of each node."""
+    """int64 `[N]`: number of readers (fanout) of each node."""
     numbers: Array
     """int64 `[2]`: see COUNT and RANDOM."""
 

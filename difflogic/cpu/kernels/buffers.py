@@ -31,7 +31,7 @@ class Buffers(NamedTuple):
     targets: Array
     """float32 `[J, loss_channels, tiles * TILE]`, J is `Shape.targets`; if `has_adjoints`, the last state's adjoint."""
     masks: Array
-    """float32 `[T, tiles * TILE]`, or `[0, 0]` if every cell fires."""
+    """float32 `[T, tiles * TILE]`: fire masks, or `[0, 0]` if every cell fires."""
     loss_states: Array
     """float32 `[J - 1, loss_channels * tiles * TILE]`: the states that all losses but the last compare, before damage;
     if `has_adjoints`, the adjoints of these states."""
@@ -48,7 +48,7 @@ class Buffers(NamedTuple):
     same: Array
     """uint8 `[H*W * C]`: the initial state that all samples and epochs share, or `[0]`."""
     pool: Array
-    """uint8 `[pool, H*W * C]`, or `[0, 0]` without a sample pool."""
+    """uint8 `[pool, H*W * C]`: grids of the sample pool, or `[0, 0]` without one."""
     fresh: Array
     """float32 `[C * stride]`: new initial states, which replace the worst samples of the pool, or `[0]`."""
     places: Array
@@ -72,7 +72,7 @@ class Buffers(NamedTuple):
     squares: Array
     """float64 `[blocks]`: partial sums for `clip_norm`, or `[0]` if gradients are clipped by element."""
     finite: Array
-    """bool `[blocks]`: True if all gradients of a share of the gates are finite."""
+    """bool `[blocks]`: True if all gradients of the block's share of the gates are finite."""
     control: Array
     """uint32 `[8]`: see `difflogic.engine.control`."""
     has_adjoints: bool

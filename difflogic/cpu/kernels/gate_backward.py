@@ -98,7 +98,7 @@ def gate_backward(
 def _gather_copies(
     program: Program, grid: TileGrid, steps: StepGrids, step: int, tile: int, d_state: Array, slots: Array
 ) -> None:
-    """Sum `d_state [C * tiles * TILE]`, for each cell of a step's result, over the cells that it was spread to."""
+    """Write to `slots` each cell's sum of `d_state [C * tiles * TILE]` over the cells that it was spread to."""
     for c in range(program.channels):
         row, place = (program.output_slots + c) * TILE, d_state.size // program.channels * c
         store(slots, row, zeros())
@@ -150,7 +150,7 @@ def _segment(
     program: Program, segment: int, alone: bool, coefficients: Array, nodes: Array, slots: Array, into: Array,
     moments: Array,
 ) -> None:  # fmt: skip
-    """Add `d*(ca + cab*b)` and `d*(cb + cab*a)`, d being a gate's adjoint, to its inputs' slots in `into`."""
+    """Add (store if `alone`) `d*(ca + cab*b)` and `d*(cb + cab*a)`, d a gate's adjoint, to input slots in `into`."""
     # The coefficients of a gate are loaded once for all its replicas, and their moments stay in registers: sums over 32
     # cells are reduced and stored once per gate, not once per instance. Rows are processed in parts of one register, so
     # that 16 registers suffice for coefficients, moments and values.
@@ -183,7 +183,7 @@ def _segment(
 
 @inlined
 def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> None:
-    """Move the adjoints of cells that did not fire from the gates to the rows after the last slot."""
+    """Move the output adjoints of cells that did not fire from their slots to the rows after the last slot."""
     fires = load(mask, tile * TILE)
     for c in range(program.channels):
         row = (program.output_slots + c) * TILE
@@ -194,7 +194,7 @@ def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> Non
 
 @inlined
 def _add_unfired(program: Program, grid: TileGrid, tile: int, slots: Array, d_patches: Array) -> None:
-    """Add the adjoints of cells that did not fire to the cells themselves, the centres of their patches."""
+    """Add the adjoints of cells that did not fire to `d_patches`, at the centres of the cells' own patches."""
     for c in range(program.channels):
         place = (c * PATCH + CENTRE) * grid.stride + grid.guard + tile * TILE
         store(d_patches, place, add(load(d_patches, place), load(slots, (program.slots + c) * TILE)))

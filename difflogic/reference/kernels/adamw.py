@@ -24,7 +24,7 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """Return the learning rate of an epoch, from `lr` to `lr_end * lr`, as type `real`; the first epoch is number 1."""
+    """Return the learning rate of epoch `epoch`, counted from 1, between `lr` and `lr_end * lr`, as type `real`."""
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))
