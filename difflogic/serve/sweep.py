@@ -58,7 +58,7 @@ def sweep(
             or `ray:HOST:PORT`.
         observer: Observer that receives each completed trial.
         stop: Request to end the sweep early; None to end it at the first Ctrl-C or SIGTERM.
-        how: `metric`, `method`, `trials`, `set` (changes of all trials, by the paths of fields), `recipe`,
+        how: `metric`, `method`, `trials`, `set` (values of fields for all trials, by path), `recipe`,
             `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
     Returns:

@@ -52,7 +52,7 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """Return the media type for a file name's suffix, but never HTML: a page from this server could call the API."""
+    """Return the media type for a file name's suffix, but never HTML, as a page from this server could call the API."""
     return MEDIA.get(Path(name).suffix, OTHER)
 
 

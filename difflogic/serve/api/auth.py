@@ -53,7 +53,7 @@ class Authenticator:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
 
     async def caller(self, request: Request) -> Caller:
-        """Return the sender of a request. Raises ApiError if token or cookie are missing or invalid."""
+        """Return the sender of a request. Raises ApiError if the token or cookie is missing or invalid."""
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, token = header.partition(" ")

@@ -93,7 +93,7 @@ class JobFeed:
 
 
 class ChangeFeed:
-    """Polling of the store while the server runs, which notifies the feeds of changed jobs."""
+    """Task that polls the store while the server runs, and notifies the feeds of changed jobs."""
 
     def __init__(self, store: Store, telemetry: Telemetry) -> None:
         self._store, self._telemetry = store, telemetry

@@ -99,7 +99,7 @@ def _plain_table(path: Path, label: str) -> None:
 
 
 def _limit(pixels: int) -> None:
-    """Limit the time and memory of this process, for an image of `pixels`, and lower its priority."""
+    """Limit this process's time, its memory for an image of `pixels` pixels, and its priority."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
         import resource
 

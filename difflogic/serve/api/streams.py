@@ -79,7 +79,7 @@ async def of_job(
 
 
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Yield the events that the listener has not yet received; a few events share one text, which is sent faster."""
+    """Yield the events that the listener has not yet received; a few events are joined into one text for speed."""
     texts = []
     # A new attempt has another run folder, with epochs from 1. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:

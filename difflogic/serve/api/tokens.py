@@ -1,4 +1,4 @@
-"""Find the owners of a server by their tokens.
+"""Map the tokens of a server to the owners of its jobs.
 
 A token file has a line for each owner; empty lines and lines that begin with `#` are ignored.
 

@@ -9,7 +9,7 @@ from typing import Any
 from difflogic.serve.store.records import engines_of
 
 GRACE_S = 10.0
-"""Seconds after the end of a lease before other workers may take the job; the supervisor kills the old one before."""
+"""Seconds after the end of a lease for which other workers wait, while the supervisor kills the job's old worker."""
 # Workers without a job mark themselves as seen every 5 s, and workers with a job at every heartbeat: a worker that is
 # not seen for a minute has ended, even if the machine is busy.
 ALIVE_S = 60.0
@@ -17,7 +17,7 @@ ALIVE_S = 60.0
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
 """Delays in seconds before a job's second try, third try, and so on; the last value applies to all later tries."""
 SWEEPS = "sweeps"
-"""Device name of the workers that run sweeps; the trials of a sweep are separate jobs."""
+"""Device name of the workers that run sweeps; a sweep's trials are separate jobs."""
 READY = "(not_before <= ? OR not_before > ?)"
 """SQL condition that a job's back-off is over; `ready_at` returns the condition's parameters."""
 TRAINS = "kind IN ('train', 'sweep')"
@@ -67,7 +67,7 @@ class NextJob:
         return row
 
     def took(self, connection: sqlite3.Connection, owner: str) -> None:
-        """Record that a worker has taken a job of `owner`, who is then served after the other owners."""
+        """Record that a worker has taken a job of `owner`, so that other owners are served first."""
         connection.execute(
             "INSERT OR REPLACE INTO turns SELECT ?, ?, coalesce(max(turn), 0) + 1 FROM turns",
             (owner, bool(self.engines)),

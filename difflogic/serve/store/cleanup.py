@@ -25,7 +25,7 @@ GAP_S = 180.0
 SET_S = 60.0
 """Maximum seconds by which system clock and uptime may diverge between two counts; if exceeded, the clock was set."""
 COLLECT = 10
-"""Number of counts per collection of old jobs."""
+"""Number of counts between two collections of old jobs."""
 QUOTA_DAYS = 1.0
 """Minimum number of days after a job's end before the quota may delete the job."""
 OVER = (
@@ -57,11 +57,11 @@ class Collected:
     bytes_left: int
     """Total size of the remaining jobs in bytes."""
     served_days: float
-    """Number of days for which the store has been served."""
+    """Total time, in days, for which the store has been served."""
 
 
 def count(store: Store) -> bool:
-    """Count the time since the last call as served; return False if it is unknown, as after a change of the clock."""
+    """Count the time since the last call as served; return False if it is unknown, as after a clock was set."""
     with store.database.writing() as connection:
         counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
@@ -123,7 +123,7 @@ def _deleted(store: Store, job: str) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Run a thread within the context that counts the time of serving, and deletes jobs as `collect` does.
+    """Run a thread within the context that counts the served time, and regularly deletes jobs as `collect` does.
 
     Each collection logs the jobs that the next one will delete. Without `keep_days` and `quota` nothing is deleted.
     """

@@ -90,7 +90,7 @@ def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) 
 
 
 def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
-    """Move `path` to lost+found, under its name or `name`, with a number if that exists there. Raises OSError."""
+    """Move `path` to lost+found, under its name or `name`; a number is added if the name is taken. Raises OSError."""
     lost = store / LOST
     lost.mkdir(mode=0o700, exist_ok=True)
     names = (lost / f"{name or path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))
@@ -158,7 +158,7 @@ def make_private(store: Path) -> None:
 
 
 def _close(path: Path) -> bool:
-    """Remove other users' access to a file or folder; return False if they had none."""
+    """Remove other users' access to `path`; return False if they had no access."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:  # such as SQLite's journal in another process that creates the store

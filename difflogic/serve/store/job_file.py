@@ -162,7 +162,7 @@ def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
 
 
 def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
-    """Return whether a row differs from the recorded columns."""
+    """Return whether a row differs from the recorded columns, apart from OF_A_LEASE."""
     names = set(row.keys()) - OF_A_LEASE
     return any(_readable(name, recorded.get(name)) != _readable(name, row[name]) for name in names)
 
@@ -184,7 +184,7 @@ def stored(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Record in a temporary file whose change the database has not yet committed."""
+    """Record in a temporary file that waits for the database to commit the change."""
 
     job: str
     version: int

@@ -143,7 +143,7 @@ class JobSpec:
     source: str | None = None
     """Id of the job whose circuit is post-processed, or whose run initializes the training."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of post-processing, such as `{"formats": ["c"]}`, or of a training: `decide`, base64 samples `data`."""
+    """Options of post-processing, such as `{"formats": ["c"]}`; or of a training: `decide`, and `data` in base64."""
     tags: list[str] = field(default_factory=list)
     """Tags with which the owner finds the job."""
     parent: str | None = None
@@ -195,7 +195,7 @@ class JobRecord(JobSpec):
     compared: int | None
     """Number of values compared in an evaluation, of which `hard_loss` are wrong; None before the first evaluation."""
     active_gates: int | None
-    """Two-input gates per cell of the best model at the last evaluation, without dead gates and wires."""
+    """Number of two-input gates per cell of the best model at the last evaluation, without dead gates and wires."""
     phase: str | None
     """Phase of a running job (see `difflogic.serve.worker.lease`)."""
     progress_per_s: float | None

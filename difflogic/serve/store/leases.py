@@ -201,7 +201,7 @@ class Leases(Records):
 
     @contextmanager
     def held(self, job: str, lease: int) -> Iterator[None]:
-        """Keep a job's lease from being lost within the context, to write its files safely. Raises LeaseLostError."""
+        """Prevent the loss of a job's lease within the context, so that files can be written. Raises LeaseLostError."""
         with self.database.writing() as connection:
             self._leased(connection, job, lease)
             yield

@@ -17,7 +17,7 @@ NAME = re.compile(r"[a-z0-9-]{1,80}")
 # A lock is safer than a process id: an id is soon used by another process, means nothing on another machine, and cannot
 # be tested from inside a container. The system releases a lock if its holder ends, crashes or is killed.
 class Presence:
-    """File lock that shows that a worker is alive, held until `close`. Raises OSError."""
+    """File lock that shows that a worker is alive, held until `close` is called. Raises OSError."""
 
     def __init__(self, store: Path, name: str) -> None:
         self._path = path_of(store, name)

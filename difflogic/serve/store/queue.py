@@ -34,7 +34,7 @@ class Turn:
 
 
 Lane = tuple[str, tuple[str, ...]]
-"""Worker in the simulation, as its device and its engines."""
+"""Lane of the simulated queue: device and engines of a worker."""
 
 
 @dataclass

@@ -54,7 +54,7 @@ class Records:
         """System clock, for dates."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
-        """Return the folder of a job; for a JobRecord, with its attempt. Raises UnknownJobError for an invalid id."""
+        """Return the folder of a job, given by id or record; a record's attempt is included. Raises UnknownJobError."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
         return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
@@ -189,7 +189,7 @@ def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
 
 
 def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
-    """Return `width` and the checksum of a row's first `width` columns (default: all); newer schemas append columns."""
+    """Return the number and the checksum of a row's columns, the first `width` if given, since schemas append some."""
     names = list(row.keys())[:width]
     cells = [(name, row[name]) for name in names if name not in UNSIGNED]
     return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"

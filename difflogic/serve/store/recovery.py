@@ -36,9 +36,9 @@ from difflogic.system.words import counted
 LEAP = 1_000_000_000
 """Number added to the version of each record in a rebuilt store, so that its versions exceed all that clients know."""
 UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
-"""Columns in which a running job's row may differ from its record, since heartbeats do not write the record."""
+"""Columns in which a running job's row may differ from the row that is rebuilt from the job's record."""
 MOST_NAMED = 5
-"""Maximum number of names in a line of the log."""
+"""Maximum number of names listed in one line of the log."""
 
 
 def has_folders(store: Path) -> bool:
@@ -264,7 +264,7 @@ def _repair(store: Path, connection: sqlite3.Connection, on_disk: Folders) -> No
 
 
 def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
-    """Return whether an old row, without a checksum, differs from its record or lacks the record's version."""
+    """Return whether a row without a checksum (from an older store) differs from its record or lacks its version."""
     if row["recorded"] is None or file is None or columns is None:
         return row["recorded"] is None
     # Heartbeats only change a job's row, not its record.
@@ -291,7 +291,7 @@ def _finish_deletions(store: Path) -> None:
 
 
 def _is_left_of_a_submission(path: Path) -> bool:
-    """Remove the folder of a job whose submission was not committed, and return True; return False for other paths."""
+    """Remove the folder of a submission that was not committed, and return True; return False for other paths."""
     if not ID.fullmatch(path.name) or not path.is_dir() or not all(map(job_file.is_leftover, path.iterdir())):
         return False
     for leftover in path.iterdir():

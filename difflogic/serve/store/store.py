@@ -64,24 +64,24 @@ from difflogic.system.files import quoted
 KEPT_DELETIONS = 1000
 EDITABLE = frozenset(("name", "priority", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
-"""Seconds for which an idempotency key is stored."""
+"""Seconds for which an idempotency key is stored after its use."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
-"""Status of a waiting job after a request to stop."""
+"""Mapping from a request to stop to the status that it gives a queued job."""
 
 
 class Store(Leases):
-    """Store of jobs, which all threads of a process may use. Methods raise StoreError for disk errors.
+    """Store of jobs that all threads of a process may use. Methods raise StoreError for disk errors.
 
-    Methods with a parameter `owner` raise UnknownJobError for another owner's job.
+    Methods with a parameter `owner` raise UnknownJobError for a job of another owner.
     """
 
     @classmethod
     def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Store:
-        """Open the store in a folder, after creating, migrating or rebuilding it if needed.
+        """Open the store in `folder`, after creating, migrating or rebuilding it if necessary.
 
         `durable=False` (see Database) is for workers, whose supervisor has compared database and folders. `rebuild`
-        replaces an existing database, and moves it to lost+found. Raises StoreError if the database and the folders do
-        not match, or another machine uses the store.
+        replaces an existing database, which is moved to lost+found. Raises StoreError if database and folders do not
+        match, or if another machine uses the store.
         """
         mount.refuse_shared(folder)
         try:
@@ -106,7 +106,7 @@ class Store(Leases):
 
     @classmethod
     def existing(cls, folder: Path, durable: bool = True) -> Store:
-        """Open the store in a folder. Raises NotFoundError if there is none."""
+        """Open the existing store in `folder`. Raises NotFoundError if there is none."""
         if not (folder / STORE).is_file():
             if recovery.has_folders(folder):
                 raise StoreError(
@@ -121,21 +121,21 @@ class Store(Leases):
     # reading ------------------------------------------------------------------------------------------
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Return a job. Raises UnknownJobError."""
+        """Return the job with the id `job`. Raises UnknownJobError."""
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """Return jobs without their samples, by default the newest first.
+        """Return at most `limit` jobs without their samples, by default the newest first.
 
-        Filters are `status`, `kind`, `source`, `tag`, and `text` in names and ids. `sort` is a key of `records.ORDERS`.
-        `before` is the number of a job: the jobs that follow it in this order are returned.
+        Filters are `status`, `kind`, `source`, `tag` and `text` in names or ids. `sort` is a key of `records.ORDERS`.
+        `before` is the number of a job: only jobs after this job in the sort order are returned.
         """
         with self.database.reading() as connection:
             return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
     def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
-        """Return the numbers of jobs by owner and status."""
+        """Return the number of jobs per owner and status."""
         counts: dict[str, dict[str, int]] = {}
         query = (
             "SELECT owner, status, count(*) AS jobs FROM jobs WHERE parent IS NULL AND (? IS NULL OR owner = ?) "
@@ -146,15 +146,15 @@ class Store(Leases):
         return counts
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
-        """Return the numbers of jobs by status."""
+        """Return the number of jobs per status."""
         return dict(sum(map(Counter, self.counts_by_owner(owner).values()), Counter[str]()))
 
     def owned(self) -> list[tuple[str, str, str, int]]:
-        """Return id, owner, status and version of every job."""
+        """Return the id, owner, status and version of every job."""
         return [tuple(row) for row in self.database.rows("SELECT id, owner, status, version FROM jobs")]
 
     def tags(self, owner: str | None = None) -> dict[str, int]:
-        """Return the numbers of jobs by tag."""
+        """Return the number of jobs per tag."""
         query = (
             "SELECT value, count(*) AS jobs FROM jobs INDEXED BY tagged, json_each(jobs.tags) "
             "WHERE tags != '[]' AND (? IS NULL OR owner = ?) GROUP BY value ORDER BY lower(value)"
@@ -162,7 +162,7 @@ class Store(Leases):
         return {row["value"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def queue_age(self) -> float:
-        """Return the seconds since the oldest waiting job was submitted, or 0 if no job waits."""
+        """Return the seconds since the oldest queued job was submitted, or 0 if no job is queued."""
         first = f"SELECT min(number) FROM {QUEUED} AND parent IS NULL"
         oldest = self.database.row(f"SELECT created FROM jobs WHERE number = ({first})")
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest[0]).timestamp())
@@ -171,7 +171,7 @@ class Store(Leases):
         return int(self.database.rows("SELECT version FROM clock")[0][0])
 
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
-        """Return the jobs with a version above `since`, the oldest change first, each in its newest state."""
+        """Return the jobs with a version above `since` in their newest state, sorted by version."""
         query = (
             f"SELECT {LISTED} FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
             "ORDER BY version LIMIT ?"
@@ -179,17 +179,17 @@ class Store(Leases):
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
-        """Return the jobs of a sweep's trials, with `over` only trials that have ended."""
+        """Return the jobs of a sweep's trials; with `over`, only of trials that have ended."""
         query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
-        """Return version, id and owner of jobs deleted after version `since`, at most the last KEPT_DELETIONS."""
+        """Return version, id and owner of jobs deleted after version `since`, at most the newest KEPT_DELETIONS."""
         query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
         return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
     def check_writable(self) -> None:
-        """Raise StoreError if nothing can be written, or the disk is too full for jobs."""
+        """Raise StoreError if the store cannot be written, or if its disk is too full for jobs."""
         if self.is_full():
             raise DiskFullError(FULL)
         # This write changes nothing, and fails on a disk that is full or mounted read-only.
@@ -200,10 +200,10 @@ class Store(Leases):
     def submit(
         self, owner: str, spec: JobSpec, idempotency_key: str | None = None, most: int | None = None
     ) -> tuple[JobRecord, bool]:
-        """Queue a new job, and return it and True; for a key that was used before, return the key's job and False.
+        """Queue a new job and return it with True; for a key that was used before, return the key's job with False.
 
-        `most` is the maximum number of the owner's waiting jobs. Raises ConflictError if the key was used for another
-        specification, QueueFullError, DiskFullError.
+        `most` is the maximum number of queued jobs of `owner`. Raises ConflictError if the key was used for another
+        specification, QueueFullError if the owner has `most` queued jobs, and DiskFullError.
         """
         with self._recorded() as connection:
             if idempotency_key is not None:
@@ -226,7 +226,7 @@ class Store(Leases):
             return job, True
 
     def knows_key(self, owner: str, key: str) -> bool:
-        """Return whether a job was submitted with this idempotency key."""
+        """Return whether `owner` has submitted a job with this idempotency key."""
         return self.database.row("SELECT 1 FROM idempotency WHERE owner = ? AND key = ?", owner, key) is not None
 
     def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
@@ -257,9 +257,9 @@ class Store(Leases):
         return job_of(find(connection, job))
 
     def ask(self, job: str, action: Wanted, owner: str | None = None) -> JobRecord:
-        """Cancel or pause a job: a waiting job immediately, a running job after its worker has saved it.
+        """Cancel or pause a job: immediately if queued, otherwise after its worker has saved it.
 
-        `requeue` makes the worker save and stop; another worker continues. Raises ConflictError if the job is over.
+        With `requeue` another worker continues the job. Raises ConflictError for a job that is over, or already paused.
         """
         with self._recorded() as connection:
             row = find(connection, job, owner)
@@ -275,7 +275,7 @@ class Store(Leases):
             return change(connection, job, status=AT_ONCE[action], ended=ended, waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a paused job, which continues from its checkpoint. Raises ConflictError for jobs in another state."""
+        """Queue a paused job, or withdraw a pending request to pause. Raises ConflictError for any other job."""
         with self._recorded() as connection:
             row = find(connection, job, owner)
             # The worker has not stopped yet, and continues if the request to pause is withdrawn.
@@ -286,7 +286,7 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def retry(self, job: str, owner: str | None = None) -> JobRecord:
-        """Queue a failed or cancelled job, which continues from its checkpoint. Raises ConflictError for any other."""
+        """Queue a failed or cancelled job, which continues from its checkpoint. Raises ConflictError for other jobs."""
         with self._recorded() as connection:
             status = find(connection, job, owner)["status"]
             if status not in ("failed", "cancelled"):
@@ -295,14 +295,14 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def train_on(self, trial: str, until: int | None) -> JobRecord:
-        """Queue a trial again for its next rung, which ends at `until`."""
+        """Queue a trial again for its next rung, which ends at epoch or step `until`."""
         with self._recorded() as connection:
             job = job_of(find(connection, trial))
             request = {name: getattr(job, name) for name in ASKED} | {"options": job.options | {"until": until}}
             return change(connection, trial, **as_stored(request), **_REQUEUED, result=None)
 
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
-        """Change the columns of EDITABLE that are not None. Raises StoreError for other columns."""
+        """Change columns of a job to the `changes` that are not None. Raises StoreError if EDITABLE lacks a column."""
         values = {name: value for name, value in changes.items() if value is not None}
         if others := sorted(values.keys() - EDITABLE):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
@@ -313,7 +313,7 @@ class Store(Leases):
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
         """Delete a job and its files.
 
-        Raises ConflictError if the job or a job that reads its files runs, and with `only_over` if the job is not over.
+        Raises ConflictError if the job, or a job that reads its files, runs; with `only_over`, if the job is not over.
         """
         if self.job(job, owner).status != "running":
             for trial in self.trials(job):
@@ -350,7 +350,7 @@ class Store(Leases):
     # sessions of the web page: hashes of cookies, never the cookies -----------------------------------------------
 
     def open_session(self, digest: str, owner: str, seconds: float) -> None:
-        """Store a session for `seconds` under `digest`, the hash of its cookie."""
+        """Store a session that lasts `seconds`; `digest` is the hash of the session's cookie."""
         with self.database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
             values = {"hash": digest, "owner": owner, "expires": self.clock() + seconds}
@@ -358,7 +358,7 @@ class Store(Leases):
             connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)", signed)
 
     def session_owner(self, digest: str) -> str | None:
-        """Return the owner of a session, or None if it does not exist or has expired."""
+        """Return the owner of a session, or None if the session does not exist or has expired."""
         row = self.database.row("SELECT * FROM sessions WHERE hash = ? AND expires >= ?", digest, self.clock())
         return None if row is None or not is_intact(row) else str(row["owner"])
 
@@ -368,7 +368,7 @@ class Store(Leases):
     # state frames -------------------------------------------------------------------------------------------
 
     def watch(self, job: str, seconds: float) -> None:
-        """Request state frames from a job's worker for `seconds`."""
+        """Request state frames from the worker of a job for `seconds`."""
         # Users do not see this time, so it makes no new version. A second listener can only prolong it.
         until = self.clock() + seconds
         self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
@@ -382,4 +382,4 @@ _REQUEUED: dict[str, Any] = {
     "vain_tries": 0,
     "not_before": 0.0,
 }
-"""Values of columns for a job that a user queues again."""
+"""Column values of a job that a user queues again."""

@@ -47,7 +47,7 @@ def gpus() -> dict[str, str | None]:
 
 
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the devices that get a training worker, and a warning if GPUs cannot be listed or a GPU is software.
+    """Return the devices that get a training worker, and a warning if GPUs cannot be listed or are software GPUs.
 
     `devices` is the result of `parse`, or `["gpu"]` for all hardware GPUs.
     """
@@ -70,7 +70,7 @@ def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """Return the engines that the worker of a device offers; `others` are the devices of all workers of the machine.
 
-    With a GPU, the processor does not offer `auto`, and takes only those `auto` jobs that `sooner_here` returns.
+    If there is a GPU, the processor does not offer `auto`, and takes only those `auto` jobs that `sooner_here` returns.
     """
     if device != "cpu":
         return ["auto", "gpu", device]

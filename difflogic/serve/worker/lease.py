@@ -47,7 +47,7 @@ class WorkerLimits:
     heartbeat: float = 12.0
     """Minimum time limit, in seconds, between two heartbeats of a warm phase."""
     factor: float = 20.0
-    """Time limit of a warm phase as a multiple of its slowest recent heartbeat, if the product exceeds `heartbeat`."""
+    """Time limit of a warm phase as a multiple of its longest recent heartbeat interval, if it exceeds `heartbeat`."""
     follow_up: float = 3600.0
     """Maximum seconds for a complete post-processing job, which has no checkpoints."""
     stalled: float = 120.0

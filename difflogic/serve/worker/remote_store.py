@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Claimed:
-    """Leased job with its files, and the job's source with the files from which the training begins."""
+    """Leased job with its files, and its source job with the files from which the training begins."""
 
     job: JobRecord
     lease: int

@@ -144,7 +144,7 @@ class Slot:
 
     @property
     def is_lane(self) -> bool:
-        """True for jobs that need no device, whose worker is started only when a job is queued."""
+        """True if the worker runs jobs that need no device; it is started only when such a job is queued."""
         return self.device in (known.FOLLOW_UPS, SWEEPS)
 
     def back_off(self) -> float:

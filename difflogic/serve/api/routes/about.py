@@ -90,7 +90,7 @@ def fields(
 
 
 def _options(part: type, path: str = "") -> list[dict[str, Any]]:
-    """Return the options of a request and of its parts, as far as they are sent as JSON."""
+    """Return the options of a request and of its nested requests that are sent as JSON; `path` is their prefix."""
     listed = []
     for option in options(part):
         if option.kind is SweepRequest:
@@ -118,7 +118,7 @@ def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) 
 
 
 def _section(inside: type, path: str) -> str:
-    """Return the description of the section of a field."""
+    """Return the description of the section of the field `path` in the dataclass `inside`."""
     about = "In general"
     for name in path.split(".")[:-1]:
         field = next(field for field in dataclasses.fields(inside) if field.name == name)

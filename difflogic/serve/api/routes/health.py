@@ -41,7 +41,7 @@ def ready(context: ServiceContext) -> Any:
                **errors(401, 421, 503)},
 )  # fmt: skip
 async def metrics(request: Request, context: ServiceContext) -> Response:
-    """Return counters for Prometheus; no token is needed if only this machine can reach the server."""
+    """Return metrics for Prometheus; no token is needed if only this machine can reach the server."""
     # A proxy on this machine forwards requests of other machines.
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     if forwarded or not context.settings.is_local:

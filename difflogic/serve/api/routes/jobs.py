@@ -1,4 +1,4 @@
-"""Routes that submit, list and steer jobs, and make jobs from other jobs."""
+"""Routes that submit, list and control jobs, and create jobs from other jobs."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -94,8 +94,8 @@ def _submit(
 ) -> tuple[JobRecord, bool]:
     """Queue a job and return it with True, or return the job of an earlier request with this `key` and False.
 
-    `priority` is the one in the request, not that of a source or origin. The job belongs to the owner of its source,
-    or of the cloned job `origin`, even if an operator makes the request.
+    `priority` is that of the request, not that of a source or origin. The job belongs to the owner of its source, or of
+    the cloned job `origin`, even if an operator makes the request.
     """
     _check_priority(caller, priority)
     owner = caller.owner if origin is None else origin.owner
@@ -146,7 +146,7 @@ def jobs(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
 ) -> Any:
-    """List your jobs, or all jobs for an operator: the newest first, or by name, priority, wrong cells or gates."""
+    """List your jobs (an operator's: all jobs), the newest first, or sorted by name, priority, wrong cells or gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
@@ -184,7 +184,7 @@ def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respo
 
 @router.post("/{job}/cancel", response_model=JobReply, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Cancel a job: a waiting job immediately, a running job after its current epochs, with a checkpoint."""
+    """Cancel a job: immediately if queued, otherwise after its current epochs, with a checkpoint."""
     return reply(_job_data(context, context.store.ask(job.id, "cancel", caller.sees)))
 
 

@@ -28,7 +28,7 @@ ROWS = 10_000
 POINTS = 1000
 """Maximum number of epochs per job in a comparison; a population has fewer, since ROWS limits its rows."""
 EVALUATIONS = 200
-"""Maximum number of a gate history's evaluations in one response; more cannot be distinguished on a page."""
+"""Maximum number of evaluations per response in a history of gates; more cannot be distinguished on a page."""
 NAMES = json.dumps(GATES)
 FILE_KINDS = dict.fromkeys([artefacts.OTHER, *artefacts.MEDIA.values()])
 FOUND = errors(*ALWAYS, 404)
@@ -60,7 +60,7 @@ def compare(
         str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, separated by commas.")
     ],
 ) -> Any:
-    """Return thinned rows of several jobs, for one chart."""
+    """Return thinned metric rows of several jobs, for a common chart."""
     jobs = [context.store.job(job, caller.sees) for job in dict.fromkeys(ids.split(","))]
     texts = []
     for job in jobs:
@@ -131,7 +131,7 @@ def file(
     responses={200: {"content": {"application/zip": {}}, "description": "All files."}, **FOUND},
 )
 def archive(context: ServiceContext, job: OwnJob) -> Response:
-    """Return all files of a job in a zip."""
+    """Return a zip of all files of a job."""
     headers = {"Content-Disposition": f'attachment; filename="{job.id}.zip"'}
     return StreamingResponse(
         artefacts.zipped(context.store.job_folder(job), job.id), media_type="application/zip", headers=headers

@@ -26,7 +26,7 @@ class SignIn(AnyRequest):
     "", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503), openapi_extra=bodies.action_body(SignIn)
 )
 async def sign_in(request: Request, context: ServiceContext) -> Response:
-    """Sign in with a token: the answer sets a cookie that is valid for a week."""
+    """Sign in with a token: the response sets a cookie that is valid for a week."""
     response = Response(status_code=204)
     await context.authenticator.sign_in(request, (await bodies.read_request(SignIn, request)).token, response)
     return response
@@ -34,7 +34,7 @@ async def sign_in(request: Request, context: ServiceContext) -> Response:
 
 @router.get("", response_model=SessionReply, responses=errors(*ALWAYS))
 def who(caller: CurrentCaller) -> Any:
-    """Return the owner who is signed in, and the CSRF token for requests with the cookie that change data."""
+    """Return the signed-in owner, and the CSRF token that requests with the cookie need to change data."""
     return reply({"owner": caller.owner, "csrf": caller.csrf, "roles": sorted(caller.roles)})
 
 
