@@ -180,7 +180,7 @@ def options_of(
     without: Collection[str] = (),
     where: Callable[[Option], bool] = lambda _: True,
 ) -> Callable[[Function], Function]:
-    """Return click options for those that `request` declares in `groups`, not in `without`, and accepted by `where`.
+    """Return click options for the fields of `request` in `groups`, except those in `without` or refused by `where`.
 
     Defaults are None for values, False for flags and empty for lists.
     """
@@ -313,7 +313,7 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
-    """Return the selector that `--engine` or `--gpu` sets, or None. Raises UsageError if these are contradictory."""
+    """Return the selector that `--engine` or `--gpu` sets, or None. Raises UsageError if these options conflict."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)

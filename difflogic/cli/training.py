@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 SIGNAL_BASE = 128
-"""Offset of exit codes: the exit code after an end by signal N is SIGNAL_BASE + N."""
+"""Offset of exit codes: a process that signal N ends has the exit code SIGNAL_BASE + N."""
 WITH_RESUME = (
     "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
     "stop_when_solved", "within", "log_interval", "track", "as_json",

@@ -27,7 +27,7 @@ work_options = together(
 
 
 class Examined(NamedTuple):
-    """Configuration to examine, with the model and the samples of a run, if it is one."""
+    """Configuration to examine; if it is a run's, with the model and the samples of the run."""
 
     config: Config
     model: ModelState | None = None

@@ -27,7 +27,7 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> AgentConfig:
-    """Return the default configuration for an environment solved at a mean return of `threshold`, and `fields`."""
+    """Return the defaults, updated with `fields`, for an environment solved at a mean return of `threshold`."""
     # Names of environments, such as `ALE/Pong-v5` and `my_module:Maze-v0`, are not valid names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
@@ -67,7 +67,7 @@ def of_table(
 ) -> ClassifierConfig:
     """Return a classifier configuration for `table`, based on `base` or the defaults. Raises DataError.
 
-    Unless `steps` is an integer, training by the defaults makes 300 passes within 100,000 to 1,000,000 rows, but at
+    Unless `steps` is an integer, the default training makes 300 passes within 100,000 to 1,000,000 rows, but at
     least 15 passes. If `population` is 1, no rows are set aside for validation, since there is no model to choose.
     """
     table.require_learnable()

@@ -54,7 +54,7 @@ class Dataset:
     x: Bits
     """Initial values of the first channels, 0 or 1, `[N, H, W, C_in]`."""
     y: Codes
-    """Targets of the first channels, `[N, J, H, W, C_out]`: J is the number of `steps`, or 1 if they share one."""
+    """Targets of the first channels, `[N, J, H, W, C_out]`: J is the number of `steps`, or 1 for a shared target."""
     steps: tuple[int, ...] = (1,)
     """CA steps after which states are compared, ascending."""
 
@@ -161,7 +161,7 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Describe equal neighbourhoods with different next values in the first samples; "" if there are none."""
+        """Return a text about equal neighbourhoods with different next values in the first samples, or ""."""
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))

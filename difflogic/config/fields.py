@@ -181,7 +181,7 @@ REMOVED = ("train.precision",)
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
-    """Make the dataclass `cls` from a dict. Raises ConfigError, which names fields by a prefix such as `train.`."""
+    """Make the dataclass `cls` from a dict. Raises ConfigError; `where` is its prefix of names, such as `train.`."""
     if not isinstance(data, dict):  # not `require`, which would describe valid data too
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}

@@ -366,7 +366,7 @@ class ClassifierConfig(PolicyConfig):
     table: TableConfig = field("The rows that it learns", kw_only=True)
 
     def with_(self, /, **sections: Any) -> Self:
-        """Return a changed copy; new widths also change the temperatures, unless `sections` sets temperatures.
+        """Return a changed copy; new `logic.widths` also change the temperatures, unless `sections` sets these.
 
         Temperatures limit preferences to a range from 0 to 20. With a range twice as large, rows with a margin of few
         votes soon have no gradient, and similar new rows are misclassified.

@@ -114,7 +114,7 @@ def game_of_life() -> Config:
 
 
 def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
-    """Return the preset of a 20x20 image, in the form of `text_picture`, from one cell on a torus in 12 steps."""
+    """Return the preset of a 20x20 image from one cell on a torus in 12 steps; `picture` is as in `text_picture`."""
     return Config(
         name="lizard",
         model=layered(128, 4, (*PERCEIVE, 1), (*(512,) * 8, 256), periodic=True),
@@ -125,7 +125,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
 
 
 def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
-    """Return the preset of a 16x16 image in eight colours, as for `lizard`, from the border in 15 steps."""
+    """Return the preset of a 16x16 image in eight colours from the border in 15 steps; `picture` is as in `lizard`."""
     return Config(
         name="colored-g",
         model=layered(64, 4, PERCEIVE, (*(512,) * 8, 256, 128)),

@@ -39,7 +39,7 @@ def names() -> list[str]:
 def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
     """Return the task `name` with `settings`; fields of [task] in `task` that are settings override these.
 
-    Raises ConfigError if the task is not installed or lacks a setting, or FaultyTaskError if its code fails.
+    Raises ConfigError if the task is not installed or has no such setting, or FaultyTaskError if its code fails.
     """
     installed = _installed()
     distribution, _, own = name.rpartition(":")

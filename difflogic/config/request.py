@@ -353,7 +353,7 @@ class TrainRequest(Request):
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:
-        """Return the maximum number of attempts, or None if there is none or `attempt`, from 0.1.0, exceeds it."""
+        """Return the maximum number of attempts; None if unlimited, or exceeded by `attempt`, as in version 0.1.0."""
         most = (self.restarts or 0) + 1
         return None if self.until_solved or attempt > most else most
 

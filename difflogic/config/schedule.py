@@ -13,8 +13,8 @@ from difflogic.config.train import GrowthConfig, HardeningConfig, ScheduleConfig
 from difflogic.core import prng
 
 LENGTHS = 1, 1, 4, 8
-"""Factors of the length of training before a search, by attempt. A small image is learned soon or with another wiring;
-the time that other images need is not known."""
+"""Factors by which attempts in turn extend the training before a search. Small images are learned soon, or with another
+wiring; the time that other images need is unknown."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest" in ASCII); each later restart adds 1."""
 
@@ -45,7 +45,7 @@ def _grids(config: Config) -> list[tuple[int, int, int]]:
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
-    """Return, for each of several stages, the last epoch before it and a description; losses of stages differ."""
+    """Return the last epoch before each stage and the stage's description; empty if there is a single stage."""
     stages: list[tuple[int, str]] = []
     if config.growth.until:
         words = [f"{width}x{height}, {steps} steps" for height, width, steps in _grids(config)]

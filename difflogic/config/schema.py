@@ -44,7 +44,7 @@ class Config(Document):
         True
 
     Raises:
-        ConfigError: A value is beyond its limits, or two fields contradict each other.
+        ConfigError: A value is out of range, or two fields contradict each other.
     """
 
     name: str = field("Name of the run; its folder is runs/NAME-DATE-TIME", FILE_NAME)

@@ -340,7 +340,7 @@ def _text(label: Any) -> str:
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Return a sort key, which puts numbers before other texts: False and the number, or True and infinity."""
+    """Return a sort key that puts numbers before other texts: (False, number), or (True, infinity) for these."""
     try:
         return False, float(text)
     except ValueError:

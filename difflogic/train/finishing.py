@@ -79,7 +79,7 @@ class Finishing:
 
 
 def learned_once(config: Config) -> Config:
-    """Return a simpler configuration: each identical channel of an image only once, no dark ones, no stability.
+    """Return a simpler configuration: an image without repeated or dark channels, and no stability after T.
 
     Finishing passes later add the rest. If they cannot, or an initial image fixes the channels, return `config`.
     """

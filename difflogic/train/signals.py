@@ -12,7 +12,7 @@ from typing import Any
 OVER = "the limit of"
 """First words of the reason to stop if a run reached its time limit."""
 INSISTENT = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end the process if received twice. The system may repeat other signals: SIGXCPU every second."""
+"""Signals that end the process if received twice; other signals, such as SIGXCPU, are repeated by the system."""
 WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
 """Names of the signals that stop a run. Some systems lack the last four."""
 
