@@ -214,7 +214,7 @@ class Client:
         return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
-        """Return the response to a request, which is sent up to `tries` times if the server cannot be reached."""
+        """Return the response to a request, which is tried up to `tries` times while the server cannot be reached."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
@@ -249,7 +249,7 @@ class Client:
             raise self._foreign() from error
 
     def _check(self, answer: httpx.Response, media_type: str = "") -> None:
-        """Raise ServiceError, with the server's message, for an error response; also for another media type."""
+        """Raise ServiceError for an error response, with the server's message, or for an unexpected media type."""
         if answer.is_success:
             if media_type and answer.headers.get("content-type", "").partition(";")[0].strip() != media_type:
                 raise self._foreign()

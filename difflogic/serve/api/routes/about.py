@@ -140,7 +140,7 @@ def queue(
         str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Only these jobs.")
     ] = None,
 ) -> Any:
-    """List your waiting jobs, with their positions among all owners' jobs."""
+    """List your queued jobs, with their positions among the jobs of all owners."""
     turns = [turn for turn in context.turns().values() if caller.sees in (None, turn.owner)]
     wanted = None if ids is None else set(ids.split(","))
     shown = [turn for turn in turns if wanted is None or turn.id in wanted]
@@ -155,7 +155,7 @@ def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
 
 @router.get("/owners", tags=["jobs"], response_model=OwnerList, responses=errors(*ALWAYS))
 def owners(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """Return the number and disk space of your jobs; for an operator, of the jobs of each owner."""
+    """Return the number and disk usage of your jobs; for an operator, of each owner's jobs."""
     jobs: dict[str, dict[str, int]] = {caller.owner: {}} | context.store.counts_by_owner(caller.sees)
     used, quota = context.usage.bytes(), context.settings.caps.owner_quota
     return reply({"owners": [{"owner": owner, "jobs": jobs[owner], "bytes": used.get(owner, 0), "quota": quota}

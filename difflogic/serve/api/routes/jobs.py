@@ -66,7 +66,7 @@ async def submit(request: Request, context: ServiceContext, caller: CurrentCalle
     "/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=bodies.job_body()
 )
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
-    """Return the configuration, target and cost of a job without queueing it."""
+    """Return the configuration, target and cost of a job without queueing the job."""
     return await _with_submission(request, context, lambda job: reply(job.preview()))
 
 
@@ -177,7 +177,7 @@ async def edit(request: Request, context: ServiceContext, caller: CurrentCaller,
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
 def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-    """Delete a job that is not running, with its files."""
+    """Delete a job that is not running, and its files."""
     context.store.delete(job.id, caller.sees)
     return Response(status_code=204)
 
@@ -190,7 +190,7 @@ def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
 
 @router.post("/{job}/pause", response_model=JobReply, responses=STEERING)
 def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Stop a job with a checkpoint, from which `resume` continues."""
+    """Pause a job with a checkpoint, from which `resume` continues."""
     return reply(_job_data(context, context.store.ask(job.id, "pause", caller.sees)))
 
 
@@ -202,7 +202,7 @@ def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
 
 @router.post("/{job}/retry", response_model=JobReply, responses=STEERING)
 def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
-    """Queue a failed or cancelled job again; it continues from its checkpoint."""
+    """Queue a failed or cancelled job again, which continues from its checkpoint."""
     return reply(_job_data(context, context.store.retry(job.id, caller.sees)))
 
 

@@ -42,7 +42,7 @@ def metrics(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
     attempt: Annotated[int | None, Query(ge=1, le=999, description="An attempt other than the job's own.")] = None,
 ) -> Any:
-    """Return rows of the metrics after an epoch."""
+    """Return the rows of a job's metrics after an epoch."""
     epochs = min(limit, jsonl.epochs_in(ROWS, job.asked.population))
     folder = context.store.job_folder(job)
     folder = folder if attempt is None else replace(folder, attempt=attempt)
@@ -74,7 +74,7 @@ def compare(
 def log(
     context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
 ) -> Any:
-    """Return the end of the job's log."""
+    """Return the end of a job's log."""
     text = b""
     with suppress(FileNotFoundError):
         text = end_of(context.store.job_folder(job.id).log, tail)
@@ -83,7 +83,7 @@ def log(
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(context: ServiceContext, job: OwnJob) -> Any:
-    """Return the number of gates by layer and kind at each evaluation; for a population, of the best model."""
+    """Return the number of gates per layer and kind at each evaluation; in a population, those of the best model."""
     history = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
     if history == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")

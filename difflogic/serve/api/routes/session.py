@@ -40,7 +40,7 @@ def who(caller: CurrentCaller) -> Any:
 
 @router.delete("", status_code=204, responses=errors(*ALWAYS, *WRITES))
 async def sign_out(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
-    """End the session of the cookie, and its event streams."""
+    """End the session of the cookie, and close the session's event streams."""
     response = Response(status_code=204)
     await context.authenticator.sign_out(request, response)
     context.feed.wake()
