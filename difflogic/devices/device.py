@@ -19,7 +19,7 @@ Kind = Literal["processor", "hardware", "software"]
 
 @dataclass(frozen=True, repr=False)
 class Device:
-    """CPU engine, reference or GPU adapter of this machine; `str(device)` is its value of `--engine`.
+    """GPU adapter, CPU engine or reference on this machine; `str(device)` is its value of `--engine`.
 
     Selectors are resolved on this machine: `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` is the adapter with
     that name, `Device("auto")` is the device that `auto` chooses. `is_available` tests whether the device exists.

@@ -34,7 +34,7 @@ class Placement:
 
 
 def parse(selector: str) -> tuple[str, str | None]:
-    """Return the kind of engine of a selector, and the GPU adapter or None. Raises UsageError if it is unknown."""
+    """Return the engine's kind and the GPU adapter, or None, that a selector names. Raises UsageError if unknown."""
     kind, colon, which = selector.partition(":")
     if kind == "gpu" and (which or not colon):
         return kind, which or None

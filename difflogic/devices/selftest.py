@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
 IMPORTS = "imports"
-"""Name of the check that fails if the child process cannot import a package; its result is not cached."""
+"""Name of the check that fails if the child process cannot import a package; the test is then not cached."""
 STATE_TOLERANCE = 1e-6
 """Maximum error of soft states, whose last bits differ if drivers fuse `a*b + c`."""
 GRADIENT_TOLERANCE = 1e-4
@@ -171,7 +171,7 @@ def _job() -> Job:
 
 
 def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
-    """Return the largest difference of gradients, relative to the largest in `wanted` of the same layer."""
+    """Return the largest difference between gradients, relative to the largest in the same layer of `wanted`."""
     layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
     # NumPy's maximum is NaN if one value is; Python's need not be.
     return float(np.max([np.abs(ours - theirs).max() / np.abs(theirs).max() for ours, theirs in layers]))

@@ -1,8 +1,8 @@
 """Split a population over several devices in proportion to their speed.
 
-Each member stays on one device; its results equal those of training it separately there, bit for bit. Members
-are assigned in the order of their seeds: the first device gets the first members. Speeds are measured over a few
-epochs, which are discarded. The manifest stores the shares, so that a resumed run is split as before.
+Each member stays on one device; its results equal those of training it separately there, bit for bit. Members are
+assigned in the order of their seeds: the first device gets the first members. Speeds are measured over a few epochs,
+which are discarded. The manifest stores the shares, so that a resumed run is split as before.
 """
 
 import time
@@ -29,7 +29,7 @@ class SharedEngine:
     """Implementation of `engine.api.Engine` that trains on several devices and computes all else on the first."""
 
     def __init__(self, engines: Sequence[Engine], shares: Sequence[int] | None = None) -> None:
-        """Create the engine from one engine per device; `shares` are the numbers of members per device, or None."""
+        """Create the engine from one engine per device; `shares` are the devices' numbers of members, if known."""
         self._engines, self._shares = engines, shares
         infos = [engine.info for engine in engines]
         self.info = EngineInfo(

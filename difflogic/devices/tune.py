@@ -58,7 +58,7 @@ Sweep = list[LaunchConfig]
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """Numbers of timed variants and of all variants; `total` can decrease, since sweeps skip slow variants."""
+    """Progress of the sweeps in numbers of variants; `total` can decrease, since sweeps skip slow variants."""
 
     done: int
     total: int

@@ -1,8 +1,8 @@
 """Interface of the engines: `reference/`, `cpu/` and `gpu/`.
 
-An engine only computes. It reads and writes no files and reports no progress. The methods of `Engine`
-that tests and notebooks use are stateless. `Engine.open` opens a `Model`, which stores the state of training runs on
-the engine's device and is controlled by `train/`.
+An engine only computes. It reads and writes no files and reports no progress. The methods of `Engine` that tests and
+notebooks use are stateless. `Engine.open` opens a `Model`, which stores the state of training runs on the engine's
+device and is controlled by `train/`.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class EngineInfo:
     software: bool = False
     """True if the adapter is a software renderer on the CPU, such as lavapipe, SwiftShader or WARP."""
     variant: dict[str, int] = field(default_factory=dict)
-    """Mapping from tuning parameters in use to their values, which affect speed but never results."""
+    """Mapping from tuning parameters to their values in use, which affect speed but never results."""
 
 
 def describe_engine(engine: EngineInfo) -> str:
@@ -57,8 +57,8 @@ class EpochMetrics:
 class Evaluation:
     """Result of comparing the hard circuit of the current logits with the targets.
 
-    `hard_loss` is the number of mismatches on all evaluation grids, `train_hard_loss` that on the last epoch's batch.
-    Both are sums over the loss channels and the loss steps, as the soft loss is.
+    `hard_loss` is the number of mismatches on all evaluation grids, `train_hard_loss` the number on the last epoch's
+    batch. Both are sums over the loss channels and the loss steps, as the soft loss is.
     """
 
     hard_loss: int
@@ -139,11 +139,11 @@ class Engine(Protocol):
             damage: Damage and faults, or None. Each returned state includes those that precede the next step.
 
         Returns:
-            The states, float32 `[T+1, B, H, W, C]`, including the initial one.
+            The initial states and the states after each step, float32 `[T+1, B, H, W, C]`.
 
         Raises:
             CircuitError: The circuit is feed-forward.
-            DataError: A shape or value does not fit.
+            DataError: An array has an invalid shape or value.
         """
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:

@@ -58,7 +58,7 @@ class Batch:
 
         Raises:
             CircuitError: The circuit is feed-forward.
-            DataError: A shape or value does not fit.
+            DataError: An array has an invalid shape or value.
         """
         grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
         loss_steps = check_course(grid, self.steps, self.loss_steps, self.damage)
@@ -152,7 +152,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
 
 
 def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return `values` as an array of `dtype`. Raise DataError, naming `name`, if they are not finite."""
+    """Return `values` as an array of `dtype`. Raise DataError (with `name`) if they are not finite."""
     try:
         with np.errstate(over="ignore"):  # a number too large for float32 becomes infinity, which is refused below
             array = np.asarray(values, dtype=dtype)

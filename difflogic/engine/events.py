@@ -55,7 +55,7 @@ def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
 
 
 def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
-    """Return initial states, `shape = [N, H, W, C]`: copies of `same`, otherwise random boards or bits, by `kind`."""
+    """Return initial states, `shape = [N, H, W, C]`: copies of `same`, or, if None, random boards or bits (`kind`)."""
     count, height, width, _ = shape
     if same is not None:
         return np.repeat(same[None], count, axis=0)
@@ -65,7 +65,7 @@ def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same
 
 
 def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
-    """Sample `[batch]` indices below `pool`, one from each of `batch` equal parts; `key` is the epoch's data subkey."""
+    """Sample indices in a pool of size `pool`, one from each of `batch` equal parts; `key` is the data subkey."""
     # Each sample has its own part, so that no two samples of a batch write back to the same grid. With a pool of 8 and
     # a batch of 2, sample 1 takes one of grids 4 to 7.
     part = pool // batch
@@ -114,7 +114,7 @@ class FaultRates(NamedTuple):
         return self._draw(prng.fold_in(key, GATE_STREAM), gates, self.gates)
 
     def draw_cells(self, key: prng.Key, cells: int) -> npt.NDArray[np.uint8]:
-        """Sample a code per cell, `[cells]`: 0 if it works, 1 if it is stuck at 0, 2 if it is stuck at 1."""
+        """Sample a code per cell, `[cells]`: 0 if it works, 1 if stuck at 0, 2 if stuck at 1; `key` as in `Faults`."""
         return self._draw(prng.fold_in(key, STUCK_STREAM), cells, self.stuck)
 
     def draw_flips(self, key: prng.Key, step: int, values: int) -> npt.NDArray[np.bool_]:

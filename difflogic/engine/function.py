@@ -100,7 +100,7 @@ class CircuitFunction(ABC):
             The outputs `y`, float32 in the shape `y_shape`.
 
         Raises:
-            DataError: `x` has another shape, is not finite, or contains other values than 0 and 1 in a hard function.
+            DataError: `x` has another shape, is not finite, or contains values other than 0 and 1 in a hard function.
         """
         values = self._checked("x", x, (*self.grid, self._circuit.channels))
         if self.hard and not ((values == 0) | (values == 1)).all():
@@ -111,13 +111,13 @@ class CircuitFunction(ABC):
         return y.reshape(self.y_shape)
 
     def backward(self, d_y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Compute gradients from the gradient with respect to the last `y`.
+        """Compute the gradients of a loss with respect to the logits and to the last `x`.
 
         Args:
             d_y: Gradient of the loss with respect to `y`, in the shape `y_shape`.
 
         Returns:
-            Gradients with respect to the logits, `[P, 16]`, summed over samples in a fixed order, and to `x`.
+            Gradients of the logits, `[P, 16]`, summed over samples in a fixed order, and gradients of `x`.
 
         Raises:
             UsageError: `forward` has not run since the last change of the logits.

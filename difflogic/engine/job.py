@@ -25,7 +25,7 @@ from difflogic.system.brief import brief
 Floats = npt.NDArray[np.float32]
 
 PROBE_STREAM = 0x70726F62
-"""Constant ("prob") that `fold_in` mixes into the seed's key to sample evaluation grids; above all other counters."""
+"""Constant ("prob") that `fold_in` mixes into the seed's key to sample evaluation grids and their damage."""
 PROBE_MASK_STREAM = 0x6D61736B
 """Constant ("mask") that `fold_in` mixes into the seed's key to sample the fire masks of hard evaluation."""
 
@@ -86,8 +86,8 @@ class TrainState:
     def initial(cls, job: Job) -> TrainState:
         """Make the state before the first epoch.
 
-        As in the notebooks, both key chains begin with `PRNGKey(seed)`. The training key is split once before
-        the first epoch, the data key only for tasks of `boards`. A pool is filled with sampled initial states.
+        As in the notebooks, both key chains begin with `PRNGKey(seed)`. The training key is split once before the first
+        epoch, the data key only if `start` is `boards`. A pool is filled with sampled initial states.
         """
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
@@ -114,19 +114,19 @@ class Job:
     target: Floats | None
     """Target of all initial states, `[H, W, loss_channels]` of 0 and 1; None if `rule` or `data` defines targets."""
     probes: npt.NDArray[np.uint8]
-    """Initial states of the evaluation grids, `[P, H, W, C]` of 0 and 1, which are not used for training."""
+    """Initial states of the evaluation grids, `[P, H, W, C]` of 0 and 1, for hard evaluation."""
     probe_masks: Floats | None = None
     """Fire masks of hard evaluation, `[T, H, W, 1]` of 0 and 1; None for a synchronous automaton."""
     start: npt.NDArray[np.uint8] | None = None
     """Initial state of all rollouts, `[H, W, C]` of 0 and 1, except channels from `data`; None if it is random."""
     rule: npt.NDArray[np.uint8] | None = None
-    """Rule table `[512]` of 0 and 1 (`core.rules`), which maps channel 0 to its target; None for other tasks."""
+    """Rule table `[512]` of 0 and 1 (`core.rules`), which gives the target from channel 0; None for other tasks."""
     probe_damage: npt.NDArray[np.int64] | None = None
     """Row and column of each damaged square in evaluation grids, `[len(damage_steps), P, 2]`; None without damage."""
     data: Dataset | None = None
     """Data samples for training; None for a task without data samples."""
     held_out: Dataset | None = None
-    """Data samples for evaluation only; None for a task without data samples."""
+    """Data samples for evaluation, all samples if none are held out; None for a task without data samples."""
 
     __repr__ = brief
 
@@ -254,7 +254,7 @@ def target(task: TaskConfig) -> Floats | None:
 
 
 def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
-    """Return the target of a task as bits, as `target` does. Raise UsageError if it depends on the initial state."""
+    """Return the target of a task as bits, uint8. Raise UsageError if it depends on the initial state."""
     grid = target(task)
     if grid is None:
         raise UsageError(f"A task of {task.target} has no fixed target: it depends on the initial state.")
@@ -262,7 +262,7 @@ def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Return whether a task has one target for all of many random initial states."""
+    """Return whether a task has the same target for all of many random initial states."""
     return config.task.is_fixed and start(config) is None
 
 

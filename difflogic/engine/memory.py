@@ -13,7 +13,7 @@ TILE = 32
 BLOCKS = 64
 """Maximum number of partial sums of gradients per gate in the CPU engine."""
 SAVED = 6
-"""Number of arrays in the size of the logits while a checkpoint is written: arrays, their bytes, previous state."""
+"""Number of arrays of the size of the logits while a checkpoint is written: arrays, their bytes, previous state."""
 LEAST = 8
 """Minimum number of arrays `[G, 16]` per model on any engine, for logits and moments on the device and on the host."""
 

@@ -1,1 +1,1 @@
-"""Data structures and files of soft and hard circuits."""
+"""Data structures and file formats of soft and hard circuits."""

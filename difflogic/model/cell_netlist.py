@@ -1,8 +1,8 @@
 """Hard circuits of a cell, which compute its next state from its 3x3 patch.
 
 Input `in[channel][patch]` has the number `9*channel + patch` (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8
-bottom-right). The outputs are the bits of the next state, one per channel. A perception gate is
-listed once per channel, since hardware has a separate gate for each. `difflogic.model.netlist_json` defines the file.
+bottom-right). The outputs are the bits of the next state, one per channel. A perception gate is listed once per
+channel, since hardware has a separate gate for each. `difflogic.model.netlist_json` defines the file format.
 """
 
 from __future__ import annotations
@@ -188,10 +188,10 @@ class CellNetlist(Netlist):
             steps: Number of steps, T.
 
         Returns:
-            The states, uint8 `[T+1, ...]`, including the initial one, each with the shape of `x`.
+            The initial state and the state after each step, uint8 `[T+1, ...]`, each in the shape of `x`.
 
         Raises:
-            DataError: `x` has an unsuitable shape, or values other than 0 and 1.
+            DataError: `x` has an invalid shape, or values other than 0 and 1.
         """
         bits = as_bits("x", x)
         has_channels = bits.shape[-1:] == (self.channels,) and bits.ndim > 2

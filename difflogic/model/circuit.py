@@ -87,7 +87,7 @@ class Circuit:
             logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. With
                 candidates also `"wires": [[G, 2, k]]`. If both `perceive` lists are empty, the circuit is feed-forward.
             wires: Indices of gates' inputs by network and layer, ints `[2, out]` (shared by all perception kernels) or
-                `[K, 2, out]`; with candidates `[2, out, k]` or `[K, 2, out, k]`.
+                `[K, 2, out]`; with k candidates `[2, out, k]` or `[K, 2, out, k]`.
             channels: Number of channels of a cell, C.
             periodic: True for a torus; False if border cells read 0 outside the grid.
             neighbourhood: Name of the neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
@@ -173,7 +173,7 @@ class Circuit:
     def feed_forward(
         cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START, candidates: int = 1
     ) -> Circuit:
-        """Make a circuit without perception, for example as a layer of your own network.
+        """Make a circuit without perception, for example as a layer of a custom network.
 
         Wires are sampled so that all inputs of a layer are read about equally often.
 
@@ -335,7 +335,7 @@ class Circuit:
         return np.concatenate([layer.reshape(-1, gates.GATE_COUNT) for layer in (*self.perceive, *self.update)])
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
-        """Split `[P, 16]`, logits or gradients, into arrays in the shapes of `logits`: the inverse of `flat_logits`."""
+        """Split flat logits or gradients, `[P, 16]`, into arrays in the shapes of `logits`: invert `flat_logits`."""
         ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])
         *parts, wire_rows = np.split(np.asarray(flat), ends)
         count = len(self.perceive)

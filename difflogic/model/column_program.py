@@ -79,7 +79,7 @@ class _Placed(NamedTuple):
 
 
 class ColumnProgram(NamedTuple):
-    """Step of a cell as a list of nodes in topological order, and one output per channel."""
+    """Program for a step of a cell: nodes in topological order, and one output per channel."""
 
     nodes: list[ColumnNode]
     outputs: list[Ref]
@@ -293,7 +293,7 @@ class _Table:
 
 @lru_cache(maxsize=1 << 16)
 def _function(gate: int, x: Function | None, before_x: int, y: Function | None, before_y: int) -> _Placed | None:
-    """Return the function of a gate of x and y, `before_x` and `before_y` rows earlier; None if of too many cells."""
+    """Return the function of a gate that reads x and y, delayed by these rows; None if it depends on too many cells."""
     if x is None or y is None:
         return None
     own = [

@@ -33,7 +33,7 @@ _GATE = re.compile(r"g\d+")
 
 
 class Words(NamedTuple):
-    """Nouns in messages for the samples, inputs and classes of a kind of function, and the command of its programs."""
+    """Nouns for the samples, inputs and classes of a kind of function, and the function name in exported programs."""
 
     sample: str
     a_sample: str
@@ -48,7 +48,7 @@ class Words(NamedTuple):
 class FunctionNetlist(Netlist):
     """Hard circuit that maps independent samples to outputs, such as a trained layer, a classifier or a policy.
 
-    `from_circuit` makes a function, which is called with samples.
+    `from_circuit` makes a function. Call the function with samples to evaluate it.
 
         >>> layer = difflogic.Circuit.feed_forward([28, 64, 40], seed=0)
         >>> classifier = difflogic.FunctionNetlist.from_circuit(layer, classes=["cat", "dog"])
@@ -129,7 +129,7 @@ class FunctionNetlist(Netlist):
 
     @property
     def reads_bits(self) -> bool:
-        """True if a sample consists of bits, each of which is an input."""
+        """True if samples consist of bits, each of which is an input."""
         return self.thermometer == Thermometer.of_bits(self.thermometer.dimensions)
 
     def validated(self) -> Self:
@@ -187,12 +187,12 @@ class FunctionNetlist(Netlist):
             classes the output bits, `[N, outputs]`.
 
         Raises:
-            CircuitError: The samples have an unsuitable shape.
+            CircuitError: The shape of `samples` is invalid.
         """
         return self.decide(self.thermometer.code(samples))
 
     def decide_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
-        """Compute the class, or the output bits, of each sample from fixed-point values, `form.of(samples)`."""
+        """Compute the class, or the output bits, of each sample from its fixed-point values, `form.of(samples)`."""
         return self.decide(form.code(fixed))
 
     def decide(self, code: Bits) -> Integers:

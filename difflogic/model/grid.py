@@ -74,7 +74,7 @@ class Grid:
     def machine(self) -> LatchNetlist:
         """Return the automaton as a sequential netlist that computes one step per cycle; all latches are initially 0.
 
-        In the first step the state is read from inputs, later from latches. The latch `age[k]` is 1 after k steps. The
+        In the first step the state is read from inputs, later from latches. The latch `age[k]` is 1 from step k on. The
         first outputs are the visible bits of the current state or, with a target, one bit that is 1 if the state
         contradicts the claim; the rest are the latches' next values. Raises CircuitError if there are too many gates.
         """

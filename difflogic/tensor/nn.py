@@ -28,7 +28,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class Module:
-    """Base class of layers, whose tensors and layers are attributes or elements of attributes that are lists."""
+    """Base class of layers. Attributes that are tensors, layers or lists of them are copied by `to`."""
 
     def to(self, device: Device | str) -> Self:
         """Return a copy of the layer on another device, with exactly equal parameters.
@@ -123,8 +123,8 @@ class Logic(Module):
     """Logic circuit as a layer with the parameter `logits [P, 16]`; the engine of its device computes it.
 
     A feed-forward circuit maps `[B, inputs]` to `[B, outputs]`. An automaton maps initial states `[B, H, W, C]` to the
-    states after `steps` steps. On a GPU, inputs are neither copied to the host nor checked: the caller must
-    ensure that inputs of a hard layer are 0 or 1.
+    states after `steps` steps. On a GPU, inputs are neither copied to the host nor checked: the caller must ensure that
+    inputs of a hard layer are 0 or 1.
 
     Args:
         circuit: Wiring and initial logits.

@@ -331,7 +331,7 @@ class Tensor:
         return self._unary("sigmoid")
 
     def relu(self) -> Tensor:
-        """Return the maximum of 0 and every entry. (The minimum of a and b is `a - (a - b).relu()`.)"""
+        """Return `max(x, 0)` for every entry x. (The minimum of a and b is `a - (a - b).relu()`.)"""
         return self._unary("relu")
 
     # Along axes
