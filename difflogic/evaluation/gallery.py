@@ -99,7 +99,7 @@ def title_of(run: Path) -> str:
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add all exports that support the netlist to `files`; return a text per omitted format with the reason."""
+    """Add all exports that support the netlist to `files`; return a text with the reason per omitted format."""
     exports, left_out = formats.exports(netlist, name)
     for form, contents in exports.items():
         for file, content in contents.items():
@@ -143,7 +143,7 @@ def listed(files: Files) -> list[tuple[str, str, str]]:
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield each run with a unique name that is an identifier in every export language, for the exhibit's folder."""
+    """Yield each run with a unique name for its exhibit's folder, an identifier in every export language."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)

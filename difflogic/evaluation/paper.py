@@ -1,4 +1,4 @@
-"""Figures of five experiments published by Miotti et al. 2025 (arXiv 2506.04912) and in its notebook, at seed 23."""
+"""Results of five experiments at seed 23, from Miotti et al. 2025 (arXiv 2506.04912) and the paper's notebook."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from difflogic.core import rules
 
 @dataclass(frozen=True)
 class Published:
-    """Published figures of one experiment; a figure is None if it was not published."""
+    """Published results of one experiment; a result is None if it was not published."""
 
     solved_at: int | None = None
     """First epoch from which the hard loss is 0."""
@@ -31,7 +31,7 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return the paper's figures for an experiment; all figures are None for any other task."""
+    """Return the paper's results for an experiment, or empty results for any other task."""
     figures = PUBLISHED.get(config.name)
     return figures if figures is not None and is_own_task(config) else Published()
 

@@ -183,7 +183,7 @@ def of_circuit(
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """Return a claim per sample that it develops into its target. Raises UsageError if samples are unsuitable."""
+    """Return a claim per sample: it develops into its target. Raises UsageError if samples are unsuitable."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -213,7 +213,7 @@ def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """Return a grid of the circuit's cells, if possible with the target that every initial state should reach.
+    """Return a grid of the circuit's cells, if possible with a target for all initial states.
 
     There is no target if the task has none on a grid of that size, or if cells fire at random. Raises CircuitError if
     the grid is too large.

@@ -124,7 +124,7 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: the loss channels as colours, all as tiles, or one channel."""
+    """Return a state `[H, W, C]` as RGB `[h, w, 3]`: loss channels in colour, all channels as tiles, or one channel."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":

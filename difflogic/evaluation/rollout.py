@@ -80,7 +80,7 @@ def play(
 ) -> Iterator[Bits]:
     """Yield the states, uint8 `[B, H, W, C]`, after 0, 1, ... `steps` steps, including damage.
 
-    `start` `[B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, identical cells in
+    `start` `[B, H, W, C]` is 0 or 1. If `fire_rate` is below 1, cells update with that probability, the same cells in
     all samples. `key` determines fire masks and places of damage. Raises DataError, or an error of the engine.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)

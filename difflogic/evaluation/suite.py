@@ -134,7 +134,7 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """Measure mismatches on sides `factor` times as long: of a board after `factor * T` steps, of an image after T."""
+    """Measure mismatches on a grid with sides `factor` times as long (boards: after `factor * T` steps)."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None

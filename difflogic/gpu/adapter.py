@@ -93,7 +93,7 @@ def _describe(handle: Any) -> dict[str, Any]:
 
 
 def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
-    """Return the first adapter whose index or part of whose name is `selector`; None matches every adapter.
+    """Return the first adapter with the index `selector` or with `selector` in its name; None matches every adapter.
 
     Raises NoAdapterError if no adapter matches, or if `require_hardware` is True and only software adapters match.
     """

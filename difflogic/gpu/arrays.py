@@ -33,7 +33,7 @@ LARGEST = float(np.finfo(np.float32).max)
 MOST_PENDING = 256
 """Maximum number of pending dispatches before they are submitted."""
 MOST_KEPT = 1024
-"""Maximum size of each cache: of uniforms and of constants."""
+"""Maximum number of entries in the cache of uniforms, and in the cache of constants."""
 SHARERS = 64
 ENTRIES = 64
 """Numbers of invocations per workgroup (SHARERS) and of entries per invocation in a sum, as in the shaders."""
@@ -44,7 +44,7 @@ FEW = 32
 TILE = 64
 """Side of the square tile of a matrix product that a workgroup computes; doubled if the constant WIDE is 1."""
 MANY_TILES = {True: 1 << 32, False: 128}
-"""Minimum number of WIDE tiles for their use, by whether the adapter is software (which never uses them)."""
+"""Minimum number of WIDE tiles in a product for using them, by whether the adapter is software (never used)."""
 
 
 class GpuArray:
@@ -64,7 +64,7 @@ class GpuArray:
 
 
 class _Borrowed:
-    """Handle of a buffer that does not belong to a pool and is not returned to one."""
+    """Handle of a buffer outside the pool, which is never returned to a pool."""
 
     __slots__ = ("buffer",)
 
@@ -296,7 +296,7 @@ class GpuArrays:
 
 
 def _kept(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """Return the cached value of `key`; if missing, store `make()` and evict the least recently used value."""
+    """Return the cached value of `key`, or cache and return `make()`; a full cache evicts the least recently used."""
     if key in cache:
         cache.move_to_end(key)
         return cache[key]

@@ -49,7 +49,7 @@ class DeviceVerbs(Protocol):
         """Create a zeroed storage or uniform buffer of `size` bytes."""
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
-        """Write `data` to `buffer` at the byte `offset`, and count the bytes under `purpose`."""
+        """Write `data` to `buffer` at the byte `offset`, and add its size to the uploaded bytes of `purpose`."""
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
         """Create a kernel's bind group; `buffers` maps binding names to buffers or `(buffer, offset, size)`."""
@@ -202,7 +202,7 @@ class GpuDevice:
         self.queue.read_buffer(self._marker)
 
     def clear(self, buffer: Any) -> None:
-        """Queue zeroing of a buffer, after all work submitted before."""
+        """Queue a command that zeroes `buffer`, after all work submitted so far."""
         encoder = self.handle.create_command_encoder()
         encoder.clear_buffer(buffer)
         self.queue.submit([encoder.finish()])
@@ -229,7 +229,7 @@ class GpuDevice:
 def _trusted_module(handle: Any, source: Source) -> Any:
     """Create a shader module without the bounds checks and loop counters that naga adds.
 
-    The shader's indices must follow from tables of this package alone, and its loops must end. wgpu-py has no function
+    The shader's indices must depend only on tables of this package, and its loops must end. wgpu-py has no function
     for this, so the native library is called, as in wgpu-py's `create_shader_module`.
     """
     from wgpu.backends.wgpu_native import _api as native

@@ -73,7 +73,7 @@ class GpuModel:
         return computing(self.device).info(self.plan.launch)
 
     def upload(self, states: Sequence[TrainState]) -> None:
-        """Replace the training state, and compute the coefficients from its logits. Raises DataError like `fill`."""
+        """Replace the training state, and compute coefficients from its logits. Raises DataError if epochs differ."""
         self.fill(states)
         self.workspace.submit(self.workspace.coefficients)
 
@@ -136,7 +136,7 @@ class GpuModel:
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps, encoding each submit while at most one other is pending."""
+        """Queue `epochs` train steps in submits, each encoded while at most one previous submit is pending."""
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
@@ -210,7 +210,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """Run an evaluation; return `[M, groups, 2]`: the number of mismatches, and a bit mask of samples with any."""
+        """Run an evaluation; return `[M, groups, 2]`: number of mismatches, and bit mask of samples with mismatches."""
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)

@@ -18,7 +18,7 @@ from difflogic.model.layout import Layout
 CHUNK = 16
 """Number of cells that an invocation processes together."""
 MAX_BLOCKS = 128
-"""Maximum number of blocks, each with one partial sum per gate instance; on larger grids, blocks have more chunks."""
+"""Maximum number of blocks, which have separate partial sums of gradients; on larger grids, blocks are larger."""
 MAX_SCRATCH_GROUPS = 256
 """Maximum number of workgroups that each need separate scratch memory; they loop over all tiles."""
 SCRATCH_BYTES = 96 << 20
@@ -284,7 +284,7 @@ class Plan:
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
-        """Return the index of the `words` buffer for a step's hard state; in training, all later steps share two."""
+        """Return the index of the `words` buffer with a step's hard state; in training, steps after 0 share two."""
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
@@ -301,7 +301,7 @@ class Plan:
         return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Return the size in bytes of each storage buffer by name; `buffer_counts` has names with several buffers."""
+        """Return the size in bytes of one storage buffer per name; `buffer_counts` returns the numbers of buffers."""
         layout, shape, each = self.layout, self.shape, self.models
         # Buffers with a part for each model have `each` as a factor: the parts follow each other in one buffer.
         chunk_bytes = CHUNK * 4

@@ -50,8 +50,8 @@ def make_plan(
 ) -> Plan:
     """Return `work` with the schedule `launch` or, if None, the first of the adapter's kind that fits into memory.
 
-    Other arguments are as in `plan_for`. Raises LimitError if no schedule fits, which names the smallest sufficient
-    memory or the problem of the last schedule.
+    Other arguments are as in `plan_for`. Raises LimitError if no schedule fits; the message names the smallest
+    sufficient memory or the problem of the last schedule.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:

@@ -131,7 +131,7 @@ class RecordedRun(NamedTuple):
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """Record a training, planned for an adapter with default limits. Raises LimitError or UsageError."""
+    """Record a training on an adapter (`software` or hardware) with default limits. Raises LimitError or UsageError."""
     if jobs[0].circuit.candidates > 1:
         raise UsageError("In-browser training has no learned wiring: set model.candidates to 1.")
     device = RecordingDevice(software)

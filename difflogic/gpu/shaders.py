@@ -45,7 +45,7 @@ class Source:
 
 
 def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple[str, str, int]]:
-    """Return all `(line, file, number)` of a file and its imports not in `seen`; `instead` maps files to new texts."""
+    """Return `(line, file, number)` per line of a file and its imports not in `seen`; `instead` maps files to texts."""
     if name in seen:
         return []
     seen.add(name)

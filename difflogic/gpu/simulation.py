@@ -37,7 +37,7 @@ WG = 64
 MOST_ROWS = 65535
 """Maximum number of workgroups per dimension of a dispatch that every device supports."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Maximum number of generated statements, by whether the adapter is software; in blocks, every strip row counts."""
+"""Maximum number of generated statements, by whether the adapter is software; each row of a strip counts."""
 SCRATCH_BYTES = 64 << 20
 """Maximum size in bytes of the interpreter's buffer of nodes."""
 STEPS_AT_ONCE = 64
@@ -179,7 +179,7 @@ class GpuSimulation:
         self._parity = 0
 
     def _group(self, kernel: str, number: int) -> Any:
-        """Return the bind group from the current state buffer to the other one; `number` is the block in `at`."""
+        """Return the bind group that reads the current state and writes the other; `number` is an index in `at`."""
         key = kernel, number, self._parity
         if key not in self._groups:
             before, after = ("odd", "even") if self._parity else ("even", "odd")
@@ -300,7 +300,7 @@ def blocked_source(netlist: CellNetlist) -> Source:
 
 
 def _strip(netlist: CellNetlist) -> Iterator[str]:
-    """Yield the statements for one generation of a strip; rows above and below the strip are -1 and STRIP."""
+    """Yield the statements for one generation of a strip; rows above and below it have the numbers -1 and STRIP."""
     gates, inputs = lines(netlist), read_inputs(netlist)
     places = {-1: "up", STRIP: "down"} | {row: f"s.y + {row}u" for row in range(STRIP)}
     loaded: set[str] = set()

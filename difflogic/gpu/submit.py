@@ -51,7 +51,7 @@ class SubmitQueue:
     """Queue that divides dispatch lists into submits by their work, adapting to the measured speed."""
 
     def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
-        """Create a queue; work up to `least` is never divided, and each submit ends with a copy from `marked`."""
+        """Create a queue; work up to `least` is not divided, and each submit ends with a copy from buffer `marked`."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least
         self._marks = [device.staging("mark", 4) for _ in range(2)]
@@ -92,7 +92,7 @@ class SubmitQueue:
 
 
 def cut(dispatches: Sequence[Dispatch], most: int) -> list[list[Dispatch]]:
-    """Divide the list into pieces of at most `most` work each; a longer dispatch is a separate piece."""
+    """Divide the list into pieces of at most `most` work each; a dispatch with more work is a separate piece."""
     pieces: list[list[Dispatch]] = [[]]
     work = 0
     for dispatch in dispatches:

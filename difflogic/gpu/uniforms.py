@@ -97,7 +97,7 @@ def uniform_struct(source: str, name: str) -> UniformStruct:
 def shape_values(
     plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
 ) -> dict[str, Any]:
-    """Return the values of the uniform `Shape`, for the soft batch or, if `hard`, for the packed words."""
+    """Return the values of the uniform `Shape`, for the soft batch or, if `hard`, for packed hard states."""
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
     # By name, so that fields may move within the struct, and `pack` reports a misspelt one.

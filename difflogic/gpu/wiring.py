@@ -4,7 +4,7 @@ In the paper's perception kernels, 8 gates each compare a neighbour with the cel
 and 2 gates read those 4. An invocation computes a tree of 4 + 2 + 1 gates from the patch, also in the backward pass.
 Only its root is a node. A tree passes one adjoint to each of its neighbours, and one sum to the cell itself.
 
-Nodes are then the patch, the roots, and all later gates. Trees depend on a circuit's widths and connections alone, so
+Nodes are then the patch, the roots, and all later gates. Trees depend only on a circuit's widths and connections, so
 that a model of a population and the same model by itself run the same kernels.
 """
 
@@ -109,7 +109,7 @@ class Wiring:
 
     @property
     def near_nodes(self) -> int:
-        """Number of nodes in workgroup memory: the patch, an even and an odd level."""
+        """Number of nodes in workgroup memory: of the patch, the widest even level, and the widest odd level."""
         return self.layout.patch_nodes + self._widest(0) + self._widest(1)
 
     @property
@@ -138,7 +138,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """Order of the instances in the backward kernel, int64 `[instances]`: level by level.
 
-        After the trees, levels are sorted by the node of input a, which is often b of the previous gate: no load.
+        After the trees, levels are sorted by the node of input a, which often needs no load, as b of the previous gate.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])

@@ -207,7 +207,7 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """Circuit that evaluations use, and the result of a run."""
+        """Circuit used in evaluations, and the result of a run."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
@@ -245,7 +245,7 @@ class LogicActor:
         return self._voted(self._mean(features))
 
     def stepped(self, features: Tensor, evaluated: bool) -> tuple[Tensor, Integers]:
-        """Return the preferences, and each row's remembered bits as an integer, int64 `[N]`, lowest bit first."""
+        """Return the preferences, and each row's remembered bits as an integer (lowest bit first), int64 `[N]`."""
         bits = (self._mean if evaluated else self.layer)(features)
         remembered = bits.numpy()[:, bits.shape[1] - self.memory :].astype(np.int64)
         return self._voted(bits), (remembered << np.arange(self.memory)).sum(axis=1)

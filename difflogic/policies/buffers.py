@@ -52,7 +52,7 @@ class RolloutBuffer:
         self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
         ends: Flags,
     ) -> None:  # fmt: skip
-        """Add one step of all copies; `rewards` include values of truncated rests, `ends` marks ended episodes."""
+        """Add one step of all copies; `rewards` include values after truncation, and `ends` marks ended episodes."""
         row = len(self._rows)
         self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends

@@ -59,7 +59,7 @@ class Rows:
         return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
 
     def most_frequent(self) -> dict[str, float]:
-        """Return a baseline's name and accuracy on held-out rows: always the most frequent class of training rows."""
+        """Return name and held-out accuracy of a baseline that always predicts the most frequent training class."""
         place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
         return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
 
@@ -122,7 +122,7 @@ def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
 
 
 def accuracy(right: int, rows: int, which: str) -> str:
-    """Return a text with the accuracy and its 95 % interval; `which` describes the rows, `right` of them correct."""
+    """Return a text with the accuracy of `right` of `rows` rows and its 95 % interval; `which` names the rows."""
     low, high = wilson_interval(right, rows)
     return (
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "

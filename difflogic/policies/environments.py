@@ -203,7 +203,7 @@ class Environments:
             )
 
     def require_lasting(self, ends: int, steps: int) -> None:
-        """Raise FaultyEnvironmentError if the number `ends` of ended episodes equals the number of steps."""
+        """Raise FaultyEnvironmentError if every step ended an episode, that is, if `ends` equals `steps`."""
         if ends == steps:
             raise FaultyEnvironmentError(
                 f"Every one of {steps} episodes of {self.identifier} ended after its first step: an agent has nothing "

@@ -13,7 +13,7 @@ from difflogic.policies.actors import random_actions
 from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Floats, Spaces, Step
 
 Watch = Callable[[Floats, Step], None]
-"""Callback after each step of all copies, which receives the observations before the step, and its result."""
+"""Callback after each step of all copies, which receives the observations before the step, and the step's result."""
 Decide = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 """Policy that maps observations `[N, D]` to discrete actions `[N]` or continuous actions `[N, A]`."""
 COPIES = 50
@@ -61,8 +61,8 @@ def evaluate_policy(
         memory: Number of remembered bits, which the policy adds to an action and receives in the next observation.
 
     Raises:
-        ConfigError: The environment is unknown or has unsupported spaces.
-        FaultyEnvironmentError: The environment raised an error, or returned a number that is not finite.
+        ConfigError: If the environment is unknown or has unsupported spaces.
+        FaultyEnvironmentError: If the environment raises an error or returns a number that is not finite.
     """
     # Each copy plays a fixed number of episodes: of 120 episodes on 50 copies, 20 copies play 3 and 30 play 2. Counting
     # the first 120 episodes that end would favour short ones. A copy that is done continues without being counted,

@@ -35,7 +35,7 @@ BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 
 def episode(
     decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
 ) -> Pixels:
-    """Draw one episode of at most `steps` steps, RGB `[n, h, w, 3]`; `below` draws the part below each frame.
+    """Draw one episode of at most `steps` steps, RGB `[n, h, w, 3]`; `below` draws the policy under each frame.
 
     `memory` has the same meaning as in `evaluate_policy`. Raises UsageError if the environment cannot be drawn, or
     MissingPackagesError if a package for drawing is not installed.

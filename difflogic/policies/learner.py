@@ -56,7 +56,7 @@ class Learner(ABC):
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
-        """Make the actor; `seen` scales its observations, and `wiring` is the seed of its wires (default: config's).
+        """Make the actor; `seen` scales observations, and `wiring` is the seed of wires (None: the config's seed).
 
         Raises ConfigError if the actor's layers do not fit the actions, or DeviceError.
         """
@@ -71,7 +71,7 @@ class Learner(ABC):
 
     @abstractmethod
     def _parts(self) -> dict[str, list[Tensor]]:
-        """Return all other tensors to save, by name; names of optimizer states begin with `optimizer`."""
+        """Return all tensors to save except the actor's, by name; names of optimizer states begin with `optimizer`."""
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}

@@ -34,7 +34,7 @@ Agent = PPO | SAC | Classifier
 def make_agent(
     config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
 ) -> Agent:
-    """Make an agent; `seen` scales its observations, and `wiring` is the seed of its wires (default: config's).
+    """Make an agent; `seen` scales observations, and `wiring` is the seed of wires (None: the config's seed).
 
     Raises ConfigError if the agent does not support the spaces, LimitError or DeviceError.
     """
@@ -97,7 +97,7 @@ class Member:
 
     @property
     def circuit(self) -> Circuit | None:
-        """Circuit that evaluations use, or None for a dense agent."""
+        """Circuit used in evaluations, or None for a dense agent."""
         return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
 
     def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
@@ -134,7 +134,7 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """Score the agent on episodes of seed + `offset`; a classifier on validation rows, or held-out if `offset`."""
+        """Score an agent on episodes of seed + `offset`, classifiers on validation rows (held-out rows if `offset`)."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
         name, seed = self.config.subject, self.seed + offset

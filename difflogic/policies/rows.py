@@ -17,7 +17,7 @@ class PolicyRow(MetricsLine):
     episodes: int
     """Number of episodes completed so far."""
     mean_return: float | None
-    """Mean return of the last hundred training episodes, or None before the first episode has ended."""
+    """Mean return of the last hundred training episodes (sampled actions), or None before any episode has ended."""
     mean_length: float | None
     elapsed_s: float
     """Seconds of training so far."""
