@@ -59,7 +59,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     try:
         files["film.gif"] = film.encoded(film.of_agent(member, STEPS, controller), ".gif", FRAME_MS)
         cover = "film.gif"
-    except (UsageError, MissingPackagesError) as error:  # the environment draws nothing, or a package is missing
+    except (UsageError, MissingPackagesError) as error:  # environment without images, or missing package
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
     title, headline = title_of(named_run), (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]

@@ -73,7 +73,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     circuit = context.trained.circuit
     if context.config.task.target not in DRAWN:
         return None
-    most = min(most, circuit.gates)  # more cannot be stuck
+    most = min(most, circuit.gates)  # the maximum number of stuck gates
     # For example, with 54 gates: 3, 7, 14, 27 and 54.
     counts = sorted({round(most / 2**n) for n in range(POINTS)} - {0})
     accuracies = {0.0: _accuracy(context, circuit)}

@@ -48,7 +48,7 @@ def _from_data(path: Path, data: dict[str, Any]) -> Proof:
         raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
     scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
     if data["claim"] == "rule":
-        rule_netlist(located(data["rule"], path), netlist.periodic)  # raises an error if it is no rule
+        rule_netlist(located(data["rule"], path), netlist.periodic)  # raises an error unless it is a rule
     else:
         target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
         if target.shape[:2] != (scenario.height, scenario.width):

@@ -228,7 +228,7 @@ def robustness(context: EvaluationContext) -> Measure | None:
     if paper is None:
         return replace(measure, text=text)
     published = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
-    if context.quick:  # not the same test
+    if context.quick:  # with fewer steps, not comparable with the paper
         return replace(measure, text=text, paper=published)
     # A mean above the paper's single trial, but within two standard deviations, shows neither better nor worse.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None

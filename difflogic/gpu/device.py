@@ -78,15 +78,15 @@ class GpuDevice:
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
         self.bakes_sizes = not adapter.software
-        """True if kernels are compiled for the sizes of their plan, which takes seconds more on software."""
+        """True if kernels are compiled for the sizes of their plan, which on software would take seconds longer."""
         self.trusts_kernels = not adapter.software
-        """True if kernels whose sizes are known are compiled without bounds checks and loop counters."""
+        """True if kernels with compiled-in sizes have no bounds checks and loop counters."""
         self._pipelines: dict[tuple[str, str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
         self.before_waiting: list[Callable[[], None]] = []
-        """Functions that `wait` calls first, to submit work that is collected elsewhere."""
+        """Functions that `wait` calls first, to submit pending work of other objects."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
         """Return a description of the device and of the schedule `launch`, for output and manifests."""

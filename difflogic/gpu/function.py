@@ -55,7 +55,7 @@ class GpuFunction(CircuitFunction):
                 "alone, or use a smaller grid or batch."
             )
         control = np.zeros(WORDS, dtype=np.uint32)
-        control[EPOCH] = 1  # in which all gates are hard
+        control[EPOCH] = 1  # the epoch in which all gates are hard
         self._work.upload("control", control, "state")
         self._update()
 

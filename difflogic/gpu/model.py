@@ -119,7 +119,7 @@ class GpuModel:
             workspace.upload("same", jobs[0].start.astype(np.float32), "task")
         if jobs[0].rule is not None:
             workspace.upload("rule", jobs[0].rule.astype(np.uint32), "task")
-        if jobs[0].data is not None:  # the same for all models, whose seeds select different batches
+        if jobs[0].data is not None:  # shared by all models, whose seeds select different batches
             codes = jobs[0].data.y
             workspace.upload("x", bit_words(jobs[0].data.x), "task")
             workspace.upload("y", np.stack([bit_words(codes > 0), bit_words(codes >= 0)], axis=-1), "task")

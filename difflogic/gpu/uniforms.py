@@ -108,7 +108,7 @@ def shape_values(
         **{name: getattr(shape, name) for name in of_shape.split()},
         **{name: getattr(plan, name) for name in of_plan.split()},
         **{name: getattr(layout, name) for name in ("patch_nodes", "instances", "gates")},
-        **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # that selects kernels
+        **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # clip_by selects kernels
         **{f"harden_{name}": value for name, value in hardening._asdict().items()},
         "batch": batch,
         "cells": batch * shape.cells_per_grid,

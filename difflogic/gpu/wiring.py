@@ -151,7 +151,7 @@ class Wiring:
         # Atomic sums would depend on the order of invocations. With a slot for each input, sorted by the node it reads,
         # a node adds its slots in order: two runs, or two schedules, give the same bits.
         layout = self.layout
-        levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
+        levels = layout.levels[max(0, self.tree_levels - 1) :]  # levels with nodes: the roots and all later levels
         firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]
         slots = np.zeros(layout.wires.shape, dtype=np.uint32)
         read = self.wires[self.sends]

@@ -123,7 +123,7 @@ class ReplayBuffer:
         # and the next transition is written to row 1. Rows are filled from 0 on, so that the first `filled` rows are
         # always those in use, and the ring grows only until its end is first reached.
         self._reserve(min(self.size, self._next + count))
-        before = min(count, self.size - self._next)  # the others are written to the ring's beginning
+        before = min(count, self.size - self._next)  # all other rows are written to the ring's beginning
         for name, ring in self._columns.items():
             rows = columns[name].reshape(count, *ring.shape[1:])
             ring.assign_rows(self._next, rows[:before])
