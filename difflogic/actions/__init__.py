@@ -1,1 +1,1 @@
-"""Actions on trained circuits. Commands, workers and Python users call the same function for an action."""
+"""Actions on trained circuits. Commands, workers and Python users call the same function for each action."""

@@ -1,4 +1,4 @@
-"""Accuracy of a classifier on the held-out rows of its run, or on another table."""
+"""Accuracy of a classifier on the held-out rows of its run or on another table."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ MOST_SHOWN = 24
 
 
 def is_classifier(path: Path) -> bool:
-    """Return whether a path is the run of a classifier, or a file of a function that is not a controller."""
+    """Return whether `path` is a classifier's run folder or a non-controller function file."""
     if path.is_dir():
         record = manifest.read(chosen.run_folder(path))
         return document.is_classifier(record.get("config"))
@@ -36,12 +36,12 @@ def is_classifier(path: Path) -> bool:
 
 
 def label_of(path: Path, file: Path) -> str:
-    """Return the name of the only column of `file` that the classifier at `path` does not read. Raises DataError."""
+    """Return the label column, the only column of `file` that the classifier does not read. Raises DataError."""
     return tables.label_of(file, _opened(path).features)
 
 
 def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
-    """Yield the accuracy in total, then for each class, on `table` or else on the held-out rows of the run.
+    """Yield the accuracy on all rows, then for each class, on `table` or by default on the held-out rows of the run.
 
     Raises DataError, and UsageError if there are no classes or no rows.
     """
@@ -53,7 +53,7 @@ def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
     decisions = opened.decide(x)
     yield _measure("accuracy", "all", decisions == y, kind)
     for label in np.unique(y)[:MOST_SHOWN].tolist():
-        # A row with a label that the classifier does not know counts as an error.
+        # A row with a label that is unknown to the classifier counts as an error.
         name = opened.classes[label] if label >= 0 else "other labels"
         yield _measure(f"accuracy-{name}", name, (decisions == y)[y == label], kind)
 
@@ -66,7 +66,7 @@ def _measure(key: str, title: str, hits: npt.NDArray[np.bool_], kind: str) -> Me
 
 
 class _Opened(NamedTuple):
-    """Classifier that was opened from a file or run, and the rows of the run."""
+    """Classifier loaded from a file or run, with the rows of the run."""
 
     features: Sequence[str]
     classes: Sequence[str]
@@ -75,7 +75,7 @@ class _Opened(NamedTuple):
 
 
 def _opened(path: Path) -> _Opened:
-    """Open the classifier of a file or run: its circuit, or its network of dense layers."""
+    """Load the classifier of a file or run: a circuit, or a network of dense layers."""
     if not path.is_dir():
         function = source.load_function(path)
         return _Opened(function.observations, function.choices, function)
@@ -88,7 +88,7 @@ def _opened(path: Path) -> _Opened:
 
 
 def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:
-    """Return the features and labels of the held-out rows of a run. Raises UsageError."""
+    """Return the features and labels of the held-out rows. Raises UsageError if there are no held-out rows."""
     if rows is None:
         raise UsageError(f"{path} has no rows of its own: give --data FILE, a table with the columns that it reads.")
     if not len(rows.parts.held_out):

@@ -50,35 +50,35 @@ if TYPE_CHECKING:
 
 CIRCUIT = "circuit.json"
 HELD_OUT = 0.2
-"""Share of the pairs of states on which a rule is tested that was induced from the other pairs."""
+"""Share of the pairs of states that is held out to test a rule induced from the other pairs."""
 OPTIONS: dict[str, tuple[str, ...]] = {
     "a run": (),
     "a recording": ("film_frames", "set"),
     "a pattern": ("film_rule", "film_frames", "size", "set"),
     "an image": ("start", "colors", "size", "threshold", "invert", "padding", "set"),
 }
-"""Options that apply to a kind of target; for kinds that are not listed only `set` applies."""
+"""Mapping from kinds of targets to the supported options; for other kinds, only `set` is supported."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
-"""Changed fields for tasks of samples, since the final circuit is induced from all samples."""
+"""Configuration overrides for sample-based tasks: no samples are held out from the final circuit."""
 KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Build(ActionResult):
-    """Circuit that was built without training, and its proof or test."""
+    """Circuit built without training, and its proof or test."""
 
     netlist: CellNetlist
     circuit: Circuit
-    """Circuit with the gates of `netlist` in layers, as in a run."""
+    """Gates of `netlist` arranged in layers, like the circuit of a run."""
     config: Config
-    """Configuration with the task of the circuit and the shape of its model."""
+    """Configuration with the circuit's task and a model of the circuit's shape."""
     samples: Dataset | None = None
 
     def save(self, path: Path | str) -> Path:
-        """Write a run folder, which commands accept like a trained run, and return its path.
+        """Write a run folder, which commands accept like that of a trained run, and return its path.
 
         Raises:
-            RunFolderError: The folder is not empty, or cannot be written.
+            RunFolderError: The folder is not empty or not writable.
         """
         state = job.TrainState.initial(job.make_job(self.config, self.circuit, self.samples))
         saved = Checkpoint((ModelState(self.config, self.circuit, state, best=0),))
@@ -99,22 +99,22 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         >>> len(difflogic.build("B3/S23").netlist.gates)
         24
 
-    A rule is synthesized from its table. For samples or a recording, induction finds the rule. For an image, cells
-    count their row and column, and look up their colour.
+    A rule is synthesized from its table. For samples or a recording, a rule is found by induction. For an image, cells
+    determine their row and column by counting, and look up their colour.
 
     Args:
         what: A rule, such as `B36/S23`; a file with the table of a rule; a recording or samples (`.gif`, `.npy`,
-            `.npz`); a pattern, such as RLE; an image; a preset; or a run folder, for the task of the run.
-        effort: As for `simplify`.
-        on_pass: As for `simplify`.
-        options: Fields of `TrainRequest` that describe a target, such as `size`, `colors` and `invert`, and `set`; for
-            a recording also `film_frames`, for a pattern also `film_frames` and `film_rule`.
+            `.npz`); a pattern file, such as RLE; an image; a preset; or a run folder, for the task of the run.
+        effort: Search effort, as in `simplify`.
+        on_pass: Callback that receives the report of each simplification pass, as in `simplify`.
+        options: Fields of `TrainRequest`: `set`, and those that describe a target, such as `size`, `colors` and
+            `invert`; for a recording or pattern also `film_frames`, for a pattern also `film_rule`.
 
     Returns:
         The circuit and its proof or test; `ok` is True if the proof succeeds or no cell is wrong in the test.
 
     Raises:
-        UsageError: No circuit is found, or an option does not apply to this kind of target.
+        UsageError: No circuit is found, or an option is unsupported for this kind of target.
         DataError: The file cannot be read.
     """
     what = what if isinstance(what, Dataset) else chosen.path_of(what)
@@ -140,7 +140,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
 
 
 def can_build(config: Config) -> bool:
-    """Return whether `build` has a method for a task. For samples, it may still find no rule."""
+    """Return whether `build` supports the task of `config`. For samples, it may still find no rule."""
     if config.train.asynchronous or config.task.target == "rule":
         return not config.train.asynchronous and config.task.steps == 1
     is_image = config.task.target == "picture" and registers(config) is not None
@@ -148,7 +148,7 @@ def can_build(config: Config) -> bool:
 
 
 def command_for(run: Run | AgentRun) -> str | None:
-    """Return the `build` command for the task of an unsolved run; None if no command applies."""
+    """Return a `build` command to suggest for the task of an unsolved run, or None if `build` does not support it."""
     if run.solved or not isinstance(run.config, Config) or not can_build(run.config):
         return None
     what = run.config.task.rule or (None if run.path is None else quoted(run.path))
@@ -156,7 +156,7 @@ def command_for(run: Run | AgentRun) -> str | None:
 
 
 def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None, str | None]:
-    """Return the configuration, samples and rule of the task `what`. Raises UsageError, ConfigError, DataError."""
+    """Return the configuration, samples and rule of the target `what`. Raises UsageError, ConfigError or DataError."""
     kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
     if refused := [name for name in options if name not in OPTIONS.get(kind, ("set",))]:
         raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
@@ -172,7 +172,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
         stated = rule if rule is None or path.exists() else str(path)  # with the grid that it names
         request = TrainRequest(str(path) if rule is None else None, rule=stated, set=fields)
     elif kind == "an image":
-        # Cells keep their row and column, so the image is stable without a clock and a latch.
+        # Cells store their row and column, so the image is stable without a clock and a latch.
         request = TrainRequest.of(target=path, set=merged({"task": {"stays": False}}, fields), **options)
     else:
         samples, rule, notation = _recorded(what, kind, options)
@@ -187,7 +187,7 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
 
 
 def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
-    """Return the configuration, samples and rule of a run's task. Raises UsageError, DataError."""
+    """Return the configuration, samples and rule of a run's task. Raises UsageError or DataError."""
     model = chosen.load(path)
     config = attempts.read(path).config if attempts.is_in(path) else model.config
     if not isinstance(config, Config):
@@ -197,7 +197,7 @@ def _of_run(path: Path) -> tuple[Config, Dataset | None, str | None]:
 
 
 def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) -> tuple[Dataset, str | None, str]:
-    """Return samples, and the rule and its notation, or None and "" without one. Raises UsageError, DataError."""
+    """Return samples, rule and notation; without a rule, None and "". Raises UsageError or DataError."""
     if "size" in options:
         options["size"] = coerced("size", Size, options["size"])[::-1]
     arguments = {name.removeprefix("film_"): value for name, value in options.items()}
@@ -208,7 +208,7 @@ def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) ->
     samples = recorded.samples(Path(what), **arguments)
     notation = recorded.notation(Path(what), arguments.get("rule")) if kind == "a pattern" else ""
     if rule := notation and rules_of.named(Path(notation)):
-        # A pattern may lack some states of its rule.
+        # A pattern may not contain all states of its rule.
         unseen = (0, rules_of.rule_netlist(rule, periodic=True).channels - samples.x.shape[-1])
         x, y = np.pad(samples.x, [(0, 0)] * 3 + [unseen]), np.pad(samples.y, [(0, 0)] * 4 + [unseen])
         samples = Dataset(x, y, samples.steps)
@@ -216,7 +216,7 @@ def _recorded(what: str | Path | Dataset, kind: str, options: dict[str, Any]) ->
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of a target, such as `a rule`. Raises UsageError if it is no rule, preset or file."""
+    """Return the kind of a target, such as `a rule`. Raises UsageError if it is not a rule, preset or file."""
     if rules_of.named(path) is not None:
         return "a rule"
     if checkpoint.is_in(path) or attempts.is_in(path):
@@ -237,7 +237,7 @@ def _kind(path: Path) -> str:
 
 
 def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
-    """Return the circuit of a rule, of samples by induction, or of an image; None if no circuit is found."""
+    """Synthesize the circuit of a rule, of samples (by induction) or of an image; None if no circuit is found."""
     model = config.model
     if not can_build(config):
         return None
@@ -250,7 +250,7 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
 
 
 def _of_zoo(samples: Dataset, periodic: bool) -> Simplification | None:
-    """Return a circuit of the zoo that explains all pairs of states, such as those of a self-replicating loop."""
+    """Return a circuit of the zoo (such as a self-replicating loop) that reproduces all pairs of states, or None."""
     if (pairs := samples.single_steps()) is None:
         return None
     for name in zoo.names():
@@ -264,7 +264,7 @@ def _of_zoo(samples: Dataset, periodic: bool) -> Simplification | None:
 
 
 def _proved(small: Simplification, task: Config, samples: Dataset | None, file: Path | None = None) -> Build:
-    """Prove that a simplified circuit is correct for its task or rule, or test it on all pairs of states."""
+    """Prove that a simplified circuit is correct for its task or rule, or test it on all samples."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
     config = finishing.fitted(task.with_(model={"neighbourhood": netlist.neighbourhood}), circuit)
@@ -288,7 +288,7 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None, file: 
 
 
 def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:
-    """Count wrong cells in all pairs of states, and wrong cells in held-out pairs of a rule induced from the others."""
+    """Count wrong cells of a circuit in all pairs, and of a rule induced from some pairs in the held-out pairs."""
     facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
     right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
     few, rest = pairs.split(HELD_OUT)
@@ -303,6 +303,6 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
 
 
 def _wrong(netlist: CellNetlist, pairs: Dataset) -> int:
-    """Return the number of cells that differ from the targets of the samples after one step."""
+    """Return the number of cells that differ from the targets in `pairs` after one step."""
     wrong = (netlist.rollout(pairs.x, 1)[-1] != pairs.y[:, 0]) & (pairs.y[:, 0] >= 0)
     return int(wrong.any(axis=-1).sum())

@@ -36,14 +36,14 @@ COMPARED = {None: "", True: "as good", False: "not as good"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunResults(ActionResult):
-    """Results of all tests. The key of a test is an index, as in `evaluation["accuracy"].values`."""
+    """Results of all tests, indexed by the key of a test, as in `evaluation["accuracy"].values`."""
 
     measures: tuple[Measure, ...]
     layers: tuple[Layer, ...] = ()
-    """Counts of gates in each layer of an automaton."""
+    """Gate statistics of each layer of an automaton."""
 
     def __getitem__(self, key: str) -> Measure:
-        """Return the result of the test `key`. Raises KeyError if the test does not apply."""
+        """Return the result of the test `key`. Raises KeyError if the test does not apply to the run."""
         return {measure.key: measure for measure in self.measures}[key]
 
 
@@ -62,28 +62,28 @@ def evaluate(
     html: bool = False,
     called: str | None = None,
 ) -> RunResults:
-    """Test the discrete circuit of a run by every test for its task, or agents in new episodes.
+    """Test the discrete circuit of a run with every test for its task, or agents in new episodes.
 
         >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
         >>> evaluation["accuracy"].values["samples"]
         1
 
     Args:
-        run: A run, its folder or a checkpoint file; or the file of a controller, or of a function that names classes.
-        engine: Engine for rollouts; None: the run's GPU or the CPU engine.
+        run: A run, its folder or a checkpoint file; or the file of a controller or classifier.
+        engine: Engine for rollouts; None: the GPU of the run, or the CPU engine.
         starts: Number of new initial states (default 64, `quick` 8) or of episodes (default 100, `quick` 20).
         quick: Use fewer initial states, and a tenth of the steps of long tests.
         member: Number of a model in a population, from 1; None: the best model, or all agents.
         tell: Callback that receives each result as text.
-        data: Samples, or a table for a classifier, in place of the held-out samples of the run.
-        settings: Settings with which a task in Python draws new samples; None: the settings of the run.
-        faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
-        damage: Number of cells to set to 0 while an automaton decides on an action, for additional scores of agents.
-        html: Whether to add a report with animations.
+        data: Samples, or a table for a classifier, instead of the held-out samples of the run.
+        settings: Settings with which a task in Python generates new samples; None: the settings of the run.
+        faults: Additional tests, such as `difflogic.evaluation.faults.FaultTests`.
+        damage: Number of cells set to 0 while an agent's automaton chooses an action; adds scores for this damage.
+        html: Whether to add an HTML report with animations.
         called: Name of the run in the results; None: its path.
 
     Returns:
-        The results by key.
+        The results of all tests, by key.
 
     Raises:
         UsageError: An argument does not apply to the run.
@@ -177,7 +177,7 @@ def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str
 
 
 def _of_measures(title: str, header: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
-    """Return the results of agents or a classifier; `header` is the title of the table's first column."""
+    """Return the results of agents or a classifier; `header` is the first column's header, `about` report fields."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
     table = ResultTable((header, "result"), [(each.title, each.text) for each in measures], prose=True)
@@ -199,9 +199,9 @@ def _measure(name: str, score: Score, least: float) -> Measure:
 def _scores(
     path: Path, count: int, member: int | None, damage: int | None
 ) -> tuple[str, float, Iterator[tuple[str, Score]]]:
-    """Return an environment, its threshold, and an iterator that scores a controller or agents in episodes.
+    """Return the environment, its threshold, and an iterator over scores of a controller or agents, by name.
 
-    `member` is the number of an agent, from 1; None for all agents.
+    `count` is the number of episodes, `member` the number of an agent from 1, or None for all agents.
     """
     from difflogic.policies import controllers
     from difflogic.policies.environments import threshold
@@ -237,9 +237,9 @@ def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) ->
 
 
 def beside(evaluations: Mapping[str, RunResults]) -> ActionResult:
-    """Compare evaluations, which are by the names of their runs: a row for each test, a column for each run.
+    """Compare evaluations (by run name) in a table with a row per test and a column per run.
 
-    One image has all curves of robustness. Raises UsageError if the runs have no test in common.
+    All robustness curves are drawn in one image. Raises UsageError if the runs have no test in common.
     """
     titles = {measure.key: measure.title for each in evaluations.values() for measure in each.measures}
     texts = [{measure.key: measure.text for measure in each.measures} for each in evaluations.values()]

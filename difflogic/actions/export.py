@@ -1,4 +1,4 @@
-"""`export`: write a circuit in the formats of other programs."""
+"""`export`: convert a circuit to the file formats of other programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,16 +20,16 @@ from difflogic.system.files import check_links
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exports(ActionResult):
-    """Exported circuit, and its files for each format."""
+    """Exported circuit and its files in each format."""
 
     netlist: Exported
     """Exported circuit: a cell, a grid of cells, or a function."""
     name: str
-    """Name of the files and modules."""
+    """Name on which the names of files and modules are based."""
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """Check a format's files with other programs, and return what is proved. Raises ToolError for a difference."""
+        """Check the files of a format with other programs; return sentences on what is proved. Raises ToolError."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 
@@ -43,7 +43,7 @@ def export(
     periodic: bool | None = None,
     visible: int | None = None,
 ) -> Exports:
-    """Return the files of a circuit in the formats of other programs.
+    """Convert a circuit to the file formats of other programs.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> list(difflogic.export(keep, ["c"], name="keep").files)
@@ -51,20 +51,20 @@ def export(
 
     Args:
         given: A run or its folder, a file of a circuit or function, or a circuit or function.
-        forms: Formats of `difflogic.circuits.export.formats.FORMATS`; empty: all formats that fit.
+        forms: Formats in `difflogic.circuits.export.formats.FORMATS`; empty: all formats that support the circuit.
         grid: `(height, width)` of the grid, for formats that can represent a complete automaton.
         name: Name of files and modules; None: the name of the circuit's file or folder.
-        fraction_bits: Number of fractional bits; None: 16, or more for thresholds that are close.
-        periodic: Boundary of the grid; None: as the file says.
-        visible: Number of visible channels; None: as the file says.
+        fraction_bits: Number of fractional bits of thresholds; None: 16, or more if thresholds are closer together.
+        periodic: Whether the grid wraps around; None: as stated in the file.
+        visible: Number of visible channels; None: as stated in the file.
 
     Returns:
-        The files, which are equal for equal circuits. `ok` is False if a named format does not fit.
+        The files, which depend only on the circuit. `ok` is False if a requested format does not support the circuit.
 
     Raises:
-        UsageError: There is no such format, or an option does not apply to the circuit.
+        UsageError: A format is unknown, or an option does not apply to the circuit.
         CircuitError: The file is not a circuit, or no format can represent it.
-        RunFolderError: A link leads out of the run folder.
+        RunFolderError: The run folder contains a link that leads out of it.
     """
     if unknown := sorted(set(forms) - formats.FORMATS.keys()):
         raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
@@ -87,7 +87,7 @@ def export(
         netlist, title, note = held.netlist, _of_cell(held, chosen), held.told
         if grid is not None:
             netlist = claimed_grid(held.netlist, held.config, *grid)
-            # Only AIGER, the format for model checkers, includes the claim about a grid.
+            # Only AIGER, the format of model checkers, includes the claim about a grid.
             if netlist.target is not None and "aiger" in chosen:
                 words = [f"aiger: claims that every initial state shows the target from step {netlist.steps} on"]
     exported, left_out = formats.exports(netlist, stem, chosen)
@@ -101,7 +101,7 @@ def export(
 
 
 def _of_cell(circuit: LoadedCircuit, forms: list[str]) -> str:
-    """Return a title with the number of gates, and the channels that a format writes if it omits some."""
+    """Return a title with the number of gates and, if a format omits channels, the channels that it contains."""
     text = f"{circuit.name}: {live_gates(circuit.netlist)} gates per cell"
     for form in forms:
         if (netlist := formats.written(circuit.netlist, form)) is not circuit.netlist:

@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
-"""Name of the checker that evaluates the trained network itself, on samples."""
+"""Name of the checker that compares the netlist with the trained network itself on samples."""
 VERDICTS, CONFIG = "verdicts.json", "config.toml"
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proved(ActionResult):
-    """Proof that two circuits are equal, or of the claim of a run."""
+    """Proof or refutation of the equivalence of two circuits or of the claim of a run's task."""
 
     proved: bool | None
     """Result: True if proved, False if refuted, None if undecided."""
     verdicts: tuple[Equivalence, ...] = ()
-    """Results of the checkers for two circuits."""
+    """Results of all checkers for two circuits; empty for a run."""
     proof: Proof | None = None
-    """Claim of a run with its result; None for two circuits."""
+    """Claim of a run's task with its result; None for two circuits."""
 
     @property
     def text(self) -> str:
-        """Sentences in one line; for two circuits, the result is first."""
+        """All sentences in one line; for two circuits, the result comes first."""
         *others, verdict = self.words
         return " ".join([verdict, *(f"{each.judge}: {each.how}." for each in self.verdicts), *others])
 
@@ -67,24 +67,24 @@ def prove(
         [True]
 
     Args:
-        given: A run, its folder, a file of a circuit next to the config.toml of its run, or a netlist.
-        other: Circuit to compare `given` with; None: prove the claim of the run.
-        every_start: Prove that every initial state of a run ends in the target.
+        given: A run, its folder, a file of a circuit in the same folder as config.toml of its run, or a netlist.
+        other: Circuit with which `given` is compared; None: prove the claim of the run.
+        every_start: Prove that a run reaches the target from every initial state.
         size: `(height, width)` of the grid for the claim of a run; None: the grid of its task.
         seconds: Time limit of the search for a counterexample.
         judges: Checkers: for two circuits some of `network`, `difflogic`, `berkeley-abc` and `yosys` (empty: all), for
             a run `difflogic` (the default) or, with `every_start`, `berkeley-abc`.
-        periodic: Boundary of two circuits; None: as the files say.
-        visible: Number of visible channels of two circuits; None: as the files say.
+        periodic: Whether the grids of two circuits wrap around; None: as stated in the files.
+        visible: Number of visible channels of two circuits; None: as stated in the files.
 
     Returns:
-        The result of each checker.
+        The result in total, and of each checker.
 
     Raises:
         UsageError: An argument does not apply to the circuit.
         CircuitError: A file is not a circuit, or the circuits have different inputs or outputs.
         LimitError: The grid of a proof does not fit into memory.
-        ToolError: The only checker is missing, or fails.
+        ToolError: The only checker is missing or fails.
     """
     if other is not None:
         return _compared(given, other, tuple(judges), periodic, visible)
@@ -109,7 +109,7 @@ def prove(
         else:
             claims = [proofs.of_run(trained, every_start, size)]
     results = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
-    # The report has one proof: the first that fails, or else the first.
+    # The report is about one proof: the first that fails, otherwise the first.
     first = next((proof for proof in results if not proof.proved), results[0])
     alone, files = len(results) == 1, proof_file.files_of(results[0])
     files |= {proof_file.NUMBERED.format(number): proof.to_json() for number, proof in enumerate(results[1:], 2)}
@@ -128,7 +128,7 @@ def prove(
 
 
 def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) -> Claim:
-    """Return the claim of a circuit's file; its task is in config.toml in the same folder."""
+    """Return the claim of a circuit file for the task in config.toml, which is in the same folder."""
     from difflogic.config.schema import Config
     from difflogic.evaluation import proof as proofs
 
@@ -140,16 +140,16 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
-    """Prove the claim of a proof.json again, and report differences.
+    """Prove the claim of a proof.json again and report differences from the file.
 
     Args:
-        file: The proof.json.
-        given: Circuit that the proof must concern; None: any circuit.
+        file: Path of the proof.json.
+        given: Circuit that the proof must be about; None: any circuit.
         seconds: Time limit of the search for a counterexample.
 
     Raises:
         CircuitError: The file is not a proof.
-        UsageError: The proof concerns another circuit.
+        UsageError: The proof is about another circuit.
     """
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import proof_file
@@ -161,7 +161,7 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
             claimed.claim.netlist
         ):
             raise UsageError(f"{file} is about another circuit than that of {given}: their hashes differ.")
-    # The proof in the file is not trusted: the claim is proved again, and the results are compared.
+    # The result in the file is not trusted: the claim is proved again, and the results are compared.
     again = proofs.decide(claimed.claim, seconds, claimed.judge)
     lies = proofs.lies(claimed, again)
     verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
@@ -187,7 +187,7 @@ def _compared(
 def _framed(
     given: Given, circuit: LoadedCircuit | FunctionNetlist, other: LoadedCircuit | FunctionNetlist
 ) -> LoadedCircuit | FunctionNetlist:
-    """Return a circuit from a BLIF or AIGER file with the thresholds, boundary and classes of the `other` circuit."""
+    """Return `circuit`, if from a BLIF or AIGER file, with the thresholds, boundary and classes of `other`."""
     frame = other.netlist if isinstance(other, LoadedCircuit) else other
     netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
@@ -198,7 +198,7 @@ def _framed(
         if signals.is_described:
             return None
         try:
-            # Exports omit thresholds and channels that no gate reads.
+            # Exports omit unused thresholds and channels.
             return signals.like(written(frame, "blif"))
         except CircuitError:
             return signals.like(frame)
@@ -225,7 +225,7 @@ def _cells_compared(
     verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in checkers]
     verdicts += equality.prove(first.netlist, second.netlist, programs)
     alike = first.netlist.periodic == second.netlist.periodic
-    # Checkers compare a single cell with its neighbours as inputs, independent of the boundary.
+    # Checkers compare single cells, with the neighbours as inputs, independently of the boundary.
     border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
     told = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(

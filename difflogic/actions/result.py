@@ -1,4 +1,4 @@
-"""Results of actions, each with human-readable text, a machine-readable report, and files."""
+"""Results of actions: human-readable text, a machine-readable report, and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,56 +19,56 @@ from difflogic.system import files
 from difflogic.system.brief import brief
 
 Given = Source | LoadedCircuit | CellNetlist | FunctionNetlist | Circuit
-"""Circuit as an argument: a run, its folder, a file, a circuit object, or a rule such as `B36/S23`."""
+"""Argument that specifies a circuit: a run, its folder, a file, a circuit object, or a rule such as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
 class ResultTable:
-    """Table of a result, with headers."""
+    """Table of a result: headers and rows of text."""
 
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     prose: bool = False
-    """True if the cells of the table are sentences, not numbers."""
+    """True if the table contains sentences rather than numbers."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class ActionResult:
-    """Result of an action. Commands print `title`, `table` and `words`; workers store `files` and `report`."""
+    """Result of an action: commands print `title`, `table` and `words`; workers store `files` and `report`."""
 
     title: str
     words: tuple[str, ...]
     """Sentences about the result, one per line."""
     report: dict[str, Any]
-    """Machine-readable result, as JSON data."""
+    """Machine-readable result as JSON data."""
     files: Files
-    """Contents of files by name; the main file is first."""
+    """Contents of the result's files by name, the main file first."""
     ok: bool = field(default=True, kw_only=True)
-    """False if a proof or test fails, after which a command ends with exit code 1."""
+    """False if a proof or test failed; the command then ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Sentence that names the circuit of a run that was used; "" if there was no choice."""
+    """Sentence that names which circuit of a run was used; "" if there was no choice."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
     """True if Ctrl-C ended the action early."""
     folder: Path | None = field(default=None, kw_only=True)
-    """Run folder in which later commands look for the files; None if the circuit has no run folder."""
+    """Run folder in which other commands expect the files; None if the circuit has no run folder."""
     outdated: tuple[str, ...] = field(default=(), kw_only=True)
-    """Names of files from an earlier result in the folder, which `keep` removes."""
+    """Names of files that `keep` removes from the folder, since an earlier result may have written them."""
 
     __repr__ = brief
 
     @property
     def text(self) -> str:
-        """All sentences of `words` in one line."""
+        """Sentences of `words` joined in one line."""
         return " ".join(self.words)
 
     def keep(self, folder: Path | str | None = None) -> list[Path]:
-        """Write the files into a folder, replace older files, and return the paths.
+        """Write the files to a folder, replacing older files, and return their paths.
 
         Args:
-            folder: Folder for the files; None: the run folder.
+            folder: Folder for the files; None: the circuit's run folder.
 
         Raises:
             UsageError: `folder` is None and there is no run folder.
@@ -93,7 +93,7 @@ class ActionResult:
         return written
 
     def _repr_html_(self) -> str:
-        """Return the title, words and table as HTML, for notebooks."""
+        """Return the title, words and table as HTML for notebooks."""
         parts = [f"<p>{escape(line)}</p>" for line in (self.title, *self.words) if line]
         if self.table is not None:
             rows = [("th", self.table.headers), *(("td", row) for row in self.table.rows)]
@@ -103,12 +103,12 @@ class ActionResult:
 
 
 def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
-    """Load the circuit of a cell, with its run if it has one, or the circuit of a function.
+    """Load the circuit of an automaton's cell (with its run, if any) or of a function.
 
     Raises:
         CircuitError: The file is not a circuit.
         CheckpointError: There is no usable checkpoint.
-        UsageError: `given` is a run of agents without a controller, or not a circuit.
+        UsageError: `given` is a run of agents without a controller, or has an unsupported type.
     """
     if isinstance(given, str | PathLike):
         return source.function(Path(given)) or source.load(given, periodic, visible)
@@ -124,7 +124,7 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return a name for files: the folder of a run or of `circuit.json`, the stem of another file, or the rule."""
+    """Return a name for output files: that of the folder of a run or `circuit.json`, of another file, or the rule."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     path = Path(given).resolve()

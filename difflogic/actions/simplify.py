@@ -25,14 +25,14 @@ from difflogic.system.words import counted
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
-"""Number of episodes on which a controller is pruned, and number of new episodes on which it is then tested."""
+"""Number of episodes for pruning a controller, and number of new episodes for testing it afterwards."""
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification(ActionResult):
-    """Simplified circuit, and reports of the passes that produced it."""
+    """Simplified circuit with the reports of all passes."""
 
     netlist: CellNetlist | FunctionNetlist
     steps: tuple[PassReport, ...]
@@ -49,7 +49,7 @@ def simplify(
     visible: int | None = None,
     on_pass: OnPass = silent,
 ) -> Simplification:
-    """Reduce the gates of a circuit without changing its visible channels.
+    """Reduce the number of gates of a circuit without changing its visible channels.
 
         >>> twice_not = difflogic.CellNetlist.build(1, True, gates=[12, 12], wires=[[4, 4], [9, 9]], outputs=[10])
         >>> len(difflogic.simplify(twice_not).netlist.gates)
@@ -57,22 +57,22 @@ def simplify(
 
     Args:
         given: A run or its folder, a file of a circuit or function, or a circuit or function.
-        from_start: Preserve only states that are reachable from the task's initial state.
-        size: `(height, width)` of the only grid for `from_start`; None: any grid.
-        task: Preserve only the behaviour for which the run was trained. This is tested, not proved.
+        from_start: Preserve the behaviour only in states that are reachable from the task's initial state.
+        size: `(height, width)` of the only grid to consider with `from_start`; None: grids of any size.
+        task: Preserve only the behaviour for which the run was trained; this is tested, not proved.
         effort: `normal`, or `high` to search ten times as long.
-        periodic: Boundary of the grid; None: as the file says.
-        visible: Number of visible channels; None: as the file says.
+        periodic: Whether the grid wraps around; None: as stated in the file.
+        visible: Number of visible channels; None: as stated in the file.
         on_pass: Callback that receives the report of each pass.
 
     Returns:
         The simplified circuit and its passes; `ok` is True if the circuit is proved equal. If Ctrl-C stops a pass and
-        `on_pass` permits this, the result is the circuit after the earlier passes.
+        `on_pass` permits this, the result is the circuit after the previous passes.
 
     Raises:
         UsageError: The task or the initial state is unknown, or options contradict each other.
         CircuitError: The file is not a circuit.
-        LimitError: On a grid of this `size`, no state repeats within a million updates of cells.
+        LimitError: On a grid of `size`, no state repeats within a million cell updates.
     """
     if effort not in EFFORTS:
         raise UsageError(f"`effort` must be one of {', '.join(EFFORTS)}, got {effort!r}.")
@@ -129,7 +129,7 @@ def _of_function(function: FunctionNetlist, task: bool, on_pass: OnPass, effort:
         raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
     smaller, tested = functions.simplified(function, on_pass, effort), None
     if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
-        # This import is late, since only pruning needs gymnasium.
+        # This import is local, since only pruning needs gymnasium.
         from difflogic.policies.controllers import pruned
 
         tested = pruned(smaller.netlist, EPISODES, 0, on_pass)
@@ -178,7 +178,7 @@ def _made(
     ok: bool,
     note: str = "",
 ) -> Simplification:
-    """Return the result for a cell or function; `inputs` is the header of the column with channels or inputs."""
+    """Return the result for a cell or function; `inputs` is the header of the column for changed channels or inputs."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
@@ -200,6 +200,6 @@ def _made(
 
 
 def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """Return the drawings of a circuit, without drawings that would be too large."""
+    """Return the contents of a circuit's drawings by file name, without drawings that would be too large."""
     exported, _ = formats.exports(netlist, name, formats.SHOWN)
     return {formats.SHOWN[form]: content for form, files in exported.items() for content in files.values()}
