@@ -1,1 +1,1 @@
-"""In-browser training: presets as data, the JavaScript that trains and plays them, and the HTML file with both."""
+"""In-browser training: presets as data, JavaScript that trains and displays them, and an HTML file with both."""

@@ -1,4 +1,4 @@
-"""Bundler of JavaScript modules, since a local HTML file cannot import and a server sends one file instead of fifty."""
+"""Bundler of JavaScript modules: local HTML files cannot import, and servers then send one file instead of fifty."""
 
 import json
 import posixpath
@@ -12,7 +12,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.
 
 @cache  # each visitor of a server requests it
 def joined(entry: str) -> str:
-    """Return a module and its imports as one module with the same exports; `entry` is a path such as `page/face.js`.
+    """Return the module at `entry`, such as `page/face.js`, and all imported modules as one module with its exports.
 
     Each imported module becomes a function that is called once and returns its exports, so that names cannot collide.
     """
@@ -20,7 +20,7 @@ def joined(entry: str) -> str:
     texts: list[str] = []
 
     def collect(path: str) -> str:
-        """Return the text of a module, in which constants with the exports of other modules replace the imports."""
+        """Return the text of a module with each import replaced by a constant that refers to the bundled module."""
 
         def imported(statement: re.Match[str]) -> str:
             other = posixpath.normpath(posixpath.join(posixpath.dirname(path), statement[2]))
@@ -43,5 +43,5 @@ def as_json(data: object) -> str:
 
 
 def package_text(path: str) -> str:
-    """Return the content of a text file of the package."""
+    """Return the contents of a text file of the package; `path` is relative to `difflogic`."""
     return resources.files("difflogic").joinpath(path).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Export of in-browser training: one HTML file that trains presets on the visitor's GPU, without network requests."""
+"""Export of in-browser training: one HTML file that trains presets on the visitor's GPU without network requests."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import names, page_data
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
-"""Names of the classic scripts of the page in order, after `engines.js`. The entry module of the page is `face.js`."""
+"""Names of the page's classic (non-module) scripts in order, after `engines.js`; its entry module is `face.js`."""
 
 STYLES = ("serve/web/style.css", "circuits/export/templates/figure.css", "page/page.css")
 
@@ -22,27 +22,27 @@ _MARK = re.compile(r"@([A-Z]+)@")
 
 
 def training_page(presets: Sequence[str] | None = None) -> str:
-    """Return a web page for in-browser training by WebGPU.
+    """Return a web page for in-browser training with WebGPU.
 
         >>> page = difflogic.training_page(["checkerboard-small"])
         >>> "https://" in page
         False
 
     Args:
-        presets: Names of presets, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
-            image. The page opens on the first preset. By default the page has all presets.
+        presets: Names of presets, as listed by `difflogic presets`, and `draw` or `draw-small` for the visitor's own
+            image. The page opens with the first preset. The default is all supported presets.
 
     Returns:
-        The text of one HTML file, which needs no other files.
+        The contents of one HTML file, which needs no other files.
 
     Raises:
-        UsageError: There is no preset, a preset is repeated, or a page does not support a preset.
+        UsageError: `presets` is empty, or a preset is repeated or unsupported.
         LimitError: A preset exceeds the limits that every WebGPU device supports.
     """
     presets = names() if presets is None else presets
     if not presets or len(set(presets)) < len(presets):
         raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
-    # Without a time stamp, the same presets result in the same file.
+    # Without a timestamp, the same presets result in the same file.
     data = json.dumps(page_data(list(presets)), separators=(",", ":")).encode()
     packed = base64.b64encode(gzip.compress(data, mtime=0)).decode()
     marks = {
@@ -56,7 +56,7 @@ def training_page(presets: Sequence[str] | None = None) -> str:
 
 
 def _living() -> dict[str, object]:
-    """Return the templates of the living page, which `living.js` fills in the browser."""
+    """Return the templates from which `living.js` makes a page with the trained circuit in the browser."""
     return {
         "page": template("page.html"),
         "style": template("page.css") + template("figure.css"),

@@ -1,7 +1,7 @@
-"""Presets as data for in-browser training: the configuration, and the recorded buffers and dispatches of each stage.
+"""Presets as data for in-browser training: the configuration and the recorded GPU buffers and dispatches per stage.
 
-Data that depend on the seed are left out, so that the page can train any seed. With `seeded.js`, the page computes
-wires, initial logits, keys and random evaluation grids, with the same bits as Python, and the target of a drawing.
+Data that depend on the seed are omitted, so that the page can train any seed: with `seeded.js`, it computes wires,
+initial logits, keys and random evaluation grids, bit for bit as in Python, and also the target of a drawing.
 """
 
 import base64
@@ -35,9 +35,9 @@ from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
-"""Names of the presets that a page supports: no asynchronous presets, since a page cannot sample their fire masks."""
+"""Names of the presets that a page supports. A page cannot sample the fire masks of asynchronous presets."""
 OWN = {"draw": 16, "draw-small": 12}
-"""Names of the tasks for a custom image, with the cells per side. Their circuit is that of the preset colored-g."""
+"""Mapping from tasks for a custom image to cells per side; their model is that of the preset colored-g."""
 SMILE = (
     "............",
     "...333333...",
@@ -52,25 +52,25 @@ SMILE = (
     "...333333...",
     "............",
 )
-"""12x12 image that the page shows before the visitor draws."""
+"""12x12 image that the page displays until the visitor draws."""
 OWN_EPOCHS = 1200
-"""Number of epochs of an attempt at a custom image: small images need less training than colored-g before a search."""
+"""Number of epochs per attempt for a custom image, fewer than for colored-g, since small images need less training."""
 UNGUIDED = 3.5
-"""Factor by which a page delays the search, since its search is unguided and slower than a train step. Most presets are
-solved before the search; custom images are not, and are repaired after it."""
+"""Factor by which a page delays the start of the search for presets, most of which are solved before it: the page's
+search is unguided and slower than training. Custom images are searched without delay and repaired afterwards."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
-"""Names of buffers with initial contents that depend on the seed; random evaluation grids also depend on it."""
+"""Names of buffers whose initial contents depend on the seed, besides random evaluation grids."""
 
 
 def names() -> list[str]:
-    """Return the names of the tasks that a page supports; by default a page opens on the first task."""
+    """Return the names of all tasks that a page supports; by default, a page opens with the first."""
     return [*OWN, *PRESETS]
 
 
 def page_config(name: str, white: bool = False) -> Config:
-    """Return the configuration that a page trains until it is solved: the task `name` with the recipe `robust`.
+    """Return the configuration of task `name` with the recipe `robust`, which a page trains until it is solved.
 
-    If `white`, a drawing has only white cells. Raises UsageError for a name that a page does not support.
+    `white` selects drawings with only white cells. Raises UsageError for an unsupported name.
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
@@ -82,7 +82,7 @@ def page_config(name: str, white: bool = False) -> Config:
 
 
 def _own(side: int, white: bool = False) -> Config:
-    """Return the configuration for a custom image, with the image SMILE; if `white`, the image has one channel."""
+    """Return the configuration for custom images of `side` cells, initially SMILE; one channel if `white`."""
     above = (side - len(SMILE)) // 2
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
@@ -94,7 +94,7 @@ def _own(side: int, white: bool = False) -> Config:
 
 
 def page_data(chosen: list[str]) -> Data:
-    """Return all JSON data of a page for the tasks `chosen`. Raises UsageError, LimitError."""
+    """Return all JSON data of a page for the tasks `chosen`. Raises UsageError or LimitError."""
     data = {name: preset_data(name) for name in chosen}
     kernels = {
         kernel
@@ -118,7 +118,7 @@ def page_data(chosen: list[str]) -> Data:
 
 
 def _recorded_board() -> Data:
-    """Return the checkerboard circuit of the zoo, which a page plays if it cannot train."""
+    """Return the checkerboard circuit of the zoo, which a page runs if the browser cannot train."""
     board = zoo.entry("checkerboard")
     netlist = netlist_json.from_data(board["circuit"])
     task = board["circuit"]["habitat"] | {"target": "checkerboard", "loss_channels": netlist.visible}
@@ -127,7 +127,7 @@ def _recorded_board() -> Data:
 
 
 def _constants() -> Data:
-    """Return the constants that the page shares with the command `difflogic train`."""
+    """Return constants of the Python code that the page's scripts also use, by name."""
     modules = {
         circuits: ("NOISE_STREAM",),
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS", "STRAIGHT", "ALL_ROUND_KERNELS"),
@@ -148,7 +148,7 @@ def _constants() -> Data:
 
 
 def preset_data(name: str, white: bool = False) -> Data:
-    """Return a task's configuration, and its stages for each kind of adapter; `white` is as in `page_config`."""
+    """Return a task's configuration and, per kind of adapter, its training stages; `white` is as in `page_config`."""
     config = page_config(name, white)
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     netlist = CellNetlist.of_run(circuit, config)
@@ -178,13 +178,13 @@ _KINDS = {"hardware": False, "software": True}
 
 
 def recorded(config: Config, software: bool) -> RecordedRun:
-    """Return the recorded buffers and dispatches that train a configuration from its initial state."""
+    """Record the buffers and dispatches of training a configuration, for a software or hardware GPU."""
     job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
     return record([job], [TrainState.initial(job)], software)
 
 
 def plan_data(run: RecordedRun, config: Config) -> Data:
-    """Return a recorded run as JSON data; buffers, pipelines and bind groups are numbered."""
+    """Convert a recorded run to JSON data, in which buffers, pipelines and bind groups are referenced by number."""
     device, plan = run.device, run.plan
     seeded = SEEDED | ({"words"} if config.task.start == "random" else set())
     places = {id(buffer): number for number, buffer in enumerate(device.buffers)}
@@ -221,7 +221,7 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
 
 
 def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | None:
-    """Return the contents of a buffer as base64, True if the page computes it from the seed, or None for zeros."""
+    """Return a buffer's contents in Base64, True if the page computes them from the seed, or None for zeros."""
     if buffer.name in seeded and buffer.contents is not None:
         return True
     if buffer.contents is None or not any(buffer.contents):
