@@ -1,13 +1,13 @@
-"""Sample bits with a given probability, 64 at a time: firing cells and random initial states, equal on every engine.
+"""Sample bits that are 1 with a given probability, 64 at a time, for fire masks and random initial states.
 
-A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
-the lowest: `less = u_k' | less` if bit `k` of `p` is 1, else `u_k' & less`. `u_k'` is the complement of bit `k` of `u`,
-and equally random. Bits below `n`, the lowest 1 of `p`, have no effect and are not sampled. In word `j` of row `y`,
-`u_n'` is a block of threefry2x32 under the key, with the counter `(y*words + j, n)`; a row has `words` words. The first
-word of the block is the lower half of `u_n'`. Four more rounds of threefry yield each following `u_k'`.
+The bits are equal on all engines. A word of 64 bits compares 64 random 16-bit numbers `u` with the probability `p` in
+units of 2^-16, bit by bit from the lowest: `less = u_k' | less` if bit `k` of `p` is 1, otherwise `u_k' & less`. `u_k'`
+is the complement of bit `k` of `u`, and equally random. Bits below `n`, the lowest 1 of `p`, have no effect and are not
+sampled. In word `j` of row `y`, with `words` words per row, `u_n'` is the threefry2x32 block of the counter
+`(y*words + j, n)`, its first word in the lower half. Four more rounds of threefry yield each following `u_k'`.
 
-A new block for each bit would take five times as long. After four rounds, two million words showed no dependence
-between two or three coins of a word. After three rounds five coins are related, after two rounds some pairs of coins.
+A new block for each bit would take five times as long. After four rounds, a test of two million words showed no
+dependence between two or three bits of a word; after three rounds five bits depend on each other, after two rounds two.
 """
 
 import numpy as np
@@ -21,11 +21,11 @@ CERTAIN = 1 << BITS
 """Probability 1 in units of 2^-16."""
 
 _CHUNK = 1 << 16
-"""Maximum number of words that are sampled in one step, which limits memory."""
+"""Maximum number of words sampled at a time, which limits the required memory."""
 
 
 def probability(name: str, value: float, least: int = 1) -> int:
-    """Convert a probability to units of 2^-16, rounded. Raises UsageError below `least` units or above 1."""
+    """Round a probability to units of 2^-16. Raises UsageError, which names `name`, below `least` units or above 1."""
     units = round(value * CERTAIN) if 0 <= value <= 1 else -1
     if units < least:
         lowest = f"{least / CERTAIN:.2g}" if least else "0"
@@ -34,12 +34,12 @@ def probability(name: str, value: float, least: int = 1) -> int:
 
 
 def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
-    """Sample uint64 `[height, words]`, in which every bit is 1 with probability `units / 2^16`."""
+    """Sample uint64 `[height, words]`; each bit is 1 with probability `units / 2^16`."""
     if units == CERTAIN:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)
     for start in range(0, len(less) if units else 0, _CHUNK):
-        # Sample in parts, since the counters and words of a large grid need several times the grid's memory.
+        # The words are sampled in parts, since the counters and words of a large grid need several times its memory.
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
         # For p = 0.75, which is 0b11 << 14, two bits are sampled, 14 and 15: `less` is u_14', then u_15' | u_14', which
@@ -55,10 +55,10 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
 
 
 def start_key(seed: int, channel: int) -> prng.Key:
-    """Return the key of a channel's random initial state."""
+    """Return the random key of a channel's random initial state."""
     return prng.fold_in(prng.fold_in(prng.key_from_seed(seed), 0), channel)
 
 
 def fire_key(seed: int) -> prng.Key:
-    """Return the key of firing cells: step `t`, counted from 0, samples the cells under `fold_in(fire_key, t)`."""
+    """Return the random key of fire masks: `fold_in(fire_key, t)` is the key of step `t`, counted from 0."""
     return prng.fold_in(prng.key_from_seed(seed), 1)

@@ -1,4 +1,4 @@
-"""Evaluate gates on 64 samples per word, level by level."""
+"""Evaluate netlists on 64 samples per word, one level of gates after another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from difflogic.core.bits import Words
 
 Index = npt.NDArray[np.int32]
 
-# The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula serves all
-# sixteen gates, so that a level with any gates takes a few NumPy calls.
+# The algebraic normal form is the real form modulo 2: OR, a + b - ab, becomes a ^ b ^ (a & b). One formula evaluates
+# all sixteen gates, so that a level of different gates takes only a few NumPy calls.
 MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
-"""Masks uint64 `[4, 16]`, all ones or all zeros; a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
+"""Masks uint64 `[4, 16]`, all ones or all zeros: each gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)`."""
 
 
 def evaluated(masks: Words, a: Words, b: Words) -> Words:
-    """Evaluate gates on words `a` and `b`, `[n, N]`; `masks` uint64 `[4, n, 1]` has the gates' columns of MASKS."""
+    """Evaluate n gates on inputs `a` and `b`, `[n, N]`; `masks` uint64 `[4, n, 1]` are the gates' columns of MASKS."""
     constant, of_a, of_b, of_both = masks
     values: Words = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
     return values
 
 
 class _Level(NamedTuple):
-    """Gates whose inputs are all from earlier levels."""
+    """Gates that depend only on inputs and earlier levels, with the indices of their outputs and inputs."""
 
     bits: Index
     a: Index
@@ -37,7 +37,7 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BitProgram:
-    """Topologically sorted gates: ids uint8 `[n]`; `wires` int32 `[n, 2]` index the bits, inputs before gates."""
+    """Topologically sorted gates: ids uint8 `[n]`, and `wires` int32 `[n, 2]`, indices of bits (inputs, then gates)."""
 
     inputs: int
     gates: npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ class BitProgram:
 
     @cached_property
     def depths(self) -> Index:
-        """Length of the longest path from an input to each gate, in gates, int32 `[n]`."""
+        """Number of gates on the longest path from an input to each gate, int32 `[n]`."""
         depths = [0] * self.inputs
         for a, b in self.wires.tolist():
             depths.append(1 + max(depths[a], depths[b]))
@@ -53,7 +53,7 @@ class BitProgram:
 
     @cached_property
     def _levels(self) -> list[_Level]:
-        # Gates of equal depth cannot read each other: all gates of a depth are evaluated together.
+        # Gates of equal depth cannot depend on each other, so they are evaluated together.
         order = np.argsort(self.depths, kind="stable")
         starts = np.flatnonzero(np.diff(self.depths[order], prepend=-1))
         levels = []
@@ -64,7 +64,7 @@ class BitProgram:
         return levels
 
     def all_bits(self, words: Words) -> Words:
-        """Return every bit, uint64 `[inputs + n, N]`, for inputs uint64 `[inputs, N]`."""
+        """Return all bits (inputs, then gates), uint64 `[inputs + n, N]`, for inputs uint64 `[inputs, N]`."""
         values = np.empty((self.inputs + len(self.gates), words.shape[1]), dtype=np.uint64)
         values[: self.inputs] = words
         for level in self._levels:
@@ -75,11 +75,11 @@ class BitProgram:
     def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return whether each bit can be 0, and whether it can be 1, as two lists of `inputs + n` integers.
 
-        `zero` and `one` are such lists for the inputs. Each bit of an integer is a sample, and an input that can be 0
-        and 1 is unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all
-        values of the unknown inputs. The reverse is false: `x XOR x` with an unknown x counts as unknown.
+        `zero` and `one` are such lists for the inputs. Each bit of an integer is a sample; an input that can be both
+        0 and 1 is unknown. Gates are evaluated in Kleene's three-valued logic: a bit that cannot be 1 is 0 for all
+        values of the unknown inputs. The converse is false: `x XOR x` with an unknown x counts as unknown.
         """
-        # Python's integers have a bit for every sample: a grid is one integer, and an AND of two grids one call.
+        # A Python integer has one bit per sample, so that the AND of two bits over all samples is one operation.
         can = [list(zero), list(one)]
         for gate, (a, b) in zip(self.gates.tolist(), self.wires.tolist(), strict=True):
             possible = [0, 0]

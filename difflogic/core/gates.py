@@ -1,9 +1,9 @@
-"""Define the sixteen two-input gates by their truth tables and real coefficients.
+"""Definition of the sixteen two-input gates by truth tables and real coefficients.
 
-A gate's id *is* its truth table: bit `3 - (2a + b)` of the id is the output for inputs `(a, b)`, so
+A gate's id is its truth table: bit `3 - (2a + b)` of the id is the output for inputs `(a, b)`, so
 the id's four bits, most significant first, are the outputs for 00, 01, 10, 11.
 
-Relaxed to reals a gate is `c0 + ca*a + cb*b + cab*a*b`; the four coefficients are linear in the
+Relaxed to real numbers, a gate is `c0 + ca*a + cb*b + cab*a*b`. The four coefficients are linear in the
 truth table, so a softmax mixture of the sixteen gates is again a polynomial of this form.
 Source: Miotti et al. 2025 (arXiv 2506.04912), section 2; the authors' notebook, `bin_op_all_combinations`.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 GATE_COUNT = 16
 PASS_THROUGH = 3
-"""Id of the gate `A`, whose output is its input `a`: the initial function of every gate."""
+"""Id of the gate `A`, whose output is its input `a`; training begins with this function in every gate."""
 OR = 7
 
 NAMES = (
@@ -24,18 +24,18 @@ _ids = np.arange(GATE_COUNT)
 TRUTH = np.stack([(_ids >> (3 - row)) & 1 for row in range(4)], axis=1)
 """Output of each gate for inputs 00, 01, 10, 11, int `[16, 4]`."""
 
-# From c0 + ca*a + cb*b + cab*a*b at the four corners: f00 = c0, f10 = c0 + ca, f01 = c0 + cb, f11 = all four.
+# From c0 + ca*a + cb*b + cab*a*b at the four corners: f00 = c0, f10 = c0 + ca, f01 = c0 + cb, f11 = sum of all four.
 _f00, _f01, _f10, _f11 = TRUTH.T
 TABLE = np.stack([_f00, _f10 - _f00, _f01 - _f00, _f11 - _f10 - _f01 + _f00], axis=1)
 """Coefficients `(c0, ca, cb, cab)` of each gate, int `[16, 4]`."""
 
 INPUT_WISE = TRUTH - 0.5
-"""Weights float `[16, 4]` that turn the four numbers of an input-wise gate into its logits, `numbers @ INPUT_WISE.T`.
+"""Weights float `[16, 4]` that convert the four parameters of an input-wise gate to logits, `numbers @ INPUT_WISE.T`.
 
-Each number belongs to a row of the truth table, and its sigmoid is the soft gate's output in this row: the softmax of
-the logits is a product of one probability for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
+The sigmoid of each parameter is the soft gate's output in one row of the truth table: the softmax of the logits is a
+product of one probability per row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
 """
 
-# All modules share these arrays: an accidental write would change every circuit of the process.
+# All modules share these arrays, so that an accidental write would change every circuit of the process.
 for _constant in (TRUTH, TABLE, INPUT_WISE):
     _constant.setflags(write=False)

@@ -1,4 +1,4 @@
-"""Extract the neighbourhoods of cells, and find equal neighbourhoods with different next states."""
+"""Extract the neighbourhoods of cells and find equal neighbourhoods with different next states."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from difflogic.core.wiring import NEIGHBOURHOODS, PATCH
 
 
 def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
-    """Describe equal neighbourhoods in `x [N, H, W, C]` whose next states in `y` differ; return "" if there are none.
+    """Describe equal neighbourhoods in `x [N, H, W, C]` with different next states in `y`; return "" if there are none.
 
-    Cells with a value below 0 in `y` do not count.
+    Cells with a value below 0 in `y` are ignored.
     """
-    # `kinds` numbers the neighbourhood of each cell, first for all cells, then for cells that count. `counted` has the
-    # positions of these cells in the grids.
+    # `kinds` contains the number of each cell's neighbourhood, first for all cells, then for cells that are not
+    # ignored. `counted` contains the positions of these cells in the grids.
     cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
     counted = np.flatnonzero((cells >= 0).all(axis=1))
     _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
     cells = cells[counted]
-    # Each cell is compared with the first cell of the same neighbourhood: different next states are contradictions.
+    # Each cell is compared with the first cell that has an equal neighbourhood.
     others = np.flatnonzero((cells != cells[first[kinds]]).any(axis=1))
     if not len(others):
         return ""
@@ -42,29 +42,29 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
-    """Return the number of each cell's neighbourhood in `x`, `[N*H*W]`; equal neighbourhoods have the same number."""
+    """Return an identifying number of each cell's neighbourhood in `x`, `[N*H*W]`, equal for equal neighbourhoods."""
     packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
-    # Each cell's row of bytes is viewed as one item, since `unique` numbers items.
+    # Each cell's row of bytes is viewed as one item, since `unique` compares items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
     kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
     return kinds
 
 
 def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
-    """Return the bits that each cell of `x [N, H, W, C]` reads, `[N*H*W, cells*C]`, in the neighbourhood's order."""
+    """Return the neighbourhood of each cell in `x [N, H, W, C]` as bits `[N*H*W, cells*C]`, cell by cell in order."""
     cells = list(NEIGHBOURHOODS[neighbourhood])
     by_cell = patches(x, periodic).reshape(x.shape[-1], PATCH, -1)[:, cells].transpose(2, 1, 0)
     return by_cell.reshape(-1, len(cells) * x.shape[-1])
 
 
 def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
-    """Return the patches of `state [B, H, W, C]` as `[9*C, B*H*W]`, in the order of `in[channel][patch]`.
+    """Return the 3x3 patches of `state [B, H, W, C]` as `[9*C, B*H*W]`, in the order `[channel][place in patch]`.
 
-    Cells outside the grid are 0, or with `periodic` the cells of the opposite side.
+    Cells outside the grid are 0; if `periodic`, they are the cells of the opposite side.
     """
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
-    # Nine shifted views of one padded copy need no gather. The views have the order of a patch, row by row.
+    # Nine shifted views of one padded copy need no gather; they are in the order of a patch, row by row.
     padded = np.pad(state, border, mode="wrap" if periodic else "constant")
     views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
     return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(PATCH * state.shape[3], -1)

@@ -1,7 +1,7 @@
 """Read pattern files of cellular automata: RLE, plain text (`.cells`), Life 1.05 and 1.06, and MacroCell.
 
-The content of a file decides its format, because suffixes differ. The size in the header of an RLE file is a hint,
-because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides the size.
+The format is detected from the contents of a file, since suffixes vary. The size in the header of an RLE file is only
+a minimum, since some programs write `x = 0, y = 0`; a bounded rule such as `B3/S23:T30,20` determines the size.
 
 RLE is a sequence of counts and states: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1,
 `B` to `X` for 2 to 24, and two letters for higher states: `pA` is 25, `yO` is 255.
@@ -29,7 +29,7 @@ MOST_CELLS = 1 << 30
 MOST_STATE = 255
 MOST_RUNS = 1 << 22
 _HEAD = 1 << 20
-"""Number of bytes at the beginning of a file from which its format is detected."""
+"""Number of bytes at the beginning of a file that `is_pattern` reads to detect the format."""
 
 _HEADER = re.compile(
     r"x[ \t]*=[ \t]*(\d{1,9})[ \t,]*y[ \t]*=[ \t]*(\d{1,9})(?:[ \t,]*rule[ \t]*=(.*))?.*", re.IGNORECASE
@@ -41,24 +41,24 @@ _LEAF = re.compile(r"(?:[.*]{0,8}\$){1,8}")
 _END = re.compile(r"\s*\Z")
 
 Run = tuple[int, int, int, int]
-"""Row, column, number of cells and state of consecutive cells in a row."""
+"""Consecutive equal cells in a row: row, first column, number of cells, and state."""
 Runs = npt.NDArray[np.int64]
-"""Runs as rows of an array `[N, 4]`."""
+"""Array int64 `[N, 4]` of runs, one per row."""
 
 
 class Pattern(NamedTuple):
-    """Cells and rule of a pattern file."""
+    """Contents of a pattern file: cells and rule."""
 
     states: npt.NDArray[np.uint8]
-    """States uint8 `[H, W]`: the cells of the pattern, or of the complete grid if the rule bounds it."""
+    """States uint8 `[H, W]` of the pattern's cells, or of the complete grid if the rule bounds the grid."""
     rule: str
-    """Rule in the file's notation, without the size of a grid; empty if the file states none."""
+    """Rule in the notation of the file, without the size of a grid; empty if the file does not state a rule."""
     is_periodic: bool | None
-    """True if the rule bounds the grid to a torus, False for a bounded plane, None if the grid is unbounded."""
+    """True for a torus, False for a bounded plane, None if the grid is unbounded."""
 
 
 def is_pattern(path: Path) -> bool:
-    """Return whether the content of a file is a pattern."""
+    """Return whether a file is a pattern in a supported format."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -66,17 +66,17 @@ def is_pattern(path: Path) -> bool:
 
 
 def read(path: Path, channels: int = 8) -> Pattern:
-    """Read a pattern file.
+    """Read a pattern file in any supported format.
 
     Args:
-        path: A file of one of `FORMATS`.
-        channels: Number of bits of a cell's state.
+        path: File in one of `FORMATS`.
+        channels: Number of bits per cell, which limits the states.
 
     Returns:
         The cells and the rule.
 
     Raises:
-        DataError: The file is not a pattern, is damaged or too large, or has states that its rule does not have.
+        DataError: The file is not a pattern, is damaged or too large, or has states that are not states of its rule.
     """
     try:
         text = _text(files.read_bounded(path, MOST_BYTES))
@@ -93,19 +93,19 @@ def read(path: Path, channels: int = 8) -> Pattern:
 
 
 def bits_of(states: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8]:
-    """Return states `[...]` as bits `[..., C]`, the lowest in channel 0; C is `channels`, at most 8."""
+    """Convert states `[...]` to bits `[..., C]`, the lowest bit in channel 0; C is `channels`, at most 8."""
     return np.unpackbits(states[..., None], axis=-1, count=min(channels, 8), bitorder="little")
 
 
 def _text(data: bytes) -> str:
-    """Decode a file. Only comments may contain characters beyond ASCII, whose encoding does not matter."""
+    """Decode a file's bytes. Non-ASCII characters may be wrong, but are allowed only in comments."""
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     text = data.decode("utf-16", "replace") if is_wide else data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) -> None:
-    """Raise DataError for a state that the rule does not have, or that does not fit in the channels of a cell."""
+    """Raise DataError for a state that is not a state of the rule, or that exceeds the bits (`channels`) of a cell."""
     most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
     with suppress(ConfigError):
         if (last := rules.parse(rule).states - 1) < most:
@@ -117,7 +117,7 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 def _painted(
     runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
-    """Draw runs into a grid of at least `size`; `corner` is the first cell from the centre of a bounded grid."""
+    """Draw runs into a grid of at least `size`; `corner` is the pattern's offset from the centre of a bounded grid."""
     rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
@@ -136,7 +136,7 @@ def _painted(
     if states.max(initial=0) > MOST_STATE:
         raise DataError(f"the pattern has state {states.max()}, expected 0 to {MOST_STATE}.")
     cells = np.zeros((height, width), dtype=np.uint8)
-    # `firsts` is the number of each run's first cell, less the cells in earlier runs, which `arange` counts too.
+    # `firsts` is the index of each run's first cell, minus the cells in earlier runs, which `arange` counts too.
     firsts = (rows + top) * width + columns + left - (counts.cumsum() - counts)
     cells.reshape(-1)[np.repeat(firsts, counts) + np.arange(counts.sum())] = np.repeat(states, counts)
     return Pattern(cells, base if bounded else rule.strip(), is_periodic if bounded else None)
@@ -154,7 +154,7 @@ def _array(runs: Iterable[Run]) -> Runs:
 
 def _rle(text: str) -> Pattern:
     position, named = _POSITION.search(text), _RULE_LINE.search(text)
-    # Blanks replace comments and the header, so that errors name the line and character of the file.
+    # Comments and the header are replaced by blanks, so that errors name the correct line and character.
     text = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
     height = width = 0
     rule = named[1] if named else ""
@@ -197,7 +197,7 @@ def _state(tag: str) -> int:
 
 
 def _plain_text(text: str) -> Pattern:
-    """Read rows of `.`, and of `O` or `*`; lines that begin with `!` are comments."""
+    """Parse rows of `.` (dead) and `O` or `*` (living); lines that begin with `!` are comments."""
     rows = [row.rstrip() for row in text.rstrip().split("\n") if not row.startswith("!")]
     if unknown := sorted(set("".join(rows)) - set(".O*")):
         raise DataError(f"expected rows of . and O, got {unknown[0]!r}.")
@@ -211,7 +211,7 @@ def _cells_in(rows: Sequence[str], top: int = 0, left: int = 0) -> Iterator[Run]
 
 
 def _life_105(text: str) -> Pattern:
-    """Read blocks of rows, each below a line `#P COLUMN ROW`; the default rule is Life."""
+    """Parse blocks of rows, each below a line `#P COLUMN ROW`; the default rule is Life."""
     runs: list[Run] = []
     for block in re.split(r"(?m)^#P", text)[1:]:
         place, *rows = (line for line in block.split("\n") if not line.startswith("#"))
@@ -222,7 +222,7 @@ def _life_105(text: str) -> Pattern:
 
 
 def _life_106(text: str) -> Pattern:
-    """Read lines `COLUMN ROW`, one for each cell that is on."""
+    """Parse lines `COLUMN ROW`, one per living cell."""
     places = (_integers(line, 2) for line in text.split("\n") if line.strip() and not line.startswith("#"))
     return _cropped(_array((row, column, 1, 1) for column, row in places), "")
 
@@ -235,7 +235,7 @@ def _integers(line: str, count: int) -> list[int]:
 
 
 def _macrocell(text: str) -> Pattern:
-    """Read a quadtree, children before parents: leaves of 8x8 cells of two states, or squares of 2x2 cells."""
+    """Parse a quadtree, children before parents, with leaves of 8x8 two-state cells or of 2x2 multi-state cells."""
     levels, nodes = [0], [_array([])]  # node 0 is empty
     for line in text.split("\n")[1:]:
         if not line.strip() or line.startswith("#"):
@@ -268,7 +268,7 @@ _READERS: dict[str, Callable[[str], Pattern]] = {
     r"\s*!|\s*[.O*][.O*\s]*\Z": _plain_text,
     _LINES + r"[\dbo.A-Xp-y\s]*[$!]": _rle,
 }
-"""Readers of formats, by patterns of the beginning of the text."""
+"""Mapping from regular expressions for the beginning of the text to parsers."""
 
 
 def _reader(text: str) -> Callable[[str], Pattern] | None:

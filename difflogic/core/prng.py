@@ -1,7 +1,7 @@
-"""Generate random numbers with threefry2x32, twenty rounds, in JAX's original stream.
+"""Generate random numbers by threefry2x32 with twenty rounds, equal to the original stream of JAX.
 
-The bits equal those of `jax.random` with `jax_threefry_partitionable=False`, which the authors' notebook
-used: seed 23 yields their wiring, grids and masks. Only 32-bit add, rotate and xor are needed, so
+The bits equal those of `jax.random` with `jax_threefry_partitionable=False`, as in the authors' notebook, so
+that seed 23 yields their wiring, grids and masks. Threefry needs only 32-bit add, rotate and xor, so
 `shaders/common/threefry.wgsl` produces the same words.
 Source: Salmon et al., *Parallel random numbers: as easy as 1, 2, 3* (2011).
 
@@ -26,8 +26,8 @@ def _rotate_left(x: Words, distance: int) -> Words:
 
 
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
-    """Encrypt the counters `(x0, x1)`, uint32 arrays of one shape, with `key`."""
-    # Five times four rounds of adding, rotating and mixing; after each four rounds a part of the key is added.
+    """Encrypt counters `(x0, x1)`, uint32 arrays of equal shape, with `key`."""
+    # Five groups of four rounds of adding, rotating and mixing; a part of the key is added after each group.
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     with np.errstate(over="ignore"):  # uint32 wraps by design
         x0, x1 = x0 + schedule[0], x1 + schedule[1]
@@ -39,7 +39,7 @@ def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
 
 
 def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
-    """Apply four rounds of threefry2x32; the number of the group, 0 to 4, selects the rotations."""
+    """Apply four rounds of threefry2x32 without adding the key; `group`, 0 to 4, selects the rotations."""
     with np.errstate(over="ignore"):
         for distance in _ROTATIONS[group % 2]:
             x0 = x0 + x1
@@ -48,13 +48,13 @@ def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
 
 
 def key_from_seed(seed: int) -> Key:
-    """Return `PRNGKey(seed)`: the high and low 32 bits of a seed in 0 .. 2**32 - 1."""
+    """Return the equivalent of JAX's `PRNGKey(seed)`: the high and low 32 bits of `seed`."""
     return np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
 
 
 def random_bits(key: Key, count: int) -> Words:
-    """Return uniform 32-bit words, uint32 `[count]`."""
-    # JAX encrypts the first half of the counters together with the second half, and appends a zero to an odd number of
+    """Return uniformly distributed words, uint32 `[count]`."""
+    # JAX pairs the first half of the counters with the second half, after appending a zero to an odd number of
     # counters. For five words, counters 0 1 2 are paired with 3 4 0, and the last of the six words is dropped.
     half = (count + 1) // 2
     counters = np.zeros(2 * half, dtype=np.uint32)
@@ -63,34 +63,34 @@ def random_bits(key: Key, count: int) -> Words:
 
 
 def split(key: Key, count: int = 2) -> tuple[Key, ...]:
-    """Split `key` into `count` new keys; the first replaces `key`, by convention."""
+    """Split `key` into `count` new keys; by convention, the first replaces `key`."""
     return tuple(random_bits(key, 2 * count).reshape(count, 2))
 
 
 def fold_in(key: Key, data: int) -> Key:
-    """Return the key of stream `data` of `key`, independent of the keys that `split` returns."""
+    """Derive the key of stream number `data` from `key`, independent of the keys returned by `split`."""
     x0, x1 = threefry2x32(key, np.zeros(1, np.uint32), np.full(1, data, np.uint32))
     return np.concatenate([x0, x1])
 
 
 def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Sample float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
+    """Sample float32 uniformly in [0, 1): 23 random bits are the mantissa of a number in [1, 2), minus 1."""
     bits = random_bits(key, math.prod(shape)).reshape(shape)
-    # 0x3F800000 is 1.0: with 23 random bits as mantissa the word is a float in [1, 2)
+    # 0x3F800000 is 1.0; with 23 random bits as the mantissa, the word is a float in [1, 2).
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """Sample float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
-    # The samples are computed in float64, since only the beginning of a run needs them, and no engine. `uniform` may
-    # return 0, but never 1: the logarithm is that of 1 minus the number.
+    """Sample float32 from the standard normal distribution, each from two `uniform` numbers (Box & Muller 1958)."""
+    # Samples are computed in float64, since they are only needed when a run begins, and not in engines. `uniform` may
+    # return 0 but never 1, so the logarithm is that of 1 minus the number.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
     samples: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
     return samples.astype(np.float32)
 
 
 def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
-    """Sample uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
+    """Sample uint32 uniformly in [0, bound) for a power of two `bound`: the low bits of a subkey's words, as in JAX."""
     if bound < 1 or bound & (bound - 1):
         raise ValueError(f"bound must be a power of two, got {bound}")
     _, low = split(key)  # JAX samples high bits under the first subkey, which a power of two does not need
@@ -98,9 +98,9 @@ def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
 
 
 def permutation(key: Key, count: int) -> npt.NDArray[np.int64]:
-    """Return a random permutation of `0 .. count-1`, by rounds of stable sorting by random words.
+    """Return a random permutation of `0 .. count-1`, made by repeated stable sorting by random words.
 
-    The number of rounds makes ties between words unlikely, as in `jax.random.permutation`.
+    As in `jax.random.permutation`, the number of repetitions makes an effect of ties between words unlikely.
     """
     order = np.arange(count)
     rounds = math.ceil(3 * math.log(max(1, count)) / math.log(2**32 - 1))

@@ -1,9 +1,9 @@
-"""Read and write the notations of rules on the 3x3 neighbourhood.
+"""Parse and write notations of rules on the 3x3 neighbourhood.
 
-The table of a two-state rule has 512 entries. Entry `n` is the cell's next state if the bits of `n`, most significant
-first, are its patch, row by row from the top left: the numbering of the authors' notebook and of MAP.
+The table of a two-state rule has 512 entries. Entry `n` is the next state of a cell whose 3x3 patch, row by row from
+the top left, equals the bits of `n`, most significant first, as in the authors' notebook and in MAP notation.
 Sources: Golly's help, *QuickLife*, *Generations* and *Bounded grids*; Hensel's letters for isotropic rules; Wolfram's
-numbers, in which bit `4*left + 2*centre + right` is the next state.
+numbers, whose bit `4*left + 2*centre + right` is the next state.
 """
 
 import base64
@@ -27,7 +27,7 @@ GRAMMAR = (
     "hexadecimal digits; a grid is written behind it, as :T30,20 or :P30,20"
 )
 SUFFIXES = {"": "moore", "V": "von-neumann", "H": "hex"}
-"""Neighbourhood whose cells a rule counts, by the letter at the end of the rule."""
+"""Mapping from the last letter of a rule to the neighbourhood whose cells it counts."""
 
 Table = npt.NDArray[np.uint8]
 
@@ -47,7 +47,7 @@ _REFUSED = {
     r".*:t[\d,]+[*+-][\d,*+-]*": "on a shifted torus",
     r".*:[tp](?:0+(?:,\d+)?|\d+,0+)": "on a grid without an end",
 }
-"""Reasons to refuse notations of other programs, by their patterns."""
+"""Mapping from regular expressions for unsupported notations of other programs to the reasons."""
 _READ = f"difflogic reads rules of the 3x3 neighbourhood with at most {MOST_STATES} states, on a torus or a plane"
 _LETTERS = {
     1: {"c": 1, "e": 2},
@@ -55,38 +55,38 @@ _LETTERS = {
     3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
     4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
 }
-"""One patch of each letter, by the number of neighbours; patches of 5 to 7 are inverted patches of 3 to 1."""
+"""One patch per letter, by number of neighbours 1 to 4; patches of 5 to 7 are the inverse of those of 3 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """Rule that a notation describes."""
+    """Parsed notation of a rule."""
 
     name: str
-    """Canonical notation without a grid, such as B3/S23, W110 or a table in lower-case digits."""
+    """Canonical notation without a grid: for example B3/S23 or W110, or the table in lower-case hexadecimal digits."""
     table: Table
-    """Next state by the patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
+    """Next states by patch of living cells, uint8 `[512]`: 1 if the cell lives after a step."""
     neighbourhood: str | None = "moore"
-    """Neighbourhood that the notation refers to; None for a table."""
+    """Name of the neighbourhood; None if the notation is a table."""
     states: int = 2
-    """Number of states: 2; more if dying cells count up to the last state (Generations); 7 for LifeHistory."""
+    """Number of states: 2, more for Generations (dying cells count up to the last state), or 7 for LifeHistory."""
     has_history: bool = False
     periodic: bool = True
     size: tuple[int, int] | None = None
-    """Height and width of the grid in the notation; None without a grid."""
+    """Height and width of the grid, or None if the notation does not name a grid."""
 
 
 def parse(rule: str) -> Rule:
-    """Return the rule that a notation states.
+    """Parse the notation of a rule.
 
     Args:
-        rule: Any notation of `GRAMMAR`, in any case, with blanks around it.
+        rule: Any notation in `GRAMMAR`; case and blanks are ignored.
 
     Returns:
         The rule.
 
     Raises:
-        ConfigError: The text is not a rule, or is a rule that difflogic does not support.
+        ConfigError: The text is not a rule, or the rule is unsupported.
     """
     if reason := refusal(rule):
         raise ConfigError(reason)
@@ -98,7 +98,7 @@ def parse(rule: str) -> Rule:
 
 
 def refusal(rule: str) -> str:
-    """Return the reason why difflogic refuses a notation of other programs, or an empty text."""
+    """Return the reason why a notation of other programs is unsupported, or "" if it is not such a notation."""
     text = "".join(rule.lower().split())
     for pattern, reason in _REFUSED.items():
         if match := re.fullmatch(pattern, text):
@@ -109,7 +109,7 @@ def refusal(rule: str) -> str:
 
 
 def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
-    """Return the notation without its grid, True if the grid is a torus, and its height and width."""
+    """Return the notation without its grid, whether it is a torus (the default), and its height and width if any."""
     text = "".join(rule.split())
     if (match := _BOUNDS.fullmatch(text)) is None:
         return text, True, None
@@ -118,12 +118,12 @@ def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
 
 
 def grid(rule: str) -> str:
-    """Return the end of a notation that names a grid, such as `:P30,20`, or an empty text."""
+    """Return the part of a notation that names a grid, such as `:P30,20`, or "" if there is no such part."""
     return "".join(rule.split())[len(bounds(rule)[0]) :]
 
 
 def _plain(text: str) -> Rule | None:
-    """Return a rule in digits or by counts, or None if the text is neither."""
+    """Parse a rule other than MAP: hexadecimal or Wolfram digits, or counts of neighbours; None if it is neither."""
     if _DIGITS.fullmatch(text):
         return Rule(text, np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)), None)
     if (elementary := _ELEMENTARY.fullmatch(text)) and (number := int(elementary[1])) < 1 << 8:
@@ -155,8 +155,8 @@ def _plain(text: str) -> Rule | None:
 
 
 def _map(text: str) -> Rule | None:
-    """Return the rule of a MAP notation in Base64, or None if its length fits no neighbourhood."""
-    # Both alphabets of Base64 are read, since a path, which may name a rule, cannot contain two slashes in a row.
+    """Parse a rule in MAP notation (Base64); None if its length does not match a neighbourhood."""
+    # Both alphabets of Base64 are accepted, since a path, which may name a rule, cannot contain two slashes in a row.
     digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
     for neighbourhood, cells in NEIGHBOURHOODS.items():
         if len(digits) == -(-(1 << len(cells)) // 6) and neighbourhood != "line":
@@ -168,14 +168,14 @@ def _map(text: str) -> Rule | None:
 
 
 def patches() -> Table:
-    """Return all patches `[512, 9]` in the order of a table's entries."""
+    """Return all 3x3 patches `[512, 9]` in the order of a table's entries."""
     bits: Table = (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
     return bits
 
 
 @cache
 def _classes(suffix: str) -> npt.NDArray[np.int64]:
-    """Return the centre, number of neighbours, and code of Hensel's letter (0: none) of each patch, `[512, 3]`."""
+    """Return centre, number of neighbours and character code of Hensel's letter (or 0) of each patch, `[512, 3]`."""
     all_patches = patches().astype(np.int64)
     centres = all_patches[:, CENTRE]
     counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres
@@ -193,7 +193,7 @@ def _classes(suffix: str) -> npt.NDArray[np.int64]:
 
 
 def table(rule: str) -> Table:
-    """Return the table of a two-state rule, uint8 `[512]`, 0 or 1. Raises ConfigError."""
+    """Parse a two-state rule and return its table, uint8 `[512]`, 0 or 1. Raises ConfigError."""
     parsed = parse(rule)
     if parsed.states > 2:
         raise ConfigError(
@@ -204,25 +204,25 @@ def table(rule: str) -> Table:
 
 
 def read_cells(entries: Table) -> list[int]:
-    """Return the indices of the cells of a patch that a rule depends on."""
-    # A cell matters if the table's two halves, without the cell and with it, differ.
+    """Return the indices of the cells in a patch on which a rule's table depends."""
+    # The table depends on a cell if its two halves, for the cell off and on, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
 
 
 def name(entries: Table) -> str:
-    """Return the notation of a table that Golly reads: by counts and letters if the rule is isotropic, else MAP."""
+    """Return a table's notation for Golly: counts and letters if the rule is isotropic, otherwise MAP."""
     return counted(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
 
 
 def counted(entries: Table) -> str | None:
-    """Return a table's notation by counts of neighbours, with Hensel's letters if needed; None if it has none."""
+    """Return a table's notation by neighbour counts, with Hensel's letters if needed; None if it is not isotropic."""
     names = filter(None, (_by_counts(entries, suffix) for suffix in SUFFIXES))
     return min(names, key=lambda name: any(map(str.islower, name)), default=None)  # letters only if needed
 
 
 def _by_counts(entries: Table, suffix: str) -> str | None:
-    # All patches of a class, that is of a centre, a number of neighbours and a letter, must have one value.
+    # All patches of a class (a centre, a number of neighbours and a letter) must have equal values.
     values: dict[tuple[int, ...], set[int]] = {}
     for key, value in zip(map(tuple, _classes(suffix).tolist()), entries.tolist(), strict=True):
         values.setdefault(key, set()).add(value)
@@ -241,11 +241,11 @@ def _by_counts(entries: Table, suffix: str) -> str | None:
 
 
 def apply(entries: Table, grid: Table, periodic: bool) -> Table:
-    """Apply a rule once to `grid [..., H, W]`, 0 or 1; cells outside are 0, or with `periodic` wrap around."""
+    """Apply a rule's table once to `grid [..., H, W]`, 0 or 1; outside cells are 0, or wrap around if `periodic`."""
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]
-    # Index of each cell's entry in the table: the number whose nine bits are the cell's patch.
+    # Index of each cell's entry in the table: an integer whose nine bits are the cell's patch.
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]

@@ -1,7 +1,7 @@
-"""Write small images as rows of text: one character per cell, for the bits of the cell's first channels.
+"""Encode small images as rows of text: one character per cell for the bits of its first channels.
 
-A character's value is the sum of `bit[channel] << channel`: `.` is 0, then `1` to `9`, `A` to `Z`, `a` to `z`,
-`+` and `/`. Black and white are `.` and `1`; red is `1`, green `2`, blue `4`.
+A character's value is the sum of `bit[channel] << channel`: `.` is 0, then follow `1` to `9`, `A` to `Z`, `a` to `z`,
+`+` and `/`. In one channel, black is `.` and white `1`; in three channels, red is `1`, green `2` and blue `4`.
 """
 
 import string
@@ -18,21 +18,21 @@ MAX_BITS = 6
 
 
 def encode(bits: npt.NDArray[np.uint8]) -> tuple[str, ...]:
-    """Return the rows of text of `bits [H, W, channels]`, 0 or 1, at most `MAX_BITS` channels."""
+    """Encode `bits [H, W, channels]`, 0 or 1, with at most `MAX_BITS` channels, as rows of text."""
     values = (bits.astype(np.int64) << np.arange(bits.shape[-1])).sum(axis=-1)
     return tuple("".join(ALPHABET[value] for value in row) for row in values)
 
 
 def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
-    """Read rows of text as uint8 `[H, W, channels]`; channels from MAX_BITS on are 0.
+    """Decode rows of text to uint8 `[H, W, channels]`; channels from MAX_BITS on are 0.
 
-    Raises DataError for ragged rows, unknown characters, and bits beyond `channels`.
+    Raises DataError for rows of unequal length, unknown characters, and bits beyond `channels`.
     """
     if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
         raise DataError(f"an image is rows of equal length, got lengths {[len(row) for row in rows][:8]}.")
     if unknown := sorted(set("".join(rows)) - set(ALPHABET)):
         raise DataError(f"an image is written in the characters {ALPHABET}, got {unknown[0]!r}.")
-    # `7` is 0b111: the bits of channels 0, 1 and 2, white.
+    # `7` is 0b111, which sets channels 0, 1 and 2: white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:
         raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit in {channels} channels.")

@@ -11,14 +11,14 @@ Wire = tuple[int, int]
 def topological_sort(
     inputs: int, wires: Sequence[Wire], outputs: Sequence[int], names: Sequence[str]
 ) -> tuple[list[int], list[Wire], list[int]]:
-    """Return the topological order of gates, and the wires and outputs renumbered by this order, inputs before gates.
+    """Return the gates in topological order, and the wires and outputs renumbered in this order, inputs before gates.
 
-    The order of gates that are already sorted does not change. Raises CircuitError if there is a cycle.
+    Sorted gates keep their order. Raises CircuitError for a cycle, with the name of a gate from `names`.
     """
-    # This is the usual case: circuits that difflogic wrote are sorted, and must stay byte for byte the same.
+    # This is the usual case: circuits written by difflogic are sorted, and must remain identical byte for byte.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):
         return list(range(len(wires))), list(wires), list(outputs)
-    # All gates are added before their wires, so gates that are ready together stay in order.
+    # All gates are added before their wires, so that gates that become ready together stay in order.
     sorter = TopologicalSorter(dict.fromkeys(range(len(wires)), ()))
     for gate, pair in enumerate(wires):
         sorter.add(gate, *(bit - inputs for bit in pair if bit >= inputs))

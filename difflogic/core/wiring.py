@@ -1,7 +1,7 @@
-"""Create the wiring: the inputs that each gate reads, either fixed or as candidates from which training chooses.
+"""Create the wiring of layers: the inputs of each gate, either fixed or as candidates from which training chooses.
 
-Wires are int `[2, n_out]`, the indices of each gate's inputs `a` and `b`. The field `connections` names the scheme.
-Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
+Wires are int `[2, n_out]`, the indices of each gate's inputs `a` and `b`. The configuration field `connections` names
+the scheme. Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,14 @@ Array = npt.NDArray[Any]
 Wires = npt.NDArray[np.int64]
 
 CANDIDATES = (1, 2, 4, 8, 16)
-"""Allowed numbers of candidates per wire: they divide 16, so that a wire's logits are in one row of 16."""
+"""Allowed numbers of candidates per wire; they divide 16, so that a wire's logits are in one row of 16."""
 CANDIDATE_STREAM = 0x77697265
-"""Number of the random stream of candidates for `fold_in`: "wire" in ASCII."""
+"""Number of the random stream for sampling candidates, an argument of `fold_in`: "wire" in ASCII."""
 BLOCK = 64
-"""Number of consecutive gates whose wires share candidates, so that the candidates fit into the first-level cache."""
+"""Number of consecutive gates whose wires share a pool of candidates, so that these fit into the first-level cache."""
 
 CENTRE = 4
-"""Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
+"""Index of the cell itself in its 3x3 patch; indices are `3*dy + dx`, `dy` and `dx` 0 to 2."""
 PATCH = 9
 
 NEIGHBOURHOODS: dict[str, tuple[int, ...]] = {
@@ -34,15 +34,15 @@ NEIGHBOURHOODS: dict[str, tuple[int, ...]] = {
     "hex": (0, 1, 3, 4, 5, 7, 8),
     "line": (3, 4, 5),
 }
-"""Indices of the cells in a 3x3 patch that perception may read; the cell itself is in the middle of each tuple.
+"""Mapping from neighbourhoods to the indices of their cells in a 3x3 patch, with the cell itself in the middle.
 
-Engines extract the complete patch, but no wire leads to other cells. Hexagons are on the square grid as in Golly: each
-row is half a cell to the left of the row above, so that a cell does not touch its neighbours top right and bottom left.
+Engines extract the complete patch, but perception is wired only to these cells. Hexagons are mapped to the square grid
+as in Golly: each row is half a cell left of the row above, so a cell does not touch those top right and bottom left.
 """
 
 
 def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Pair each neighbour with the centre, in random order; with more gates than neighbours, some pairs repeat."""
+    """Pair each neighbour with the centre in random order; with more gates than neighbours, some pairs repeat."""
     size = n_in if n_in in map(len, NEIGHBOURHOODS.values()) else PATCH
     if n_in != size or not size - 1 <= n_out < PATCH:
         most = "8" if size == PATCH else f"{size - 1} to 8"
@@ -50,20 +50,20 @@ def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
             f"first_kernel wires {size} inputs to {most} gates, not {n_in} to {n_out}; use unique or random."
         )
     neighbours = np.array([cell for cell in range(n_in) if cell != n_in // 2])
-    # Each gate of the first layer compares the cell with one neighbour, so that all neighbours are read. The
-    # neighbours that are read twice are sampled, so that kernels with separate wiring differ.
+    # Each gate of the first layer combines the cell with one neighbour, so that all neighbours are used. Neighbours
+    # that are used twice are sampled, so that kernels with separate wiring differ.
     if len(neighbours) < n_out:
         neighbours = neighbours[prng.permutation(prng.fold_in(key, n_in), len(neighbours))]
     return np.stack([neighbours[prng.permutation(key, n_out) % len(neighbours)], np.full(n_out, n_in // 2)])
 
 
 def unique_pairs(n_in: int, n_out: int) -> Wires:
-    """Return the first `n_out` distinct pairs `(i, i + offset)`, before they are permuted.
+    """Return the first `n_out` distinct pairs of inputs, `(i, i + offset)`, in a fixed order.
 
-    In order: (0,1),(2,3),...; then (1,2),(3,4),...; then every pair of offset 2, 3, ...
+    The order is (0,1),(2,3),...; then (1,2),(3,4),...; then all pairs of offset 2, of offset 3, ...
     Raises CircuitError if fewer than `n_out` pairs exist.
     """
-    # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). The first `n_in / 2` gates read all inputs.
+    # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). The first `n_in / 2` gates use all inputs.
     neighbours = ((i, i + 1) for first in (0, 1) for i in range(first, n_in - 1, 2))
     others = ((i, i + offset) for offset in range(2, n_in) for i in range(n_in - offset))
     pairs = list(islice(chain(neighbours, others), n_out))
@@ -76,14 +76,14 @@ def unique_pairs(n_in: int, n_out: int) -> Wires:
 
 
 def unique(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Return `unique_pairs` in random order."""
+    """Return the pairs of `unique_pairs` in random order."""
     return unique_pairs(n_in, n_out)[:, prng.permutation(key, n_out)]
 
 
 def random(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Sample two inputs per gate, each input about equally often."""
-    # A permutation of 2 * n_out numbers modulo n_in hits every input equally often, except for the remainder; the
-    # second permutation chooses the inputs that get the remainder.
+    """Sample two inputs per gate such that all inputs are used about equally often."""
+    # A permutation of 2 * n_out numbers modulo n_in contains every input equally often, except for the remainder;
+    # the second permutation chooses which inputs the remainder contains.
     key_inputs, key_draws = prng.split(key)
     draws = prng.permutation(key_draws, 2 * n_out) % n_in
     draws = prng.permutation(key_inputs, n_in)[draws]
@@ -94,7 +94,7 @@ SCHEMES = {"first_kernel": first_kernel, "unique": unique, "random": random}
 
 
 def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequence[int] | None = None) -> Wires:
-    """Return wires int `[2, n_out]` by the named scheme, to `n_in` inputs or only to the inputs `among`."""
+    """Return wires int `[2, n_out]` of a scheme of SCHEMES, from all `n_in` inputs or only from the inputs `among`."""
     if scheme not in SCHEMES:
         raise CircuitError(f"Unknown connections {scheme!r}: expected one of {', '.join(SCHEMES)}.")
     if among is None:
@@ -104,17 +104,17 @@ def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequenc
 
 
 def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -> Wires:
-    """Sample additional candidates for each wire of a layer, as evenly as the wiring reads the layer's inputs.
+    """Sample additional candidates for each wire of a layer, such that inputs are used as evenly as in `wires`.
 
-    A block of gates has a pool: the inputs that its wires read, and a part of the inputs that no wire reads. The pool
-    is dealt to the wires of the block in one random order after another. The candidates of a wire are distinct; if the
-    pool is too small, the first candidate repeats.
+    Each block of gates has a pool: the inputs of its wires and a share of the layer's unused inputs. The pool is
+    dealt to the wires of the block, repeatedly in new random orders. The candidates of a wire are distinct; if the
+    pool is too small, the first candidate is repeated.
 
     Args:
-        key: The key of this layer.
+        key: Random key of the layer.
         wires: The fixed wiring, int `[2, n_out]`, whose inputs become the first candidates.
-        count: The number of candidates of each wire, k.
-        inputs: The inputs that the layer may read.
+        count: Number of candidates per wire, k.
+        inputs: Inputs that the layer may use.
 
     Returns:
         The candidates, int `[2, n_out, k]`.
@@ -129,7 +129,7 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
         words = prng.random_bits(sub, rounds * len(pool)).reshape(rounds, len(pool))
         dealt = pool[np.argsort(words, axis=1, kind="stable")].reshape(-1)
         for rank in range(1, count):
-            # A wire takes the input dealt to it, or the next input that is not its candidate yet.
+            # A wire takes the input dealt to it, or the next input in the pool that is not yet one of its candidates.
             missing, turn = np.arange(len(block)), (rank - 1) * len(block)
             while len(missing) and turn < (rank - 1) * len(block) + len(dealt):
                 block[missing, rank] = dealt[(missing + turn) % len(dealt)]
@@ -141,24 +141,24 @@ def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -
 
 
 def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Reshape values of candidates `[G, 2, k]` to rows `[R, 16]`, as long as a gate's logits, padded with zeros."""
+    """Reshape values per candidate, `[G, 2, k]`, to rows of 16 like those of gate logits, `[R, 16]`, zero-padded."""
     flat = logits.reshape(-1)
     return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
 
 
 def one_hot(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return 1 at the first maximum of `logits [..., k]`, and 0 elsewhere."""
+    """Return an array with 1 at the first maximum of `logits [..., k]` along the last axis, and 0 elsewhere."""
     return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])
 
 
 def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
-    """Return a mask of the candidates, int `[..., k]`, that repeat an earlier candidate of their wire."""
+    """Return a mask `[..., k]` of candidates that repeat an earlier candidate of their wire."""
     equal = candidates[..., :, None] == candidates[..., None, :]
     return np.asarray(np.tril(equal, -1).any(axis=-1))
 
 
 def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
-    """Raise CircuitError if a cell of a patch is not in the neighbourhood, or the neighbourhood is unknown."""
+    """Raise CircuitError if `cells` (indices in a patch) are not all in the neighbourhood, or it is unknown."""
     if neighbourhood not in NEIGHBOURHOODS:
         raise CircuitError(f"Unknown neighbourhood {neighbourhood!r}: expected one of {', '.join(NEIGHBOURHOODS)}.")
     allowed = NEIGHBOURHOODS[neighbourhood]
@@ -170,38 +170,38 @@ def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
 
 
 ALL_ROUND_STREAM = 0x616C6C72
-"""Number of the random stream of `begin_all_round` for `fold_in`: "allr" in ASCII."""
+"""Number of the random stream of `begin_all_round`, an argument of `fold_in`: "allr" in ASCII."""
 RING = (1, 2, 5, 8, 7, 6, 3, 0)
-"""Neighbours in a 3x3 patch, clockwise from the top: sides have even indices, diagonals odd indices."""
+"""Indices of neighbours in a 3x3 patch, clockwise from the top: sides at even places, diagonals at odd places."""
 BEGINNINGS = {
     "moore": ((7,), (0, 1), (3,), (5,)),
     "von-neumann": ((0,), (1,), (2,), (3,)),
     "hex": ((0, 1), (2,), (3, 4), (5,)),
     "line": ((0,), (1,), (0,), (1,)),
 }
-"""Places on the ring of the cells that each perception kernel initially passes on, before rotation and reflection. The
-ring of a neighbourhood is RING without the cells outside the neighbourhood."""
+"""Places on the ring of the cells that each perception kernel initially outputs, before rotation and reflection. The
+ring of a neighbourhood is RING without cells outside the neighbourhood."""
 ALL_ROUND_KERNELS = 4
 STRAIGHT = 4
-"""Number of channels in a cycle of `lead_straight`, in which each channel reads the next channel."""
+"""Number of channels per cycle of `lead_straight`, in which each channel depends on the next channel."""
 
 
 def begin_all_round(
     logits: Sequence[Array], wires: Sequence[Array], key: prng.Key, neighbourhood: str = "moore"
 ) -> None:
-    """Initialize perception as `all_round`: swap wires of the first layer, and set some last gates to OR, in place.
+    """Initialize perception as `all_round`: swap wires of the first layer and set some last gates to OR, in place.
 
-    While all gates pass A on, a perception kernel's output is one neighbour's bit, so that a signal moves in one
-    direction. With sampled neighbours, signals of four kernels rarely reach all cells within the steps, and a cell that
-    no signal reaches cannot learn to differ from equal cells. Signals along four diagonals and one side reach each cell
-    within distance `n` in `n + 1` steps. In the other neighbourhoods the kernels pass every neighbour on.
+    If all gates pass through input `a`, a perception kernel's output is one neighbour's bit, so that signals move in
+    one direction. With random neighbours, signals of four kernels rarely reach all cells within the steps, and a cell
+    that is not reached cannot learn to differ from equal cells. Signals along four diagonals and one side reach each
+    cell within distance `n` in `n + 1` steps. In neighbourhoods other than `moore`, the kernels output all neighbours.
 
-    `logits[l]` float `[K, out, 16]`, with pass-through gates only; `wires[l]` int `[K, 2, out]`, the first layer wired
-    by `first_kernel`, whose row 0 has each neighbour. `key` chooses the rotation and the reflection of the ring.
+    `logits[l]` is float `[K, out, 16]` of pass-through gates; `wires[l]` is int `[K, 2, out]`, the first layer from
+    `first_kernel`, whose row 0 contains each neighbour. `key` determines the rotation and reflection of the ring.
     """
     turn, mirror = (int(word) for word in prng.random_bits(key, 2))
     ring = [cell for cell in RING if cell in NEIGHBOURHOODS[neighbourhood]]
-    # A ring of eight turns by quarters only, so that sides stay sides.
+    # A ring of eight is rotated by quarter turns only, so that sides remain sides.
     turn *= 2 if len(ring) == len(RING) else 1
     for kernel, places in enumerate(BEGINNINGS[neighbourhood]):
         kernel_wires = [layer[kernel] for layer in wires]
@@ -210,7 +210,7 @@ def begin_all_round(
             last[[gates.PASS_THROUGH, gates.OR]] = last[[gates.OR, gates.PASS_THROUGH]]
         neighbours = kernel_wires[0][0]
         for place, bit in zip(places, kernel_wires[-1][:, 0], strict=False):
-            # The gate that leads to this output swaps its neighbour with the gate that reads the target neighbour.
+            # The gate that leads to this output swaps its neighbour with the gate of the target neighbour.
             gate = _passed_on(kernel_wires[:-1], int(bit))
             target = ring[(turn + (-place if mirror & 1 else place)) % len(ring)]
             reader = int(np.flatnonzero(neighbours == target)[0])
@@ -218,14 +218,14 @@ def begin_all_round(
 
 
 def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
-    """Swap wires of the update network's first layer, in place, so that half of the channels pass signals straight on.
+    """Swap wires of the update network's first layer, in place, so that signals in half of the channels move straight.
 
-    While all gates pass A on, a channel becomes the output of a random kernel for a random channel, so that a signal
-    turns at every step, and few signals get far. Here, channels form cycles of four: each becomes the output of one
+    If all gates pass through input `a`, a channel becomes the output of a random kernel for a random channel, so that
+    signals turn at every step and rarely get far. Here, channels form cycles of four: each becomes the output of one
     kernel for the next channel of its cycle, so that a signal moves in the direction of that kernel at every step. The
     other half stays random, because signals that all move straight miss the cells in between.
 
-    `wires[l]` int `[2, out]`. The inputs are the cell's `channels`, then the `bits` of perception for each channel,
+    `wires[l]` is int `[2, out]`. The inputs are the cell's `channels`, then `bits` perception outputs per channel,
     beginning with the first output of every kernel.
     """
     layer, taken = wires[0], set[int]()
@@ -234,7 +234,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
         source = (STRAIGHT * cycle + (place + 1) % STRAIGHT) % channels
         target = channels + source * bits + cycle % ALL_ROUND_KERNELS
         gate = _passed_on(wires, channel)
-        # The gate takes the wires of the first gate that reads the bit and that no other channel has taken.
+        # The gate swaps wires with the first gate that uses the bit and is not yet taken by another channel.
         reader = next((int(n) for n in np.flatnonzero((layer == target).any(axis=0)) if n not in taken), gate)
         layer[:, [gate, reader]] = layer[:, [reader, gate]]
         if layer[1, gate] == target:
@@ -243,7 +243,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
 
 
 def _passed_on(wires: Sequence[Array], bit: int) -> int:
-    """Return the first layer's gate whose output is bit `bit` of the last layer if all later gates pass A on."""
+    """Return the first-layer gate whose output becomes bit `bit` of the last layer if all later gates output `a`."""
     for layer in reversed(wires[1:]):
         bit = int(layer[0, bit])
     return bit
