@@ -1,1 +1,1 @@
-"""Access to files, caches, memory and processors of the machine, for all packages."""
+"""Access to the machine's files, caches, memory and processors, for all packages."""

@@ -1,8 +1,8 @@
-"""Read `.npy`, `.npz` and IDX files; only this module opens arrays that other programs wrote.
+"""Read `.npy`, `.npz` and IDX files; no other module opens array files of other programs.
 
-NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so that a damaged
-or hostile file raises almost any exception. This module turns all of them into DataError, and limits the memory that a
-header can request by the size of its file.
+NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so a damaged or
+hostile file can raise almost any exception. This module converts all of them to DataError, and rejects a header that
+describes more values than its file contains.
 """
 
 import contextlib
@@ -28,43 +28,43 @@ from difflogic.system.memory import physical_memory
 Array = npt.NDArray[Any]
 Opener = Callable[[], IO[bytes]]
 MEMORY_SHARE = 4
-"""Ratio of the machine's memory to the maximum size of a file's arrays, since several copies of them are made."""
+"""Ratio of the machine's memory to the maximum size of a file's arrays, since several copies are made of them."""
 UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
               lzma.LZMAError, struct.error)  # fmt: skip
-"""Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
+"""Exceptions raised for files that are missing, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
-"""Errors of NumPy's parser of headers; it raises MemoryError for a literal that is nested too deeply."""
+"""Exceptions of NumPy's header parser, which raises MemoryError for a literal that is nested too deeply."""
 _AT_ONCE = 1 << 20
-"""Maximum number of bytes to read from a compressed file in one call."""
+"""Number of bytes to read per call from a compressed file."""
 _IDX_TYPES = {
     bytes((0, 0, code)): np.dtype(name)
     for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
 }
-"""Types of the values of an IDX file, by its first three bytes."""
+"""Mapping from the first three bytes of an IDX file to the type of its values."""
 _EXPECTED = "it is not a .npy file of numbers"
 
 
 class Header(NamedTuple):
-    """Shape and type of an array, as the header of its file describes it."""
+    """Header of an array's file: shape and type of the array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
     @property
     def nbytes(self) -> int:
-        """Size of the array's values in bytes."""
+        """Total size of the array's values in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def read_array(source: Path | bytes, what: str) -> Array:
-    """Return the array of an `.npy` file; a file on disk is mapped into memory, and its values are read on access.
+    """Return the array of an `.npy` file; a file on disk is memory-mapped, so that values are read on access.
 
     Args:
-        source: The file, or its content.
-        what: Name of the file for messages.
+        source: Path or contents of the file.
+        what: Description of the file for error messages.
 
     Raises:
-        DataError: The file cannot be read, or does not contain a plain array.
+        DataError: The file is unreadable or does not contain a plain array.
     """
     with _one_error(what):
         if isinstance(source, bytes):
@@ -75,9 +75,9 @@ def read_array(source: Path | bytes, what: str) -> Array:
 
 
 def numbers_in(path: Path, what: str, *shapes: str) -> Array:
-    """Return the numbers or truth values of an .npy file, which are read on access. Raises DataError.
+    """Return a memory-mapped array of numbers or truth values from an .npy file. Raises DataError.
 
-    `shapes` are the allowed shapes, such as "[H, W, C]".
+    `shapes` are the allowed shapes, such as "[H, W, C]", `what` is a description of the file for error messages.
     """
     array = read_array(path, f"{what} {path}")
     if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
@@ -87,7 +87,7 @@ def numbers_in(path: Path, what: str, *shapes: str) -> Array:
 
 
 def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
-    """Return the zeros and ones of an .npy file as uint8; see `numbers_in`. Raises DataError."""
+    """Return an array of zeros and ones from an .npy file as uint8; arguments as for `numbers_in`. Raises DataError."""
     array = numbers_in(path, what, *shapes)
     if not np.isin(array, (0, 1)).all():
         raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
@@ -95,11 +95,11 @@ def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
 
 
 def content(path: Path) -> bytes:
-    """Return the bytes of a file, uncompressed if it is a `.gz`.
+    """Return the contents of a file, decompressed if its suffix is `.gz`.
 
     Raises:
-        DataError: The file cannot be read.
-        LimitError: The content of a `.gz` exceeds the machine's memory divided by MEMORY_SHARE.
+        DataError: The file is unreadable.
+        LimitError: The decompressed contents exceed the machine's memory divided by MEMORY_SHARE.
     """
     with _one_error(f"file {path}"):
         if path.suffix != ".gz":
@@ -116,7 +116,7 @@ def content(path: Path) -> bytes:
 
 
 def is_idx(path: Path) -> bool:
-    """Return whether a file, or the content of a `.gz`, begins like an IDX file."""
+    """Return whether a file (decompressed if its suffix is `.gz`) begins like an IDX file."""
     with contextlib.suppress(*UNREADABLE), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         return bytes(file.read(2)) == b"\0\0"
     return False
@@ -126,8 +126,8 @@ def read_idx(path: Path) -> Array:
     """Return the array of an IDX file, the format of MNIST, plain or as `.gz`.
 
     Raises:
-        DataError: The file cannot be read, or its header does not fit its values.
-        LimitError: The content of a `.gz` exceeds the machine's memory divided by MEMORY_SHARE.
+        DataError: The file is unreadable, or its header does not match its values.
+        LimitError: The decompressed contents exceed the machine's memory divided by MEMORY_SHARE.
     """
     data = content(path)
     with _one_error(f"IDX file {path}"):
@@ -145,15 +145,15 @@ def read_arrays(
     check: Callable[[Mapping[str, Header]], None] = lambda _: None,
     is_wanted: Callable[[str], bool] = lambda _: True,
 ) -> dict[str, Array]:
-    """Return the arrays of an `.npz` file, or of the `.npy` files of a folder, by name.
+    """Return the arrays of an `.npz` file, or of all `.npy` files in a folder, by name.
 
     Args:
         source: The file or folder.
-        check: A function that is called with all headers before a value is read; its exceptions are not caught.
-        is_wanted: A function that selects arrays by their names.
+        check: Function that is called with the headers of selected arrays before any values are read, and may raise.
+        is_wanted: Function that selects arrays by name.
 
     Raises:
-        DataError: The file cannot be read, or contains anything but plain arrays.
+        DataError: The file is unreadable, or an array in it is not plain.
         LimitError: The arrays exceed the machine's memory divided by MEMORY_SHARE.
     """
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
@@ -169,13 +169,13 @@ def read_arrays(
 
 
 def names(source: Path | IO[bytes]) -> list[str]:
-    """Return the names of the arrays in an `.npz` file. Raises DataError."""
+    """Return the names of all arrays in an `.npz` file. Raises DataError."""
     with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
         return [*_members(source, stack)]
 
 
 def reason(error: Exception) -> str:
-    """Return the reason of an error as the end of a sentence, without a full stop."""
+    """Return the message of an error as the end of a sentence, without a full stop."""
     return (getattr(error, "strerror", None) or str(error) or "it is damaged").rstrip(".")
 
 
@@ -188,7 +188,7 @@ def _one_error(what: str) -> Iterator[None]:
 
 
 def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str, tuple[Opener, int]]:
-    """Return, for each array by name, a function that opens the array's file, and the size of the file."""
+    """Return a mapping from names of arrays to (function that opens the array's file, size of the file in bytes)."""
     if isinstance(source, Path) and source.is_dir():
         return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
     if not zipfile.is_zipfile(source):
@@ -199,7 +199,7 @@ def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str,
 
 
 def _header(opener: Opener, size: int) -> Header:
-    """Return the header of a file of `size` bytes. Raises ValueError for a malformed header, and UNREADABLE errors."""
+    """Read the header of a file of `size` bytes. Raises ValueError for a malformed header, or errors in UNREADABLE."""
     with opener() as file:
         magic = file.read(np.lib.format.MAGIC_LEN)
         if not magic.startswith(np.lib.format.MAGIC_PREFIX):
@@ -219,7 +219,7 @@ def _header(opener: Opener, size: int) -> Header:
 
 
 def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> None:
-    """Raise LimitError if the arrays exceed the machine's memory divided by MEMORY_SHARE."""
+    """Raise LimitError if the arrays in total exceed the machine's memory divided by MEMORY_SHARE."""
     needed = sum(header.nbytes for header in headers.values())
     memory = physical_memory()
     if memory is not None and MEMORY_SHARE * needed > memory:

@@ -1,19 +1,19 @@
-"""Represent data by short texts, such as for the output of a notebook cell."""
+"""Short text representations of data, such as for the output of a notebook cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 LONGEST, LONGEST_VALUE = 480, 100
-"""Maximum numbers of characters of a representation, and of a value in a representation."""
+"""Maximum number of characters of a representation, and of each value in it."""
 MOST = 8
-"""Maximum number of values of a collection to show; longer collections are shown by their length."""
+"""Maximum number of values of a collection to display; longer collections are represented by their length."""
 
 
 def brief(self: Any) -> str:
-    """Represent a dataclass by the fields that differ from their defaults, for use as `__repr__ = brief`."""
+    """Represent a dataclass by the fields with non-default values; use as `__repr__ = brief`."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
-    # Most of a configuration's forty fields have their defaults; a reader looks for the others.
+    # Most of a configuration's forty fields have default values; a reader looks for the other fields.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]
     return _cut(f"{type(self).__name__}({', '.join(shown)})", LONGEST)
 
@@ -23,7 +23,7 @@ def _is_default(field: Field[Any], value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    # Any object with a dtype is shown by its shape, so that NumPy need not be imported.
+    # Arrays are recognized by their dtype, so that NumPy need not be imported, and represented by their shape.
     if hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str) and len(value) > MOST:

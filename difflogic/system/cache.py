@@ -1,9 +1,9 @@
-"""Find the user's cache folder, and cache small results in it: one JSON file per kind of result, with entries by key.
+"""Cache of small results in the user's cache folder: one JSON file per kind of result, with entries by key.
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
-Compiled code and matplotlib's cache are in the folder too. All files in the folder can be computed again, so a
-file that cannot be read or written only causes one warning.
+The folder also contains compiled code and matplotlib's cache. All its files can be computed again, so a file that
+is unreadable or unwritable only causes a warning.
 """
 
 import atexit
@@ -27,11 +27,11 @@ from difflogic.system.words import visible
 Entry = dict[str, Any]
 
 VARIABLE = "DIFFLOGIC_CACHE_DIR"
-"""Environment variable that names the folder of all caches."""
+"""Name of the environment variable for the folder of all caches."""
 
 
 def user_cache() -> Path:
-    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, or else the system's usual cache folder."""
+    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, by default in the system's cache folder; create it."""
     try:
         usual = platformdirs.user_cache_dir("difflogic", appauthor=False)
     except RuntimeError:  # older versions return a path that begins with "~"
@@ -41,9 +41,9 @@ def user_cache() -> Path:
 
 @cache
 def usable(variable: str, folder: str) -> Path:
-    """Make a cache folder; if nothing can be written there, warn and return a temporary folder instead.
+    """Create a cache folder and return it; if it is not writable, warn and return a temporary folder instead.
 
-    The environment variable `variable` selects the folder, and is set to the temporary folder for child processes.
+    `variable`, the environment variable for choosing the folder, is then set to the temporary folder, for children.
     """
     try:
         if folder.startswith("~"):
@@ -52,7 +52,7 @@ def usable(variable: str, folder: str) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return Path(folder)
     except OSError as error:
-        # The name is random, since other users can plant files there: compiled code is executed.
+        # The name is random, so that other users cannot plant files in the folder: compiled code is executed.
         temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
         atexit.register(temporary.cleanup)
         os.environ[variable] = temporary.name
@@ -62,14 +62,14 @@ def usable(variable: str, folder: str) -> Path:
 
 
 def warn(text: str) -> None:
-    """Write a line to standard error, for code without an observer; standard output may be JSON."""
+    """Write a warning to standard error, for code without an observer; standard output may be JSON."""
     sys.stderr.write(f"difflogic: {visible(text)}\n")
     sys.stderr.flush()
 
 
 @dataclass(frozen=True)
 class JsonCache:
-    """File `NAME.json` in the user's cache."""
+    """Cache in the file `NAME.json` of the user's cache folder."""
 
     name: str
     version: int = 1
@@ -79,8 +79,8 @@ class JsonCache:
         return user_cache() / f"{self.name}.json"
 
     def read(self) -> dict[str, Entry]:
-        """Return all entries, or no entries and a warning if the file is corrupt, foreign or of another version."""
-        # The package works without the file, so every error in it becomes one warning.
+        """Return all entries by key; for a corrupt, foreign or incompatible file, warn and return no entries."""
+        # The package works without the file, so that any error in it only causes a warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
             if (data["format"], data["version"]) != (self._format, self.version):
@@ -96,18 +96,18 @@ class JsonCache:
         return entries
 
     def write(self, key: str, entry: Entry) -> None:
-        """Save one entry next to the others; if that fails, warn and continue."""
-        # Two processes that write simultaneously may lose an entry, which is computed again: a lock is not worth it.
+        """Add or replace one entry; on failure, warn and continue."""
+        # Two processes that write simultaneously may lose an entry, which is then computed again: no lock is needed.
         self._write(self.read() | {key: entry})
 
     def drop(self, key: str) -> None:
-        """Delete an entry, if there is one."""
+        """Delete the entry of `key` if it exists."""
         entries = self.read()
         if entries.pop(key, None) is not None:
             self._write(entries)
 
     def forget(self, which: Callable[[Entry], bool]) -> int:
-        """Delete the entries that `which` selects, and return their number."""
+        """Delete the entries for which `which` returns True; return the number of deleted entries."""
         entries = self.read()
         rest = {key: entry for key, entry in entries.items() if not which(entry)}
         if len(rest) < len(entries):
@@ -128,6 +128,6 @@ class JsonCache:
 
 
 def key_of(*parts: object) -> str:
-    """Return a short key of all values that an entry depends on."""
-    # A digest, since names of adapters may have any length and any alphabet.
+    """Return a short key that identifies all values on which an entry depends."""
+    # The key is a digest, since adapter names may have any length and characters.
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]

@@ -1,19 +1,19 @@
-"""Build the command of every Python child process.
+"""Build the commands of Python child processes.
 
-`python -m` and `python -c` put the current folder first on `sys.path`, `python SCRIPT` the script's folder. A file
-`numpy.py` in a downloaded folder would then run when a child imports NumPy.
+`python -m` and `python -c` put the current folder first on `sys.path`, and `python SCRIPT` the script's folder. A file
+`numpy.py` in a downloaded folder would then be executed if a child imports NumPy.
 """
 
 import sys
 
 
 def python_command(*arguments: str) -> tuple[str, ...]:
-    """Return the command of a Python child that imports nothing from the current folder.
+    """Return the command of a Python child process that imports no modules from the current folder.
 
     Args:
-        arguments: The arguments of the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
+        arguments: Arguments of the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
 
     Returns:
-        The interpreter, `-P`, and the arguments. The child inherits the environment, including PYTHONPATH.
+        The path of the interpreter, `-P`, and the arguments. The child inherits the environment, including PYTHONPATH.
     """
     return (sys.executable, "-P", *arguments)

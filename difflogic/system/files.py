@@ -1,6 +1,6 @@
 """Write files atomically: a temporary file in the same folder is flushed to disk and renamed.
 
-`write_atomically` is for files in folders of difflogic, `Output` for every file that a user named.
+`write_atomically` is for files in folders of difflogic, `Output` for output files that a user named.
 """
 
 import errno
@@ -22,15 +22,15 @@ if sys.platform != "win32":
     import fcntl
 
 TEMPORARY = ".tmp"
-"""Suffix of temporary files. A killed process may leave one; the next write of the same file removes it."""
+"""Suffix of temporary files. If a killed process leaves one, the next write of the same file removes it."""
 PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-"""Flags of every `os.open` that writes: a link instead of the file is an error. Windows has no such flag."""
+"""Flags for `os.open` by which opening a symbolic link is an error (except on Windows) and data is binary."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the content of a file: after a crash at any moment, it has either the old or the new content.
+    """Replace the contents of a file; after a crash at any time, it has either the old or the new contents.
 
-    If this fails, the temporary file is removed to free its space. Raises OSError.
+    On failure, the temporary file is removed to free its space. Raises OSError.
     """
     with written_beside(path, data) as temporary:
         temporary.replace(path)
@@ -39,20 +39,20 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextmanager
 def written_beside(path: Path, data: bytes) -> Iterator[Path]:
-    """Write `data` to a temporary file next to `path`, flush it to the disk, and yield its path for a rename.
+    """Write `data` to a temporary file next to `path`, flush it to disk, and yield its path for renaming.
 
-    The temporary file is removed unless the block renames it. Raises OSError.
+    If the context does not rename the temporary file, it is removed at the end. Raises OSError.
     """
     _remove_leftovers(path)
-    # A random name, so that no other user can put a link in its place.
+    # The name is random, so that no other user can put a link in its place.
     temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o666)
     try:
         with os.fdopen(descriptor, "wb", buffering=0):
-            # The lock lasts until the rename, except on Windows, which renames no open file.
+            # The lock is held until the rename, except on Windows, which cannot rename open files.
             _lock(descriptor)
             write_all(descriptor, data)
-            # `fsync` must precede the rename: in a power cut some systems keep the new name and lose the bytes.
+            # `fsync` must precede the rename: after a power failure, some systems have the new name without the bytes.
             os.fsync(descriptor)
             if sys.platform != "win32":
                 yield temporary
@@ -63,18 +63,18 @@ def written_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` that killed processes left: files with content and without a lock."""
+    """Remove temporary files of `path` that killed processes left behind: those that are not empty and not locked."""
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
             with os.fdopen(descriptor):
-                # A writer takes the lock before it writes the first byte.
+                # A writer locks the file before it writes the first byte.
                 if os.fstat(descriptor).st_size and _lock(descriptor):
                     leftover.unlink()
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file, and return whether this succeeded; return False if the system has no locks."""
+    """Lock an open file without waiting; return whether this succeeded, False if the system has no file locks."""
     if sys.platform == "win32":
         return False
     with suppress(OSError):
@@ -84,7 +84,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file, or create it. Raises OSError, also if the path is a link."""
+    """Append to a file, creating it if necessary. Raises OSError, also if the path is a link."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
     try:
         write_all(descriptor, data)
@@ -93,7 +93,7 @@ def append(path: Path, data: bytes) -> None:
 
 
 def inside(path: Path, folder: Path) -> Path:
-    """Return `path` if it is inside a folder: call this before a file is written or published.
+    """Return `path` after checking that it is inside a folder, for files that are to be written or published.
 
     Raises:
         RunFolderError: A link leads the path out of the folder.
@@ -104,30 +104,30 @@ def inside(path: Path, folder: Path) -> Path:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return the content of a file. Raises OSError, also if the file has more than `most` bytes or is endless."""
+    """Return the contents of a file. Raises OSError, also if it has more than `most` bytes or is an endless device."""
     with path.open("rb") as file:
-        # The size is checked first, to read nothing of a file that is too long; a device has no size.
+        # The size is checked first, so that nothing is read from a file that is too large; a device has no size.
         if os.fstat(file.fileno()).st_size <= most and len(data := file.read(most + 1)) <= most:
             return data
     raise OSError(errno.EFBIG, f"at most {most} bytes are read")
 
 
 def check_links(folder: Path) -> None:
-    """Raise RunFolderError if a link in a folder, or in a folder below it, leads out of it."""
+    """Raise RunFolderError if a link in a folder or its subfolders leads out of the folder."""
     for path in folder.rglob("*"):
         if path.is_symlink():
             inside(path, folder)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Call `os.write` until all data is written: a nearly full disk accepts a part before an error. Raises OSError."""
+    """Call `os.write` until all data is written, since one call may write only a part. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def replace_folder(finished: Path, place: Path) -> None:
-    """Move a finished folder to `place`; the old folder is deleted only after that. Raises OSError."""
+    """Move the folder `finished` to `place`; an old folder at `place` is deleted only afterwards. Raises OSError."""
     old = place.with_name(f"{place.name}.old{TEMPORARY}")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
@@ -137,16 +137,16 @@ def replace_folder(finished: Path, place: Path) -> None:
 
 
 def quoted(path: Path) -> str:
-    """Quote a path for the system's shell, in commands for users; the path never looks like an option."""
+    """Quote a path for the system's shell, for commands in messages; a leading `-` is protected by `./`."""
     name = f".{os.sep}{path}" if str(path).startswith("-") else str(path)
     return shlex.quote(name) if os.name == "posix" else subprocess.list2cmdline([name])
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a folder to the disk, so that renames in it survive a power cut; do nothing on Windows."""
+    """Flush a folder to disk, so that renames in it survive a power failure; do nothing on Windows."""
     if os.name != "posix":
         return
-    # A rename changes the folder: the file may be on the disk before its name is.
+    # A rename changes the folder: the file may be on disk before its name is.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -155,10 +155,10 @@ def sync_folder(folder: Path) -> None:
 
 
 class Output:
-    """Output file that the user named. An existing file is replaced only with `force`.
+    """Output file that the user named; an existing file is replaced only if `force`.
 
-    A link is followed: its target is written, and the link stays. Devices and pipes are written to and never replaced.
-    Raises UsageError early, so that no work is lost because the file cannot be written in the end.
+    If the path is a link, its target is written and the link remains. Devices and pipes are never replaced, only
+    written to. The constructor raises UsageError for an unwritable path, so that no work is lost in the end.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -169,17 +169,17 @@ class Output:
         return str(self.path)
 
     def write(self, data: bytes) -> None:
-        """Write the complete file; if that fails, the old file stays. Raises DifflogicError."""
+        """Write the complete file; on failure, the old file remains. Raises DifflogicError."""
         with self.open() as file:
             file.write(data)
 
     @contextmanager
     def open(self, private: bool = False) -> Iterator[BinaryIO]:
-        """Open the file for writing; it is replaced when the block ends. Only the owner may read a `private` file.
+        """Open the file for writing and replace it at the end of the context; only its owner may read a `private` file.
 
-        Raises UsageError if the file was created by someone else meanwhile, DifflogicError.
+        Raises UsageError if the file was created by another process in the meantime, or DifflogicError.
         """
-        # The path is checked again, since a computation of hours must not replace a file that was created meanwhile.
+        # The path is checked again: a computation of hours must not replace a file that was created in the meantime.
         self.is_stream = self._check()
         try:
             with self.path.open("wb") if self.is_stream else self._replacing(private) as file:
@@ -188,7 +188,7 @@ class Output:
             raise self._refused(error) from error
 
     def _check(self) -> bool:
-        """Return whether the file is a device or a pipe. Raises UsageError."""
+        """Return whether the file is a device or a pipe. Raises UsageError if the path cannot be written."""
         if str(self.path) == "-":
             raise UsageError("'-' is not supported: name a file, or /dev/stdout.")
         try:
@@ -218,7 +218,7 @@ class Output:
     @contextmanager
     def _replacing(self, private: bool) -> Iterator[BinaryIO]:
         path = self.path.resolve()
-        # A random name, since other users may write to the folder too.
+        # The name is random, since other users may be able to write to the folder.
         temporary = path.with_name(f".{os.urandom(8).hex()}{TEMPORARY}")
         temporary.touch(0o600 if private else 0o666, exist_ok=False)
         try:
@@ -229,7 +229,7 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        # This also catches Ctrl-C, which is not an Exception: an incomplete file never stays.
+        # This also catches Ctrl-C, which is not an Exception, so that no incomplete file remains.
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -245,5 +245,5 @@ def tail(path: Path, size: int) -> bytes:
         begin = max(0, file.seek(0, os.SEEK_END) - size)
         file.seek(begin)
         text = file.read(size)
-    # The first line is incomplete, unless the text is the complete file.
+    # The first line is incomplete unless the text is the complete file.
     return text.partition(b"\n")[2] if begin else text

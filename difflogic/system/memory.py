@@ -1,4 +1,4 @@
-"""Measure the memory of this machine, and of this process."""
+"""Measure the memory of the machine and of this process."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _MEMINFO, _STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 
 
 def physical_memory() -> int | None:
-    """Return the memory of this machine in bytes; None if the system does not report it."""
+    """Return the size of the machine's memory in bytes; None if the system does not report it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -15,18 +15,18 @@ def physical_memory() -> int | None:
 
 
 def free_memory() -> int | None:
-    """Return the bytes that no other process uses; all memory if the system does not report them."""
+    """Return the size of the available memory in bytes, or of all memory if the system does not report it."""
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:
         return physical_memory()
-    # Unlike MemFree, MemAvailable counts memory that caches would release.
+    # Unlike MemFree, MemAvailable includes memory that caches would release.
     available = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return 1024 * int(available[0]) if available else physical_memory()
 
 
 def resident_memory() -> int | None:
-    """Return the bytes that this process uses; None if the system does not report them."""
+    """Return the size of this process's resident memory in bytes; None if the system does not report it."""
     try:
         return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

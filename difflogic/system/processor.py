@@ -1,4 +1,4 @@
-"""Describe the processor that this process runs on."""
+"""Describe the machine's processor."""
 
 import os
 import platform
@@ -8,8 +8,8 @@ from pathlib import Path
 
 @cache
 def processor_name() -> str:
-    """Return the processor's name, such as `AMD EPYC 7B13`; only Linux reports the full name."""
-    # Results are stored by this name, and `platform.processor()` is empty on many Linux systems.
+    """Return the name of the processor, such as `AMD EPYC 7B13`; complete only on Linux."""
+    # Stored results are identified by this name, and `platform.processor()` is empty on many Linux systems.
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -17,5 +17,5 @@ def processor_name() -> str:
 
 
 def cores() -> int:
-    """Return the number of processors that this process may use."""
+    """Return the number of logical processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,10 +1,10 @@
-"""Format text: plurals, lines of a summary, paths, and text that is safe to show on a terminal."""
+"""Format text: plurals, lines of a summary, paths, and text that is safe to print on a terminal."""
 
 import re
 
 
 def path_text(text: str) -> str:
-    """Replace slashes of a rule in MAP notation by underscores, since a path would merge them.
+    """Replace slashes in a rule in MAP notation by underscores, since a path would merge double slashes.
 
     >>> path_text("MAP//" + "A" * 84)[:8]
     'MAP__AAA'
@@ -14,20 +14,20 @@ def path_text(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 gate` or `2 gates`."""
+    """Return a number with a noun in the singular or plural, such as `1 gate` or `2 gates`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def line(label: str, text: str) -> str:
-    """Return a line of a summary, such as `Gates:           12 per cell`."""
+    """Return an aligned line of a summary, such as `Gates:           12 per cell`."""
     return f"{label + ':':16} {text}"
 
 
 def visible(text: str) -> str:
-    r"""Escape the control sequences, bidirectional marks and other invisible characters of a text, as `repr` does.
+    r"""Escape control characters, bidirectional marks and other invisible characters in a text, as `repr` does.
 
-    On a terminal these could clear the screen, set its title, or make one name look like another. Line ends and tabs
-    stay.
+    On a terminal, these could clear the screen, set its title, or make one name look like another. Line ends and tabs
+    are not escaped.
 
         >>> visible("\x1b[2J\u202efig.exe")
         '\\x1b[2J\\u202efig.exe'
