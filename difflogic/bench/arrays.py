@@ -1,6 +1,6 @@
-"""Benchmark arrays and training steps of networks per device, compared with PyTorch if it is installed.
+"""Benchmarks of array operations and training steps of networks on each device, and in PyTorch if it is installed.
 
-Every case is verified before it is timed: arrays against NumPy in float64, logic gate networks against the reference.
+Each case is verified before it is timed: arrays against NumPy in float64, logic gate networks against the reference.
 """
 
 import importlib.util
@@ -38,34 +38,34 @@ OPERATIONS: dict[What, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sum": lambda a, b: a.sum(),
 }
-"""Operations by name, for tensors of any library."""
+"""Array operations by name, for tensors of any library."""
 TOLERANCE = 1e-4
-"""Tolerance relative to the largest entry, for float32 sums of thousands of terms."""
+"""Tolerance of results relative to the largest entry, sufficient for float32 sums of thousands of terms."""
 VERIFIED_ROWS = 16
 BATCH = 256
-"""Batch size of a gradient step of a network."""
+"""Batch size of a network's training step."""
 BITS, CLASSES = 784, 10
-"""Numbers of inputs and of classes of a logic gate network, as for images of 28x28 pixels and ten digits."""
+"""Number of inputs and number of classes of a logic gate network: 28x28 pixels and ten digits."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
-"""Functions that run a repetition, wait for it, and read its result."""
+"""Functions that run one repetition, wait for it to finish, and convert its result to NumPy."""
 SOFTWARE_FLOP = 2e10
-"""Maximum number of operations of a case on a software adapter, which takes many seconds for more."""
+"""Maximum number of operations of a case on a software GPU, which takes many seconds for more."""
 
 
 @dataclass(frozen=True)
 class ArrayCase:
-    """Operation on arrays of one size, or a network of one width."""
+    """Benchmark case: an operation on arrays of one size, or training of a network of one width."""
 
     what: What
     size: int
-    """Number of rows and of columns of a matrix, number of entries of a vector, or width of the layers."""
+    """Number of rows and columns of a square matrix, number of entries of a vector, or width of a network's layers."""
     layers: int = 0
-    """Number of layers of a logic gate network."""
+    """Number of layers of a logic gate network; 0 for other cases."""
     quick = once = False
 
     @property
     def asked(self) -> bool:
-        """True for cases of arrays, which run only if selected by name or group."""
+        """True if the case runs only if selected by name or group: all cases except logic gate networks."""
         return self.group == "arrays"
 
     @property
@@ -78,7 +78,7 @@ class ArrayCase:
 
     @property
     def turn_group(self) -> str:
-        """Name of the group of cases that are timed alternately: all sizes of one operation."""
+        """Name of the group of cases that are timed in turn: all sizes of one operation."""
         return f"{self.group}/{self.what}"
 
     @property
@@ -87,9 +87,9 @@ class ArrayCase:
 
     @property
     def flop(self) -> int:
-        """Number of additions and multiplications of a repetition."""
+        """Number of additions and multiplications per repetition."""
         if self.what == "network":
-            # A layer takes three products: forward, and backward with respect to its weights and to its inputs.
+            # A layer needs three products: forward, and backward with respect to its weights and to its inputs.
             return 6 * BATCH * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
         if self.what == "logic":
             return FLOP_PER_EVALUATION * BATCH * self.layers * self.size
@@ -97,7 +97,7 @@ class ArrayCase:
 
     @property
     def traffic(self) -> int | None:
-        """Minimum number of bytes that are read and written; None for a network, whose arrays may stay in a cache."""
+        """Minimum number of bytes read and written per repetition; None for networks, whose arrays may be cached."""
         entries = {"matmul": 3 * self.size**2, "add": 3 * self.size, "sum": self.size}
         return 4 * entries[self.what] if self.what in entries else None
 
@@ -106,7 +106,7 @@ class ArrayCase:
         return [BITS, *[self.size] * self.layers] if self.what == "logic" else [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
-        """Return the operands, from a fixed seed; for a network, its inputs and targets."""
+        """Return two operands (for a network, inputs and targets), sampled with a fixed seed."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
@@ -129,7 +129,7 @@ CASES = (
 
 @dataclass(kw_only=True)
 class ArrayContender(Timed):
-    """Case of arrays or networks on a device, after its result was verified."""
+    """Case of arrays or networks on a device, with verified results."""
 
     case: ArrayCase
     step: Callable[[], Any]
@@ -144,7 +144,7 @@ class ArrayContender(Timed):
         self.step = lambda: None
 
     def figures(self, bench: Bench) -> dict[str, Any]:
-        """Return the rates that follow from the time of a repetition and its work."""
+        """Return the rates, such as operations per second, that follow from the median time of a repetition."""
         seconds = statistics.median(self.seconds)
         figures = {
             "variant": {},
@@ -159,7 +159,7 @@ class ArrayContender(Timed):
 
 
 def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
-    """Open and verify a case on a device. Raises WrongResultError, or LimitError if it is too large."""
+    """Prepare a case on a device and verify its result. Raises WrongResultError, or LimitError if it is too large."""
     info = bench.engine.info
     if info.engine == "gpu" and info.software and case.flop > SOFTWARE_FLOP:
         raise LimitError(f"{case.flop / 1e9:.0f} GFLOP take a software adapter too long: measured on hardware alone")
@@ -206,7 +206,7 @@ def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32)
 
 
 def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
-    """Return the correct result: its first rows, or the first loss of a network."""
+    """Return the correct result: the first rows of an array, or the first loss of a network."""
     if case.what == "logic":
         reference = Device("reference")
         return _learner(case, reference)(Tensor(a, reference), Tensor(b, reference)).numpy()
@@ -220,7 +220,7 @@ def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
 
 
 def torch_benches() -> list[Bench]:
-    """Return PyTorch on each of its devices; an empty list if PyTorch is not installed."""
+    """Return an entry for each device of PyTorch (CPU and CUDA); an empty list if PyTorch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return []
     import torch

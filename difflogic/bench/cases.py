@@ -1,4 +1,4 @@
-"""Table of the benchmark cases."""
+"""Definition and selection of the benchmark cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,29 +20,29 @@ UNITS: dict[Kind, str] = {
     "judged": "train step and hard evaluation",
     "hard": "hard evaluation",
 }
-"""Description of one repetition of each kind."""
+"""Description of one repetition by kind of case."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Benchmark case: a job, and the part of the job that is timed."""
+    """Benchmark case: a configuration, and the part of its training that is timed (`kind`)."""
 
     name: str
-    """Name of the case, `GROUP/CASE`."""
+    """Name of the form `GROUP/CASE`."""
     kind: Kind
     config: Config
     models: int = 1
-    """Number of models trained together; times are per step of all of them."""
+    """Number of models that are trained together; times are per step of all models."""
     every_engine: bool = True
-    """False if the case is skipped on the reference engine, which would take minutes."""
+    """False if the case is skipped on the reference engine, where it would take minutes."""
     quick: bool = False
-    """True if the case is part of --quick."""
+    """True if the case is selected by --quick."""
     gpu_only: bool = False
-    """True if the case applies only to GPUs."""
+    """True if the case runs only on GPUs."""
     once: bool = False
-    """True if the case runs only on request, and has only its first step timed on a software GPU: it takes minutes."""
+    """True if the case runs only if selected, and on a software GPU, where it takes minutes, only one step is timed."""
     asked: bool = False
-    """True if the case runs only if selected by name, by group or by `*`: it takes minutes on a software GPU."""
+    """True if the case runs only if selected by name, group or `*`, since it takes minutes on a software GPU."""
 
     @property
     def group(self) -> str:
@@ -50,8 +50,8 @@ class Case:
 
     @property
     def turn_group(self) -> str:
-        """Name of the group of cases that are timed alternately: a curve, or all train steps off the curves."""
-        # The points of a curve are compared with each other, so they must be measured under the same conditions.
+        """Name of the group of cases that are timed in turn: one curve, or all train steps that are not in a curve."""
+        # The points of a curve are compared with each other, so they must be measured under equal conditions.
         if self.group in SCALING:
             return self.group
         return "steps" if self.kind in ("train", "logged") and not self.once else self.name
@@ -66,21 +66,21 @@ class Case:
 
     @property
     def evaluations(self) -> int:
-        """Number of gate evaluations of one repetition of all models."""
+        """Number of gate evaluations per repetition, for all models together."""
         soft = 0 if self.kind == "hard" else self.work.soft_evaluations
         hard = self.work.hard_evaluations if self.kind in ("judged", "hard") else 0
         return self.models * (soft + hard)
 
 
 EXPERIMENTS = ("game-of-life", "checkerboard-async", "lizard", "colored-g")
-"""Names of presets with a case for their train step, besides the checkerboards."""
+"""Names of presets, besides the checkerboards, that have a case for their train step."""
 
 SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
-"""Growing quantity of each group that is a curve; each point is four times the work of the previous one."""
+"""Mapping from groups that are curves to the varied quantity; each point is four times the work of the previous."""
 
 
 def all_cases() -> tuple[Case | ArrayCase, ...]:
-    """Return all cases in the order of measurement."""
+    """Return all benchmark cases in the order of measurement."""
     # Most cases are the paper's checkerboard, so that curves can be compared.
     board, small = presets.checkerboard(small=False), presets.checkerboard(small=True)
     return (
@@ -118,10 +118,10 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
 
 
 def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]:
-    """Return the cases that match one of the patterns, each of which is a group or a pattern of names (fnmatch).
+    """Return the cases that match any of the patterns, each the name of a group or a pattern (fnmatch) for names.
 
-    Without patterns, return all cases (or those of --quick) except cases that take minutes on a software GPU. Raises
-    UsageError for a pattern without a match.
+    Without patterns, return the cases of --quick if `quick`, otherwise all cases except those that take minutes on a
+    software GPU. Raises UsageError for a pattern without matches.
     """
     cases = all_cases()
     for pattern in patterns:
@@ -129,7 +129,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]
             raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
-    # With --quick only the quick cases are selected, otherwise all cases that take no minutes on a software GPU.
+    # With --quick, only the quick cases are selected, otherwise all cases that do not take minutes on a software GPU.
     return tuple(case for case in cases if case.quick or not (quick or case.once or case.asked))
 
 

@@ -1,6 +1,6 @@
-"""Opening and verification of a case on an engine before it is timed.
+"""Preparation and verification of a case on an engine before it is timed.
 
-Only engines with correct results are timed: the first losses and the first evaluation must be right.
+An engine is timed only if its results are correct: the first losses and, if evaluations are timed, the first of them.
 """
 
 import time
@@ -24,23 +24,23 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.model import ReferenceModel
 
 LONG = 1.0
-"""Duration of a repetition, in seconds, from which a step is profiled once instead of three times."""
+"""Duration of a repetition in seconds from which a train step is profiled once instead of three times."""
 AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
-"""First soft loss of the authors' code, by name and seed of an unchanged preset."""
+"""First soft loss of the authors' code, by (name of an unchanged preset, seed)."""
 AUTHORS_TOLERANCE = 2e-5
-"""Relative tolerance of the authors' first loss."""
+"""Relative tolerance when a first loss is compared with that of the authors' code."""
 FIRST_LOSS_TOLERANCE = 1e-4
-"""Relative tolerance of the reference's first loss: a driver's `exp` shifts the coefficients of all gates by some units
-in the last place, states pass through hundreds of gates, and on large grids the error does not average out."""
+"""Relative tolerance when a first loss is compared with the reference's: a driver's `exp` shifts all gate coefficients
+by some units in the last place, states pass through hundreds of gates, and large grids do not average out the error."""
 LATER_LOSS_TOLERANCE = 1e-3
-"""Relative tolerance of later losses, higher since AdamW amplifies the errors of small gradients."""
+"""Relative tolerance of later losses, which is higher since AdamW amplifies errors of small gradients."""
 LARGE = 4 << 20
-"""Maximum number of values of one CA step for which the reference trains; for more, it only computes the loss."""
+"""Maximum number of values per CA step for which the reference trains; for more, it only computes the first loss."""
 
 
 @dataclass(kw_only=True)
 class Contender(Timed):
-    """Model of a circuit case on an engine, after its results were verified."""
+    """Case of a circuit on an engine: the opened model, whose results are verified."""
 
     case: Case
     model: Model
@@ -59,14 +59,14 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Profile a train step; None for the reference or models that train separately. Close the model afterwards."""
-        # A GPU trains all models by one plan if they fit into its memory. On other engines, models are separate.
+        """Profile a train step, then the model must be closed; None for the reference or separately trained models."""
+        # A GPU trains all models by one plan if they fit into its memory. Other engines train models separately.
         is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
 
 
 def open_contender(case: Case, name: str, engine: Engine) -> Contender:
-    """Open a case on an engine and verify its results. Raises WrongResultError, or LimitError if it does not fit."""
+    """Open a case on an engine and verify its results. Raises WrongResultError, or LimitError for lack of memory."""
     seeds = population.configs(case.config, case.models)
     jobs = [make_job(config, Circuit.initial(config.model, config.seed)) for config in seeds]
     states = [TrainState.initial(job) for job in jobs]
@@ -79,8 +79,8 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
 
 
 def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) -> Contender:
-    """Train for one or two epochs, and return the contender if the results are right. Raises WrongResultError."""
-    # Evaluations are exact, so that a difference is an error and not rounding.
+    """Train for one or two epochs and return the contender if the results are correct. Raises WrongResultError."""
+    # Evaluations are exact, so that any difference is an error, not rounding.
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
@@ -108,7 +108,7 @@ def _train(model: Model, count: int) -> None:
 
 
 def _train_logged(model: Model, count: int) -> None:
-    """Train as a run that logs every epoch does: fetch the metrics of each call, which takes about 0.1 s."""
+    """Train like a run that logs every epoch: fetch the metrics after each call, which lasts about 0.1 s."""
     while count > 0:
         together = min(count, model.epochs_per_call())
         model.train(together)
@@ -137,10 +137,10 @@ _REPETITIONS: dict[str, Callable[[Model, int], None]] = {
 
 
 def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
-    """Return the expected soft loss of the first epoch or the first two."""
+    """Return the expected soft losses of the first epoch or, if the reference can train the case, of the first two."""
     work = case.work
     if case.once:
-        # For such cases, even a forward pass of the reference does not fit into memory.
+        # For these cases, even a forward pass of the reference does not fit into memory.
         return [_first_loss_of_a_rollout(job, state, placement.open_engine("cpu"))]
     if work.nodes // case.config.task.steps > LARGE:
         subject = Subject.of(job, state)
@@ -150,7 +150,7 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
 
 @lru_cache
 def _first_losses(config: Config) -> tuple[float, ...]:
-    """Return the soft losses of two epochs of the reference, shared by all cases of a configuration."""
+    """Return the soft losses of the reference's first two epochs, cached for all cases of a configuration."""
     job = make_job(config, Circuit.initial(config.model, config.seed))
     model = ReferenceModel(job, TrainState.initial(job))
     model.train(2)
@@ -158,14 +158,14 @@ def _first_losses(config: Config) -> tuple[float, ...]:
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
-    """Return the first loss by a rollout of `engine`, for huge grids on which the reference would need 13 GB."""
+    """Compute the first loss from a rollout by `engine`, for huge grids, for which the reference would need 13 GB."""
     subject, task = Subject.of(job, state), job.config.task
     last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
     return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:
-    """Return a sentence on the error of an engine's first losses, or None if they are right."""
+    """Describe the first wrong loss in `losses`, an engine's first losses, or return None if they are correct."""
     authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
     wanted = [expected[0] if authors is None else authors, *expected[1:]]
     for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):

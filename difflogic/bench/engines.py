@@ -1,4 +1,4 @@
-"""Available engines, and the best rates of their devices."""
+"""Engines to benchmark, with the best rates of their devices."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,14 +13,14 @@ from difflogic.system.processor import cores
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """Library such as PyTorch that is measured for comparison, and that cannot run circuits."""
+    """Library that is measured for comparison but cannot run circuits, such as PyTorch."""
 
     info: EngineInfo
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Engine to measure, with the rates of its device."""
+    """Engine to benchmark, with the rates of its device."""
 
     name: str
     engine: Engine | OtherEngine
@@ -28,19 +28,19 @@ class Bench:
     dispatch_s: float = 0.0
     round_trip_s: float = 0.0
     timestamps: bool | None = None
-    """True if the GPU can measure the times of its kernels; None without a GPU."""
+    """True if the GPU supports timestamps for timing kernels; None without a GPU."""
     open_s: float = 0.0
     median_copy_bytes_per_s: float | None = None
-    """Median of the measured copy rates; `copy_bytes_per_s` is the best. None if it was not measured."""
+    """Median of the measured copy rates, of which `copy_bytes_per_s` is the best; None if not measured."""
 
     @property
     def is_card(self) -> bool:
-        """True if the engine runs on a hardware GPU, which lowers its clock while idle."""
+        """True if the engine runs on a hardware GPU, which reduces its clock rate while idle."""
         is_ours = self.engine.info.engine == "gpu" and not self.engine.info.software
         return is_ours or self.name == "torch:cuda"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for the results file."""
+        """Return a dictionary for the results file."""
         return {
             **asdict(self.engine.info),
             "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
@@ -53,7 +53,7 @@ class Bench:
 
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
-    """Open the selected engines, by default all available ones. Raises what `open_engine` raises for selected ones."""
+    """Open the selected engines, by default all that are available. Raises errors of `open_engine` if selected."""
     if require_hardware and not any(name.startswith("gpu") for name in selectors):
         selectors = ("gpu", *selectors)
     if selectors:
@@ -63,7 +63,7 @@ def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> li
     for name in ("gpu", "cpu", "reference"):
         try:
             opened.append(_bench(name, placement.open_engine(name)))
-        # The engine was not selected by name, so that it can be left out.
+        # The engine was not selected by name, so it can be omitted.
         except DeviceError:
             continue
     return opened
@@ -76,7 +76,7 @@ def _bench(name: str, engine: Engine) -> Bench:
     from difflogic.gpu.engine import GpuEngine
     from difflogic.gpu.timing import measure_rates
 
-    # The rates are those of the device that runs the cases: another device on the same adapter may have a slower link.
+    # The rates are measured on the device that runs the cases: another device of the adapter may have a slower link.
     device = cast(GpuEngine, engine).device
     rates = measure_rates(device)
     timestamps = TIMESTAMPS in device.handle.features

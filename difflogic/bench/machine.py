@@ -1,4 +1,4 @@
-"""Describe the machine of a measurement, and measure the speed of its memory."""
+"""Describe the machine of a measurement and measure the speed of its memory."""
 
 import os
 import platform
@@ -15,11 +15,11 @@ from difflogic.system.processor import cores, processor_name
 from difflogic.version import __version__
 
 COPIED_BYTES = 64 << 20
-"""Number of bytes that each thread copies, many more than a cache has."""
+"""Number of bytes that each thread copies, far more than the size of a cache."""
 
 
 def stamp() -> dict[str, Any]:
-    """Return the date, the commit, the machine and the versions, for a results file."""
+    """Return the date, commit, machine and software versions for a results file."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],
@@ -34,16 +34,16 @@ def stamp() -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """Return the load average of the last minute, or None if the system does not provide it."""
+    """Return the load average of the last minute, or None if the system does not report it."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def copy_bytes_per_s(threads: int) -> float:
-    """Return the best rate of five copies by several threads; each byte counts twice, as read and as written."""
+    """Return the best rate of five copies by `threads` threads; each byte counts twice, for reading and writing."""
     pairs = [(np.zeros(COPIED_BYTES, dtype=np.uint8), np.ones(COPIED_BYTES, dtype=np.uint8)) for _ in range(threads)]
     seconds = []
     with ThreadPoolExecutor(threads) as pool:
-        # The best copy is the least disturbed by other processes.
+        # The best copy is the one least disturbed by other processes.
         for _ in range(5):
             begin = time.perf_counter()
             list(pool.map(np.copyto, *zip(*pairs, strict=True)))

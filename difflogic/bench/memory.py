@@ -1,4 +1,4 @@
-"""Measure the memory that a case takes in addition to an idle interpreter, in a child process.
+"""Measure in a child process how much more memory a case needs than an idle interpreter.
 
 The child process, `python -m difflogic.bench.memory CASE ENGINE`, prints its peak memory in bytes.
 """
@@ -13,7 +13,7 @@ from difflogic.system.child import python_command
 
 
 def own_peak_bytes() -> int | None:
-    """Return the peak resident memory of this process, or None if the system does not provide it."""
+    """Return this process's peak resident memory in bytes, or None if the system does not report it."""
     status = Path("/proc/self/status")
     if status.exists():  # getrusage would include the memory of the parent at the start of this process
         match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
@@ -26,8 +26,8 @@ def own_peak_bytes() -> int | None:
 
 
 def peak_bytes(case: str, engine: str) -> int | None:
-    """Return the peak memory of opening a case, two train steps and an evaluation, minus that of an idle process."""
-    # The memory of the interpreter and its imports does not depend on the engine.
+    """Return the peak memory in bytes of opening, two train steps and an evaluation, minus that of an idle process."""
+    # The idle process measures the interpreter and its imports, whose memory does not depend on the engine.
     idle, peak = _child(), _child(case, engine)
     return None if idle is None or peak is None else peak - idle
 
@@ -55,7 +55,7 @@ def _work(name: str, engine: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Open, train and evaluate the case in the arguments, if there is one; print the peak memory of this process."""
+    """Open, train and evaluate the case and engine in `arguments`, if any, then print this process's peak memory."""
     if arguments:
         _work(*arguments)
     sys.stdout.write(f"{own_peak_bytes()}\n")

@@ -1,4 +1,4 @@
-"""Predict the GPU memory of a training by strategy, before anything is allocated."""
+"""Predict the GPU memory that a training needs under each memory strategy, before anything is allocated."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,10 +18,10 @@ from difflogic.model.circuit import Circuit
 
 
 def memory_plans(adapter: str | None, config: Config, population: int, max_memory: int | None) -> list[dict[str, Any]]:
-    """Return a row per strategy with its bytes per buffer, for the largest group; `chosen` marks the one to be used.
+    """Return a row per strategy with the bytes of each buffer of the largest group; `chosen` marks the selected one.
 
-    Strategy `kept` stores every gate's value in the forward pass. Strategy `recomputed` stores states, or every 2nd,
-    3rd, ... state, and recomputes each step. Raises LimitError if no strategy fits.
+    Strategy `kept` stores all gate values in the forward pass. Strategy `recomputed` stores only every state, or every
+    2nd, 3rd, ... state, and recomputes the steps. Raises LimitError if memory is insufficient for every strategy.
     """
     jobs = [sizes(member) for member in configs(config, population)]
     chosen = plan_for(GpuDevice(select_adapter(adapter)), jobs, max_memory=max_memory)
@@ -31,9 +31,9 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
 
 
 def sizes(config: Config) -> Job:
-    """Return a job with grids of the right shapes that take no memory."""
+    """Return a job whose grids have the correct shapes but take no memory, for the prediction of sizes."""
     task = config.task
-    # `broadcast_to` makes an array of any shape that only stores one number.
+    # `broadcast_to` makes an array of any shape that stores only one number.
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
     wanted = np.broadcast_to(np.float32(0), (*sides, task.loss_channels)) if task.is_fixed else None

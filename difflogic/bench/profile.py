@@ -1,4 +1,4 @@
-"""Profile a train step by kernel, by phase, and by the work of the host."""
+"""Profile a train step by kernel, phase and work of the host."""
 
 import statistics
 import time
@@ -19,36 +19,36 @@ _KERNELS = {
     "pool": "sample_losses write_back",
 }
 PHASES = {kernel: phase for phase, kernels in _KERNELS.items() for kernel in kernels.split()}
-"""Phase of a train step by the name of a kernel."""
+"""Mapping from kernels to phases of a train step."""
 
 HOST, GAPS, TRANSFER = "host", "gaps", "transfer"
-"""Names of the phases outside the kernels."""
+"""Names of the phases outside kernels."""
 
 UNKNOWN = "unknown"
-"""Name of the phase of the remaining, unexplained time."""
+"""Name of the phase for the remaining, unexplained time."""
 
 ATTRIBUTED = 0.9
-"""Share of the wall-clock time below which the report says that the profile is incomplete."""
+"""Minimum explained share of the wall-clock time; below it, the report calls the profile incomplete."""
 
 
 @dataclass(frozen=True)
 class ProfilePart:
-    """Kernel, part of the host's work, or remaining time."""
+    """Part of a profile: a kernel, a part of the host's work, or the remaining time."""
 
     name: str
     phase: str
     count: int
-    """Number of dispatches or calls."""
+    """Number of dispatches or calls per train step."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Profile of one train step of all models together: mean seconds in total and per part."""
+    """Profile of one train step of all models together: seconds in total (`wall`) and per part."""
 
     engine: str
     how: str
-    """Description of the clock that measured the parts."""
+    """Description of the clock by which the parts were measured."""
     wall: float
     parts: tuple[ProfilePart, ...]
 
@@ -62,7 +62,7 @@ class Profile:
 
     @property
     def share(self) -> float:
-        """Share of the wall-clock time that the parts explain; above 1 if host and device worked in parallel."""
+        """Share of the wall-clock time explained by the parts; it exceeds 1 if host and device worked in parallel."""
         return sum(part.seconds for part in self.parts if part.phase != UNKNOWN) / self.wall
 
     @property
@@ -74,7 +74,7 @@ class Profile:
         return sum(part.seconds for part in self.parts if part.phase == HOST)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, times in milliseconds."""
+        """Return a dictionary for the results file, with times in milliseconds."""
         return {
             "engine": self.engine,
             "how": self.how,
@@ -89,15 +89,15 @@ class Profile:
 
 
 def profile(model: Model, rounds: int = 5) -> Profile:
-    """Profile a model that has trained at least once; close it afterwards, since profiling loses its metrics."""
-    # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference is not profiled.
+    """Return the median of `rounds` profiles of a trained model, which must then be closed, since metrics are lost."""
+    # A GPU is profiled by dispatches, the CPU engine by compiled phases. The reference engine is not profiled.
     how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     return _middle([how(model) for _ in range(rounds)])
 
 
 def _middle(profiles: list[Profile]) -> Profile:
     """Return the profile with the median wall-clock time."""
-    # Medians of the parts would mix several steps, and their sum would be the time of no step.
+    # Medians per part would mix several steps, so that their sum would not be the time of any step.
     wall = statistics.median_low(each.wall for each in profiles)
     return next(each for each in profiles if each.wall == wall)
 
@@ -105,7 +105,7 @@ def _middle(profiles: list[Profile]) -> Profile:
 def _profile_gpu(model: Any) -> Profile:
     from difflogic.gpu.timing import Timer
 
-    # A submit contains as many steps as in training, so that the cost of submitting is the same.
+    # Each submit contains as many steps as in training, so that the cost of submitting is equal.
     timer = Timer(model.device, model.train_step, repeat=model.epochs_per_call())
     times = timer.measure()
     timer.close()
@@ -114,7 +114,7 @@ def _profile_gpu(model: Any) -> Profile:
         for name, seconds in times.kernels.items()
     ]
     around = [ProfilePart("encode", HOST, 1, times.encode), ProfilePart("submit", HOST, 1, times.submit)]
-    # The device may begin while the host is still submitting.
+    # The device may begin its work while the host is still submitting.
     waiting = max(0.0, times.wait - sum(part.seconds for part in kernels) - times.gaps)
     if times.timestamps:
         transfer = min(times.round_trip, waiting)
@@ -139,11 +139,11 @@ def _profile_cpu(model: Any) -> Profile:
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """Describe the largest part of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
+    """Describe the largest part of a train step, as in `kernel (79% of the step), most of all gate_backward (61%)`.
 
     `dispatch_s` is the time of an empty dispatch that waits for the previous one, `transfer_s` that of reading metrics.
     """
-    # Each dispatch is preceded by such a gap, which the profile counts as time of its kernel.
+    # A gap of `dispatch_s` precedes each dispatch; the profile includes it in the time of the kernel.
     gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
     seconds = {
         "host encode": profile.host_seconds,

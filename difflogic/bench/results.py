@@ -1,4 +1,4 @@
-"""Results files of benchmarks, in versioned JSON, and their comparison."""
+"""Results files of benchmarks in a versioned JSON format, and their comparison."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """Results of one run; `data` is the content of the file."""
+    """Results of one benchmark run; `data` is the JSON data of the results file."""
 
     data: dict[str, Any]
 
     @property
     def cases(self) -> list[Line]:
-        """Rows, one per case and engine."""
+        """Rows of the results, one per case and engine."""
         cases: list[Line] = self.data["cases"]
         return cases
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """Cases that were not measured, each with `case`, `engine`, `kind` and `why`."""
+        """Entries for cases that were not measured, each with `case`, `engine`, `kind` (of reason) and `why`."""
         skipped: list[dict[str, str]] = self.data["skipped"]
         return skipped
 
     @property
     def engines(self) -> dict[str, Line]:
-        """Engines by name, each with its adapter, driver and rates."""
+        """Descriptions of the engines by name, each with adapter, driver and rates."""
         engines: dict[str, Line] = self.data["engines"]
         return engines
 
     def shown(self, engine: str) -> str:
-        """Return the displayed name of an engine, which marks a software GPU."""
+        """Return the name of an engine for display, with `(software)` for a software GPU."""
         kind = self.engines.get(engine, {})
         return f"{engine} (software)" if kind.get("engine") == "gpu" and kind.get("software") else engine
 
     def lists(self, kind: str) -> bool:
-        """Return whether any case was skipped for a reason of this kind, such as `wrong` or `stopped`."""
+        """Return whether any case was skipped for a reason of `kind`, such as `wrong` or `stopped`."""
         return any(each["kind"] == kind for each in self.skipped)
 
     def to_json(self) -> str:
@@ -53,7 +53,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Load a results file. Raises UsageError if it is no results file of this version."""
+        """Load a results file. Raises UsageError if it is not a results file, or damaged, or of another version."""
         try:
             data = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
@@ -73,16 +73,16 @@ class Results:
 
 
 TIMES = ("median_ms", "min_ms", "max_ms")
-"""Names of the fields, positive numbers, that a comparison reads of each case in addition to its work."""
+"""Names of a row's fields that a comparison uses in addition to the work; their values are positive numbers."""
 
 
 def _work(line: Line) -> str:
-    """Return the name of the field with the work of a case, which is not counted in gates for arrays."""
+    """Return the name of the field with the work of a case: `flop` for arrays, otherwise `gate_evaluations`."""
     return "flop" if "flop" in line else "gate_evaluations"
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """Describe the first error in the content of a results file; None if a comparison can read it."""
+    """Describe the first error in the data of a results file; return None if a comparison can use the data."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -97,7 +97,7 @@ def _damage(data: dict[str, Any]) -> str | None:
 
 
 def _is_positive(value: object) -> bool:
-    # True is an int in Python, and JSON may contain Infinity.
+    # In Python, True is an int, and JSON data may contain Infinity.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
@@ -107,25 +107,25 @@ ENGINE = {"adapter": "adapter", "backend": "backend", "driver": "driver"}
 
 @dataclass(frozen=True)
 class Ratio:
-    """Comparison of a case on an engine that both files contain."""
+    """Comparison of the times in two files for the same case and engine."""
 
     case: str
     engine: str
     old_ms: float
     new_ms: float
     clear: bool
-    """True if the ranges of the old and the new times, from the fastest to the slowest round, do not overlap."""
+    """True if the ranges of old and new times (fastest to slowest round) do not overlap."""
 
     @property
     def ratio(self) -> float:
-        """Speedup: old time divided by new time."""
+        """Speedup: old median time divided by new median time."""
         return self.old_ms / self.new_ms
 
 
 def compare(old: Results, new: Results) -> list[Ratio]:
-    """Compare the cases of both files. Raises UsageError, naming the difference, if they cannot be compared."""
+    """Compare all cases that both files contain. Raises UsageError, which names the reason, for incomparable files."""
     _check_same(old.data["machine"], new.data["machine"], MACHINE, "")
-    # Cases that only one file has are ignored.
+    # Cases in only one of the files are ignored.
     both = {(line["case"], line["engine"]): line for line in old.cases}
     pairs = [(both[key], line) for line in new.cases if (key := (line["case"], line["engine"])) in both]
     if not pairs:
@@ -145,12 +145,12 @@ def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> Non
 
 
 def _ratio(old: Line, new: Line) -> Ratio:
-    # A case may have changed between two versions of the package.
+    # The definition of a case may have changed between versions of the package.
     if (work := _work(old)) != _work(new) or old[work] != new[work]:
         raise UsageError(
             f"The files cannot be compared: {old['case']} is {old[work]} {work.replace('_', ' ')} in the first and "
             f"{new[_work(new)]} in the second."
         )
-    # A comparison of only the medians would report any drift of the machine as a change.
+    # Comparing only medians would report any drift of the machine's speed as a change.
     clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]
     return Ratio(old["case"], old["engine"], old["median_ms"], new["median_ms"], clear)

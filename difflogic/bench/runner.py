@@ -1,4 +1,4 @@
-"""Measure all cases on all engines: verify, warm up, time alternately, profile."""
+"""Measure all cases on all engines: verify, warm up, time in turn, and profile."""
 
 import statistics
 import time
@@ -28,18 +28,18 @@ AnyContender = Contender | ArrayContender
 
 @dataclass(frozen=True)
 class Effort:
-    """Time limits of a measurement."""
+    """Number of rounds and time limits of a measurement."""
 
     rounds: int = 7
     round_seconds: float = 0.5
     case_seconds: float = 15.0
-    """Target seconds of all rounds of a contender; a slow contender reduces the rounds of its group, at least to 3."""
+    """Target time in seconds for all rounds of a contender; a slow one reduces its group's rounds, to at least 3."""
     memory: bool = True
-    """True to measure the peak memory of train steps too, in separate processes."""
+    """True to also measure the peak memory of train steps, in separate processes."""
 
 
 STOPPED = "stopped"
-"""Kind of cases that were not measured because the run was interrupted."""
+"""Kind of reason for cases that were not measured because the run was interrupted."""
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
 
@@ -49,10 +49,10 @@ def measure(
     effort: Effort,
     log: Callable[[str], None] = lambda text: None,
 ) -> Results:
-    """Measure all cases on all engines; cases that could not be measured are listed with the reason.
+    """Measure all cases on all engines; cases that cannot be measured are listed with the reason.
 
-    All cases and engines of a group are timed once per round, so that a drift of the machine's speed does not change
-    their ratios. Ctrl-C ends the run with the rows measured so far; all other cases are listed as `STOPPED`.
+    Every round times all cases and engines of a group, so that a drift of the machine's speed does not change their
+    ratios. Ctrl-C ends the run with the rows measured so far; all other cases are listed as `STOPPED`.
     """
     if any(isinstance(case, ArrayCase) for case in cases):
         benches = [*benches, *torch_benches()]
@@ -63,7 +63,7 @@ def measure(
     log(f"{len(cases)} cases on {len(benches)} engines: {duration(rounds_s)} of rounds, and the time to prepare them")
     begin, done = time.perf_counter(), 0
     try:
-        # Only the cases of one group are in memory at a time.
+        # Only cases of one group are in memory at a time.
         for group in dict.fromkeys(case.turn_group for case in cases):
             entries = [pair for pair in pairs if pair[0].turn_group == group]
             _measure_group(entries, effort, lines, skipped, log)
@@ -79,7 +79,7 @@ def measure(
 
 
 def keep_faster(cases: Sequence[Case | ArrayCase], benches: Sequence[Bench], results: Results) -> None:
-    """Store, for `--engine auto`, the faster engine of each train step measured on a hardware GPU and on `cpu`."""
+    """Store, for `--engine auto`, the faster engine for each train step measured on both a hardware GPU and `cpu`."""
     times = {(line["case"], line["engine"]): line["median_ms"] for line in results.cases}
     infos = {bench.name: bench.engine.info for bench in benches}
     for case, card in product(cases, (bench.name for bench in benches if bench.is_card)):
@@ -97,7 +97,7 @@ def _measure_group(
     skipped: list[dict[str, str]],
     log: Callable[[str], None],
 ) -> None:
-    """Measure the cases and engines `entries`, and add a row per contender to `lines` as soon as it is complete."""
+    """Measure the cases and engines in `entries`; append a row per contender to `lines` as soon as it is complete."""
     opened: list[tuple[AnyContender, Bench]] = []
     try:
         for case, bench in entries:
@@ -109,7 +109,7 @@ def _measure_group(
             lines.append(_line(each, bench))
             log("{case} on {engine}: median {median_ms:.3g} ms, min {min_ms:.3g}".format(**lines[-1]))
             each.close()
-            # The child process starts after this model is closed, so that memory need not suffice for two models.
+            # The child process starts after this model is closed, so that both need not fit into memory together.
             if effort.memory and each.case.group == "train":
                 peak = peak_bytes(each.case.name, each.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
@@ -125,19 +125,19 @@ def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
     is_awake = False
     for _ in range(min(effort.rounds, max(3, int(effort.case_seconds / slowest)))):
         for each in contenders:
-            # An untimed round comes first, since a GPU lowers its clock while another engine is timed.
+            # An untimed round comes first, since a GPU reduces its clock rate while another engine is timed.
             if each.is_card and not is_awake:
                 each.repeat(each.per_round)
             is_awake = each.is_card
-            # Contenders are timed alternately, so that a machine that becomes slower affects all of them.
+            # Contenders are timed in turn, so that a machine that becomes slower affects all of them.
             each.seconds.append(each.repeat(each.per_round))
 
 
 def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
-    """Return whether a case is measured on this engine."""
+    """Return whether a case is measured on the engine of `bench`."""
     kind = bench.engine.info.engine
     if isinstance(case, ArrayCase):
-        # NumPy only verifies arrays. PyTorch has no logic gates: `benchmarks.rivals.networks` runs libraries with them.
+        # NumPy only verifies arrays. PyTorch has no logic gates: `benchmarks.rivals.networks` measures such libraries.
         return kind != "reference" and not (case.what == "logic" and isinstance(bench.engine, OtherEngine))
     if isinstance(bench.engine, OtherEngine) or (kind == "reference" and not case.every_engine):
         return False
@@ -160,7 +160,7 @@ def _open(case: Case | ArrayCase, bench: Bench, skipped: list[dict[str, str]]) -
 
 
 def _line(each: AnyContender, bench: Bench, is_cut: bool = False) -> Line:
-    """Return the row of a contender, without a profile if `is_cut`, after an interrupted run."""
+    """Return the row of a contender for the results; if `is_cut` (after an interrupted run), without a profile."""
     ms = [1e3 * seconds for seconds in each.seconds]
     line: Line = {
         "case": each.case.name,
@@ -195,7 +195,7 @@ def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
 
 
 def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
-    """Return the rates that follow from the time of a train step and its work."""
+    """Return the rates that follow from `seconds` per train step and its work, and the GPU memory."""
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds
@@ -209,12 +209,12 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
 
 
 def _transfers(each: Contender) -> Line:
-    """Count the bytes transferred between host and device in one repetition."""
+    """Return the number of bytes transferred between host and device per repetition, in each direction."""
     device = getattr(each.model, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
     ledger = device.ledger
-    # Transfers are counted in an additional round without a time, since counting takes time.
+    # Transfers are counted in an additional, untimed round.
     before = Counter(ledger.uploaded), Counter(ledger.downloaded)
     each.repeat(each.per_round)
     up, down = ledger.uploaded - before[0], ledger.downloaded - before[1]

@@ -1,4 +1,4 @@
-"""Growth of the time with the size of a case, as numbers and sentences."""
+"""Growth of times with the size of cases, as numbers and as sentences."""
 
 import itertools
 import re
@@ -12,18 +12,18 @@ from difflogic.bench.results import Line, Results
 
 @dataclass(frozen=True)
 class Curve:
-    """Measurements of an engine along one axis; each point is four times the work of the previous one."""
+    """Times of an engine for growing sizes along one axis; each point is four times the work of the previous."""
 
     axis: str
     engine: str
     sizes: tuple[int, ...]
     ms: tuple[float, ...]
     growth: tuple[float, ...]
-    """Time of each point relative to the previous one, by `ratio`: 4 is linear growth."""
+    """Time of each point relative to the previous point (see `ratio`); 4 means linear growth."""
 
 
 def conclusions(results: Results) -> Iterator[str]:
-    """Yield sentences on growth, on sizes from which a GPU is faster, and on the cost of logging."""
+    """Yield sentences on the growth of times, on sizes from which a GPU is faster, and on the cost of logging."""
     for curve in curves(results):
         growth = ", ".join(f"{each:.2f}" for each in curve.growth)
         yield f"4 times the {curve.axis} on {results.shown(curve.engine)} costs {growth} times as much"
@@ -34,15 +34,15 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def ratio(new: Line, old: Line) -> float:
-    """Return the median, over all rounds, of the new time divided by the old time in the same round."""
+    """Return the median over all rounds of (new time / old time in the same round)."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
-    # A machine that is slow in a round slows both cases. In an interrupted run, some cases lack the last round.
+    # A slow machine in one round slows both cases. In an interrupted run, some cases lack the last round.
     return statistics.median(a / b for a, b in zip(after, before, strict=False))
 
 
 def logging_share(results: Results, engine: str) -> float | None:
-    """Return the speed of training with logging of every epoch relative to normal training; None if not measured."""
+    """Return the speed of training that logs every epoch relative to normal training; None if not measured."""
     rows = {line["case"]: line for line in results.cases if line["engine"] == engine}
     try:
         return ratio(rows["train/checkerboard"], rows["logged/checkerboard"])
@@ -51,13 +51,13 @@ def logging_share(results: Results, engine: str) -> float | None:
 
 
 def curves(results: Results) -> list[Curve]:
-    """Return all curves that have at least two points."""
+    """Return all curves with at least two measured points."""
     series = {key: lines for key, lines in _series(results).items() if key[1][:-1] in SCALING and len(lines) > 1}
     return [_curve(prefix[:-1], engine, lines) for (engine, prefix), lines in series.items()]
 
 
 def _series(results: Results) -> dict[tuple[str, str], dict[int, Line]]:
-    """Return the rows of cases that differ only in size, by engine and the beginning of their names, then by size."""
+    """Group the rows of cases that differ only in size, by (engine, name without the size), then by size."""
     series: dict[tuple[str, str], dict[int, Line]] = {}
     for line in results.cases:
         prefix, size = re.split("(?<=[/-])(?=[^/-]*$)", line["case"])
@@ -74,7 +74,7 @@ def _curve(axis: str, engine: str, by_size: dict[int, Line]) -> Curve:
 
 
 def overtaking(results: Results) -> list[str]:
-    """Return a sentence for each curve that was measured on a GPU engine and on the CPU engine."""
+    """Return one sentence per curve that was measured on both a GPU and the CPU engine."""
     series, sentences = _series(results), []
     for (engine, prefix), lines in series.items():
         others, what = series.get(("cpu", prefix), {}), prefix[:-1]
@@ -88,8 +88,8 @@ def overtaking(results: Results) -> list[str]:
 
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
-    """Return the part of a sentence that states from which of the measured sizes on the GPU is faster."""
-    # The largest size at which the GPU is slower decides, even if the GPU is faster at smaller sizes.
+    """Return the predicate of a sentence on the measured size from which the GPU is faster than the CPU."""
+    # The largest size at which the GPU is slower is decisive, even if the GPU is faster at smaller sizes.
     slower = max((index for index, each in enumerate(faster) if not each), default=-1)
     if slower == len(sizes) - 1:
         return f"does not overtake cpu up to {axis} {sizes[-1]}, the largest measured"

@@ -1,4 +1,4 @@
-"""Timing of repetitions in rounds, for contenders with verified results."""
+"""Base class for contenders: timing of repetitions in rounds."""
 
 import time
 from abc import ABC, abstractmethod
@@ -8,46 +8,46 @@ from difflogic.errors import DifflogicError
 
 
 class WrongResultError(DifflogicError):
-    """Error for wrong results of an engine, which is therefore not timed."""
+    """Error for an engine with wrong results, which is therefore not timed."""
 
 
 @dataclass(kw_only=True)
 class Timed(ABC):
-    """Contender: a case on an engine, with the times of its repetitions."""
+    """Base class of contenders: a case on an engine, with its measured times."""
 
     name: str
-    """Selector of the engine."""
+    """Selector of the engine, such as `cpu` or `torch:cuda`."""
     per_round: int = 1
-    """Number of repetitions in a round."""
+    """Number of repetitions per round."""
     is_card: bool = False
-    """True if the contender runs on a hardware GPU, which has a low clock after a pause."""
+    """True if the contender runs on a hardware GPU, whose clock rate is low after a pause."""
     seconds: list[float] = field(default_factory=list)
-    """Mean seconds of a repetition in each round."""
+    """Mean time of a repetition in seconds, for each round."""
 
     @abstractmethod
     def _repeat(self, count: int) -> None:
-        """Run `count` repetitions and wait until they are done."""
+        """Run `count` repetitions and wait for them to finish."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free all resources."""
+        """Release all resources of the case, such as buffers."""
 
     @property
     def once(self) -> bool:
-        """True if the contender has no rounds, since its first step was timed when it was opened."""
+        """True if the contender is not timed in rounds, since its first step was timed when it was opened."""
         return False
 
     def repeat(self, count: int) -> float:
-        """Run `count` repetitions; return the mean seconds of a repetition."""
+        """Run `count` repetitions and return the mean time of a repetition in seconds."""
         begin = time.perf_counter()
         self._repeat(count)
         return (time.perf_counter() - begin) / count
 
     def warm_up(self, seconds: float) -> float:
-        """Warm up, set `per_round` such that a round takes about `seconds`, and return the expected time of a round."""
+        """Warm up, set `per_round` so that a round takes about `seconds`, and return the expected time of a round."""
         once = self.repeat(1)
         if once < seconds:
-            # The first repetition may include compilation or fill caches, so some more repetitions are timed.
+            # The first repetition may include compilation or filling of caches, so more repetitions are timed.
             once = self.repeat(max(1, min(10, int(seconds / once))))
             if self.is_card:
                 self.repeat(int(seconds / once) + 1)

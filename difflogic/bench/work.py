@@ -1,21 +1,21 @@
 """Count the work of a case by rules that depend only on the circuit and the grid, not on the engine.
 
-A *gate evaluation* computes one gate for one cell in one CA step. Perception gates count once per channel. Only gate
-evaluations of the forward pass of a train step count, although the backward pass costs more.
+A *gate evaluation* computes one gate for one cell in one CA step. Perception gates count once per channel. For a train
+step, only gate evaluations of the forward pass count, although the backward pass costs more.
 
-*FLOP* of a soft gate evaluation in training; an addition and a multiplication count as one each:
+*FLOP* per soft gate evaluation in training, with additions and multiplications counted as one each:
 
     forward   c0 + ca*a + cb*b + cab*a*b as three fused multiply-adds              6
     backward  d_a = d*(ca + cab*b), d_b = d*(cb + cab*a)                           6
               the four moments sum d, sum d*a, sum d*b, sum d*a*b                  7
               each input's adjoint added to those of its node's other readers      2
 
-Work that an engine repeats, such as a recomputed forward pass, counts once. Softmax and AdamW, which run once per gate
-and step, are excluded. Hard evaluation has no FLOP.
+Repeated work, such as a recomputed forward pass, counts once. Softmax and AdamW, which run once per gate and train
+step, are excluded. Hard evaluation has no FLOP.
 
 *Traffic* is the number of bytes that kernels pass to later kernels, each written once and read once: the states, the
-adjoints of the patches, and the value of every node if the engine stores these for the backward pass. Values within a
-kernel are excluded. So traffic near the copy rate shows that a step is memory-bound; low traffic shows nothing.
+adjoints of the patches, and all node values if the engine stores these for the backward pass. Values within a kernel
+are excluded. Thus traffic near the copy rate shows that a step is memory-bound; low traffic is inconclusive.
 """
 
 from dataclasses import dataclass
@@ -30,34 +30,34 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Work:
-    """Numbers of operations and values of one model, by which its work is counted."""
+    """Number of operations and number of values of one model, from which its work is computed."""
 
     soft_evaluations: int
     """Number of gate evaluations in the forward pass of one train step."""
     hard_evaluations: int
-    """Number of gate evaluations in one hard evaluation of the evaluation grids and the training batch."""
+    """Number of gate evaluations in one hard evaluation, on the evaluation grids and the training batch."""
     states: int
-    """Number of channel values of all cells, in the states before each step."""
+    """Number of channel values of all cells in the states before all steps."""
     nodes: int
-    """Number of values of all gates and patches in all steps."""
+    """Number of gate outputs and patch values of all cells in all steps."""
 
     @property
     def flop(self) -> int:
         return FLOP_PER_EVALUATION * self.soft_evaluations
 
     def traffic(self, keeps_nodes: bool) -> int:
-        """Return the traffic of one train step in bytes, which the docstring of the module defines."""
+        """Return the traffic of one train step in bytes; `keeps_nodes` says whether the engine stores node values."""
         kept = self.nodes if keeps_nodes else 0
-        # An engine that did not store the nodes reads each state once more in the backward pass.
+        # An engine that does not store node values reads each state once more in the backward pass.
         states = self.states * (2 if keeps_nodes else 3)
         return FLOAT * (states + 2 * PATCH * self.states + 2 * kept)
 
 
 def work_of(config: Config) -> Work:
-    """Return the work of a train step and a hard evaluation of a configuration."""
+    """Return the work of a train step and of a hard evaluation for a configuration."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
-    # A cell counts once in each step.
+    # Each cell counts once per step.
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,
