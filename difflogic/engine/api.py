@@ -158,7 +158,7 @@ class Engine(Protocol):
 
         Raises:
             CircuitError: The circuit is feed-forward.
-            DataError: A shape or value of the batch does not fit.
+            DataError: The batch contains an invalid shape or value.
         """
 
     def train_step(
@@ -177,7 +177,7 @@ class Engine(Protocol):
 
         Raises:
             CircuitError: The circuit is feed-forward.
-            DataError: A shape or value of the batch does not fit.
+            DataError: The batch contains an invalid shape or value.
         """
 
     def open_function(

@@ -89,7 +89,7 @@ def costs_rise(epoch: int, rounds: int) -> bool:
 
 
 def stuck(before: int, now: int) -> bool:
-    """Return whether an epoch reduced the mismatches, from `before` to `now`, too little to keep costs constant."""
+    """Return whether an epoch that reduced mismatches from `before` to `now` is stuck: see STEADY and FEW."""
     # If 147 of 150 mismatches are left, three were corrected, which is more than a fiftieth: not stuck.
     return now <= FEW or STEADY * (before - now) < now
 
@@ -115,14 +115,14 @@ def draw(seed: int, epoch: int, rounds: int) -> Words:
 
 
 def fresh_costs(config: Config, probes: int) -> Words:
-    """Return the initial cost of each possible mismatch, 1, as uint32 `[J, loss_channels, probes*H*W]`."""
+    """Return the initial costs of all possible mismatches: 1, uint32 `[J, loss_channels, probes*H*W]`."""
     task = config.task
     shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
     return np.ones(shape, dtype=np.uint32)
 
 
 def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
-    """Return a copy of `logits [G, 16]`, swapping logits so that the functions `gates [G]` are the most probable."""
+    """Return a copy of `logits [G, 16]` in which swaps make the functions `gates [G]` the most probable ones."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
     # Logits 3, 1, 2 of a gate that gets its third function become 2, 1, 3: the set of values stays the same.

@@ -84,7 +84,7 @@ class Simulation(Protocol):
 
 
 def check_masks(spec: SimulationSpec, masks: Planes, steps: int) -> None:
-    """Raise DataError if the shape or dtype of fire masks does not fit `steps` steps of the simulation."""
+    """Raise DataError if fire masks have the wrong shape or dtype for `steps` steps of the simulation."""
     expected = (steps, spec.height, spec.words)
     if masks.shape != expected or masks.dtype != np.uint64:
         raise DataError(f"masks must be uint64 {list(expected)}, got {masks.dtype} {list(masks.shape)}.")

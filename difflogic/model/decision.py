@@ -71,7 +71,7 @@ class _Circuit:
     def layer(
         self, number: int, before: list[int], wires: npt.NDArray[np.generic], gates: npt.NDArray[np.generic]
     ) -> list[int]:
-        """Append layer `number` of a policy, which reads the bits `before`, and return its bits. Raise CircuitError."""
+        """Append layer `number`, which reads the bits `before`; return its bits. Raise CircuitError if invalid."""
         ways = gates.shape[1].bit_length() - 1 if gates.ndim == 2 else 2
         fits = wires.shape == (ways, len(gates)) and gates.shape[1:] in ((), (1 << ways,))
         if not fits or not all(a.dtype.kind in "iu" for a in (wires, gates)):
@@ -89,7 +89,7 @@ class _Circuit:
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def table(self, entries: Sequence[int], bits: list[int], cache: dict[tuple[int, ...], int]) -> int:
-        """Build a function of `bits` by Shannon expansion and return its bit; `cache` maps cofactors to their bits."""
+        """Append the function of `bits` with the truth table `entries`; `cache` maps cofactors to their bits."""
         key, half = tuple(entries), len(entries) // 2
         if key not in cache:
             low, high, rest = key[:half], key[half:], bits[1:]
@@ -143,9 +143,9 @@ class _Circuit:
 
     def double(self, bit: int, first: Pair, other: Pair) -> tuple[int, Pair]:
         """Return the sum bit of a bit and two pairs, and the pair of the two carries (modified double full adder)."""
-        # The carry of `bit` and the first pair is `half` if the three bits are equal, else NOT `half` (`inverts`). The
-        # carry of `half` and the second pair is `half` if the bits of the pair differ, else its first bit: `against` is
-        # 1 if this carry is not `half`. So the two carries differ if `inverts` and `against` differ.
+        # The carry of `bit` and the first pair is `half` if the three bits are equal, NOT `half` otherwise (`inverts`).
+        # The carry of `half` and the second pair is `half` if the bits of the pair differ, otherwise its first bit:
+        # `against` is 1 if this carry is not `half`. So the two carries differ if `inverts` and `against` differ.
         half = self.gate(_XOR, bit, first[1])
         inverts = self.gate(_OR, first[1], self.gate(_XOR, first[0], bit))
         against = self.gate(_A_AND_NOT_B, self.gate(_XOR, half, other[0]), other[1])
@@ -170,8 +170,8 @@ class _Circuit:
         return place
 
     def larger(self, number: list[int], other: list[int], differs: list[int]) -> int:
-        """Return the bit of `number > other`; `differs` are the XORs of the numbers' bits except the lowest bit."""
-        # From the lowest bit up: if two bits differ, the bit of `number` decides, else the result of the lower bits.
+        """Return a bit that is 1 if `number > other`; `differs` are the XORs of their bits except the lowest."""
+        # From the lowest bit up: if two bits differ, the bit of `number` decides, otherwise the lower bits do.
         result = self.gate(_A_AND_NOT_B, number[0], other[0])
         for bit, either in zip(number[1:], differs, strict=True):
             result = self.gate(_XOR, result, self.gate(_AND, either, self.gate(_XOR, bit, result)))

@@ -94,7 +94,7 @@ class FunctionNetlist(Netlist):
             A netlist with all gates of the circuit and, with classes, the gates that count and compare outputs.
 
         Raises:
-            CircuitError: The circuit is an automaton, or the numbers of names or classes do not fit it.
+            CircuitError: The circuit is an automaton, or the number of names or classes is invalid for it.
         """
         if circuit.perceive:
             raise CircuitError("A function has no neighbours: of an automaton, use CellNetlist.from_circuit.")

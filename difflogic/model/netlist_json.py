@@ -70,7 +70,7 @@ def head(netlist: CellNetlist) -> dict[str, Any]:
 
 
 def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
-    """Return the text of a JSON object: the fields of `head`, then the gates and outputs of the netlist by name."""
+    """Return the text of a JSON object that contains the fields of `head`, then the netlist's gates and outputs."""
     # One gate per line, for readers and diffs; `json.dumps` would write everything in one line, or one value per line.
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(

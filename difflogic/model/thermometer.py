@@ -93,11 +93,11 @@ class Thermometer:
         return math.prod(len(values) + 1 for values in self.thresholds)
 
     def code(self, observations: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of observations `[N, D]`, which are converted to float64."""
+        """Return the code, uint8 `[bits, N]`, of observations `[N, D]`, which are converted to float64."""
         return _compared(self._checked(np.asarray(observations, dtype=np.float64)), self.thresholds)
 
     def code_number(self, numbers: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of the codes with the given numbers, `[N]` from 0 to `codes - 1`."""
+        """Return the codes, uint8 `[bits, N]`, with the given numbers, `[N]` from 0 to `codes - 1`."""
         # A number has one digit per dimension, the number of its bits that are 1; the first dimension changes fastest.
         rest, levels = np.asarray(numbers, dtype=np.int64), list[Integers]()
         for values in self.thresholds:
@@ -106,7 +106,7 @@ class Thermometer:
         return self.code_levels(levels)
 
     def code_levels(self, levels: Sequence[npt.ArrayLike]) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, for `levels [D, N]`, the number of thresholds reached per dimension."""
+        """Return the codes, uint8 `[bits, N]`, for `levels [D, N]`, the number of thresholds reached per dimension."""
         return _compared(
             np.stack([np.asarray(level) for level in levels], axis=1),
             [range(1, len(values) + 1) for values in self.thresholds],
@@ -197,7 +197,7 @@ class FixedPoint:
         return np.where(lowest >= top, top - 1, np.where(lowest <= -top, -top, integers))
 
     def code(self, fixed: npt.ArrayLike) -> Bits:
-        """Return the bits, uint8 `[bits, N]`, of fixed-point observations `[N, D]`."""
+        """Return the code, uint8 `[bits, N]`, of fixed-point observations `[N, D]`."""
         return _compared(np.asarray(fixed, dtype=np.int64), self.thresholds)
 
 

@@ -142,7 +142,7 @@ class Tensor:
         self._arrays.assign(self.data, new.data if isinstance(new, Tensor) else new)
 
     def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
-        """Replace rows from index `first` on by `rows` in place. Raise ShapeError if they do not fit."""
+        """Replace rows from index `first` on by `rows` in place. Raise ShapeError if shape or range is invalid."""
         new = numbers("assign_rows", rows, self.dtype)
         if not (new.ndim == self.ndim > 0 and new.shape[1:] == self.shape[1:]):
             raise ShapeError(f"assign_rows needs rows of the shape {self.shape[1:]}, got the shape {new.shape}.")
@@ -151,7 +151,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, new)
 
     def to(self, device: Device | str) -> Tensor:
-        """Return an exact copy on another device, through which gradients flow. Raises UsageError or DeviceError."""
+        """Return an exact, differentiable copy on another device, or `self`. Raises UsageError or DeviceError."""
         target = device_of(device) if isinstance(device, str) else device
         if target == self.device:
             return self
